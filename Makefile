@@ -21,10 +21,10 @@ FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on the
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
+HELPERS := ./testdata/testenv ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
-SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
+SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/testenv ./testdata/home
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 KAFKA_SOURCES := $(wildcard testdata/kafka/*.go) testdata/kafka/go.mod testdata/kafka/go.sum
 # What a build has besides: kafka, which those of a release have.

@@ -13,7 +13,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/owned"
+	"dwatch/watcher/subject"
 )
 
 // about is the object that Events are to be about, with what it owns: --for.
@@ -22,7 +22,7 @@ type about struct {
 	target event.Target // its resource
 	whole  bool         // more than Events is about it
 	// stage returns what lets pass the Events about it.
-	stage func(next event.Sink) *owned.Stage
+	stage func(next event.Sink) *subject.Stage
 }
 
 // findAbout finds out what the Events that are planned are to be about; nil if nothing says so.
@@ -36,14 +36,14 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	}
 	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
 	target := event.Target{Mapping: mapping}
-	if s.whole == nil && !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.scope.Where(), "default") {
+	if s.whole == nil && !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.scope.WatchedNamespaces(), "default") {
 		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
 	}
-	lookup := s.questions.Owners(func(resource string, err error) {
-		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
+	lookup := s.questions.NewOwnerLookup(func(resource string, err error) {
+		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.ExplainDisconnect(err)))
 	})
-	return &about{object.String(), target, s.whole != nil, func(next event.Sink) *owned.Stage {
-		stage := owned.New(next, root, lookup.Of)
+	return &about{object.String(), target, s.whole != nil, func(next event.Sink) *subject.Stage {
+		stage := subject.New(next, root, lookup.Lookup)
 		stage.Subject = s.whole
 		return stage
 	}}, nil
@@ -51,13 +51,13 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 
 // mappingOf is of what resource an object is.
 func (s *session) mappingOf(ctx context.Context, object *mapper.Argument) (*meta.RESTMapping, error) {
-	ctx, cancel := s.Ask(ctx)
+	ctx, cancel := s.WithTimeout(ctx)
 	defer cancel()
 	answer, err := s.mapper.Resolve(ctx, object.Resource)
 	if err != nil {
-		return nil, fail.Server(s.Host, err)
+		return nil, fail.FromServer(s.Host, err)
 	}
-	if answer.Set {
+	if answer.Multiple {
 		return nil, fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", object, object.Resource))
 	}
 	return answer.Mappings[0], nil
@@ -82,13 +82,13 @@ func (a *about) check(ctx context.Context, s *session, of selection, r *report.R
 	t.Name = of.object.Name
 	namespaces := []string{""}
 	if t.Namespaced() && !s.scope.AllNamespaces {
-		namespaces = s.scope.Where()
+		namespaces = s.scope.WatchedNamespaces()
 	}
 	var targets []event.Target
 	for _, t.Namespace = range namespaces {
 		targets = append(targets, t)
 	}
-	r.CheckObject(ctx, a.object, targets)
+	r.ReportMissingObject(ctx, a.object, targets)
 }
 
 // before returns a Sink before next that lets pass what is asked for.
@@ -106,7 +106,7 @@ func (a *about) among(ctx context.Context, objects []event.Object) ([]event.Obje
 	stage := a.stage(nil)
 	var failed error
 	chosen := slices.DeleteFunc(objects, func(o event.Object) bool {
-		has, err := stage.Has(ctx, o)
+		has, err := stage.Includes(ctx, o)
 		failed = cmp.Or(failed, err)
 		return !has
 	})

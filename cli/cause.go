@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"dwatch/cli/ask"
+	"dwatch/cli/lookup"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
@@ -92,11 +92,11 @@ func (w *wait) sayCause(ctx context.Context) (said, isWaiting bool) {
 	if p == nil || !needsCause(p.Object) {
 		return false, false
 	}
-	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
+	asking, cancel := context.WithTimeout(ctx, lookup.Timeout)
 	defer cancel()
 	cause := w.cause(asking, *p)
 	if cause.Pod != nil && w.ending.Logs.Lines > 0 { // of which the logs may be shown, when these are gone
-		w.causesAt(p.Target.Cluster).Learn(asking, cause.Pod)
+		w.causesAt(p.Target.Cluster).CacheSecrets(asking, cause.Pod)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *wait) sayCause(ctx context.Context) (said, isWaiting bool) {
 }
 
 // sayDenied says once what may not be asked for.
-func (w *wait) sayDenied(c ask.Cause) {
+func (w *wait) sayDenied(c lookup.Cause) {
 	if len(c.Denied) == 0 || w.denied {
 		return
 	}
@@ -137,13 +137,13 @@ func needsCause(o event.Object) bool {
 var ofPods = regexp.MustCompile(` InProgress: (\d+/\d+) pods \w+$`)
 
 // because describes what is waited for, with why it is not ready.
-func (w *wait) because(p until.Pending, c ask.Cause) string {
+func (w *wait) because(p until.PendingItem, c lookup.Cause) string {
 	text := w.describe(p)
 	switch {
 	case c.Text == "":
 		return text
-	case c.Of == "":
+	case c.Object == "":
 		return text + "; " + c.Text
 	}
-	return ofPods.ReplaceAllString(text, " $1") + ": " + c.Of + " " + c.Text
+	return ofPods.ReplaceAllString(text, " $1") + ": " + c.Object + " " + c.Text
 }

@@ -29,17 +29,17 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 		// kubectl asks plugins for completions through a program of this name.
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
-	if complete.IsAsked(args) {
+	if complete.IsCompletionRequest(args) {
 		s = silent(s)
 	}
-	if complete.IsAfterDash(args) {
-		return complete.Files(s.Out)
+	if complete.IsAfterDashRequest(args) {
+		return complete.CompleteFiles(s.Out)
 	}
 	said := &stderrLog{w: s.Err}
 	s.Err = said
 	cmd := newRoot(name, args, s)
-	if complete.IsAsked(args) {
-		complete.Unquote(cmd)
+	if complete.IsCompletionRequest(args) {
+		complete.UnquoteUsage(cmd)
 	}
 	cmd.SetArgs(args)
 	return sayEnd(said, cmd.ExecuteContext(context.WithValue(ctx, signalKey{}, ctx)))

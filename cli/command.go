@@ -16,8 +16,8 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/cli/plan"
+	"dwatch/internal/spelling"
 	"dwatch/mapper"
-	"dwatch/mapper/near"
 	"dwatch/watcher/event"
 )
 
@@ -48,7 +48,7 @@ func goesOn(r runner) bool {
 type common struct {
 	targets    flags.Targets
 	object     *mapper.Argument // of --for, which not every command takes; nil: none
-	messages   flags.Messages
+	messages   flags.Logging
 	connection cluster.Flags
 	all        *pflag.FlagSet // of the command
 	server     *pflag.FlagSet // those of the connection
@@ -87,7 +87,7 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCommands(root, display, args, commands, s)
-	root.AddCommand(complete.ScriptCommand(display))
+	root.AddCommand(complete.NewScriptCommand(display))
 	root.SetHelpCommand(newHelpCommand(groups, helpWidth(s.Out)))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
@@ -139,7 +139,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			logAs(s, c.shared().messages.Log)
+			logAs(s, c.shared().messages.Format)
 			if err := checkDash(cmd, args); err != nil {
 				return fail.Usage(err)
 			}
@@ -165,10 +165,10 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 	groups := addFlags(cmd.Flags(), c)
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		logAs(s, flags.LogIn(args))
+		logAs(s, flags.DetectLogFormat(args))
 		return fail.Usage(flagError(cmd, args, err))
 	})
-	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf, Directory: strings.HasPrefix(d.use, "DIR ")})
+	complete.Register(cmd, complete.Options{Connection: &c.shared().connection, FlagValues: flags.CompletionValues, Targets: c.shared().targetsOf, FirstArgIsDirectory: strings.HasPrefix(d.use, "DIR ")})
 	return cmd, groups
 }
 
@@ -206,24 +206,24 @@ type selection struct {
 // isPlaced reports whether it is said in which namespaces to look, so that those of the contexts do not
 // matter.
 func (s selection) isPlaced() bool {
-	return s.request.AllNamespaces || s.request.Chooses() || len(s.request.Namespaces) > 0
+	return s.request.AllNamespaces || s.request.SelectsNamespaces() || len(s.request.Namespaces) > 0
 }
 
 // checkNamed refuses namespaces that come and go, for what can't forget what was in them.
 func (s selection) checkNamed(by string) error {
-	if s.request.Chooses() {
-		return fmt.Errorf("%s does not go with namespaces that come and go yet (%s): name them, or say -A", by, s.request.Choice())
+	if s.request.SelectsNamespaces() {
+		return fmt.Errorf("%s does not go with namespaces that come and go yet (%s): name them, or say -A", by, s.request.NamespaceFlag())
 	}
 	return nil
 }
 
 func (c *common) selected(args []string) (selection, error) {
-	whole := c.object != nil && !c.targets.AreNamed(args)
+	whole := c.object != nil && !c.targets.HasResources(args)
 	if whole {
 		args = []string{c.object.String()}
 	}
 	request, err := c.targets.Parse(args)
-	if err == nil && whole && (request.AllNamespaces || request.Chooses() || len(request.Namespaces) > 1) {
+	if err == nil && whole && (request.AllNamespaces || request.SelectsNamespaces() || len(request.Namespaces) > 1) {
 		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
 	}
 	if err == nil {
@@ -246,12 +246,12 @@ func (f *watchFlags) selectTargets(args []string) (err error) {
 
 // targetsOf are what arguments would name, with the flags given so far.
 func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
-	r, err := c.targets.Request(arguments)
+	r, err := c.targets.BuildRequest(arguments)
 	if err != nil {
 		return nil, err
 	}
-	r.Home = k.Namespace
-	p, err := plan.New(r, m).First(ctx)
+	r.DefaultNamespace = k.Namespace
+	p, err := plan.New(r, m).InitialPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -260,11 +260,11 @@ func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Ma
 
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	explained := flags.Explain(err, flagsHelp(cmd))
+	explained := flags.ExplainParseError(err, flagsHelp(cmd))
 	if !ok {
 		return explained
 	}
-	if instead := flags.Kubectls(unknown); instead != nil {
+	if instead := flags.KubectlFlagError(unknown); instead != nil {
 		return instead
 	}
 	name, short := unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames() != ""
@@ -277,7 +277,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	if instead := moved(cmd, args, name); instead != nil {
 		return instead
 	}
-	if meant := near.To(name, namesOf(cmd.Flags())); meant != "" {
+	if meant := spelling.Nearest(name, namesOf(cmd.Flags())); meant != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, meant)
 	}
 	return explained

@@ -11,7 +11,7 @@ import (
 )
 
 // ending is what ends a run.
-type ending struct{ flags.Ending }
+type ending struct{ flags.StopConditions }
 
 // isLate reports whether ctx, that of a run with --count, ended with --timeout.
 func (e *ending) isLate(ctx context.Context) bool {
@@ -20,7 +20,7 @@ func (e *ending) isLate(ctx context.Context) bool {
 
 // tooFew is the end of a run that isLate, and far says how far it came.
 func (e *ending) tooFew(far string) error {
-	return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed, and --count %d is not reached: %s", e.Timeout, e.Count, far))
+	return fail.WithExitCode(fail.ExitTimeout, fmt.Errorf("--timeout %s passed, and --count %d is not reached: %s", e.Timeout, e.Count, far))
 }
 
 // undecided is the exit code of a run that ended, with err, before what it waits for held,
@@ -40,15 +40,15 @@ func (e *ending) undecided(ctx context.Context, err error) (code int, what strin
 // something was to end: its end is no success.
 func (e *ending) unanswered(ctx context.Context, err error) error {
 	switch {
-	case err == nil || ctx.Err() == nil || isLoss(err) || fail.IsCoded(err):
+	case err == nil || ctx.Err() == nil || isLoss(err) || fail.HasExitCode(err):
 		return err
 	case e.isLate(ctx):
 		return e.tooFew("the server had not answered")
-	case !e.Until.Is():
+	case !e.Until.IsSet():
 		return err
 	}
 	code, what := e.undecided(ctx, err)
-	return fail.Code(code, errors.New(what+": the server had not answered"))
+	return fail.WithExitCode(code, errors.New(what+": the server had not answered"))
 }
 
 // errEnough ends a run with --count.

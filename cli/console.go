@@ -48,7 +48,7 @@ type console struct {
 }
 
 // newConsole has to be closed. goesOn: the run is one that watches.
-func newConsole(s Streams, m flags.Messages, goesOn bool) *console {
+func newConsole(s Streams, m flags.Logging, goesOn bool) *console {
 	c := &console{out: stdout{file: s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), release: func() {}}
 	client := s.Err
 	if stderr, ok := s.Err.(*stderrLog); ok {
@@ -85,10 +85,10 @@ func (c *console) atTerminal() bool {
 func (c *console) isQuiet() bool { return c.reports == io.Discard }
 
 // say reports something, which --quiet hides.
-func (c *console) say(line string) { report.Line(c.reports, line) }
+func (c *console) say(line string) { report.WriteLine(c.reports, line) }
 
 // warn reports what --quiet does not hide.
-func (c *console) warn(line string) { report.Line(c.stderr, line) }
+func (c *console) warn(line string) { report.WriteLine(c.stderr, line) }
 
 // silent is this console without reports.
 func (c *console) silent() *console {
@@ -108,7 +108,7 @@ func (c *console) mute() *console {
 func (c *console) connection() cluster.Options {
 	return cluster.Options{
 		Warnings: rest.NewWarningWriter(c.reports, rest.WarningWriterOptions{Deduplicate: true}),
-		Note:     c.say,
+		Notify:   c.say,
 	}
 }
 
@@ -140,5 +140,5 @@ func (c *console) warnReadable(flag, path string) {
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&readByOthers == 0 || runtime.GOOS == "windows" {
 		return
 	}
-	c.say(fmt.Sprintf("warning: other users can read %s %s, which has contents of objects: chmod 600 keeps them out", flag, output.Line(path)))
+	c.say(fmt.Sprintf("warning: other users can read %s %s, which has contents of objects: chmod 600 keeps them out", flag, output.EscapeLine(path)))
 }

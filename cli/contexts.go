@@ -22,14 +22,14 @@ func (f *fleet) follow(ctx context.Context, working *sync.WaitGroup) {
 	}
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	taken := f.connection.Stamp()
+	taken := f.connection.KubeconfigFingerprint()
 	for last := taken; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		now := f.connection.Stamp()
+		now := f.connection.KubeconfigFingerprint()
 		if now != taken && now == last {
 			taken = now
 			f.take(ctx, working)
@@ -40,17 +40,17 @@ func (f *fleet) follow(ctx context.Context, working *sync.WaitGroup) {
 
 // take makes the members those that the kubeconfig has.
 func (f *fleet) take(ctx context.Context, working *sync.WaitGroup) {
-	chosen, err := f.connection.Present(f.isPlaced())
+	chosen, err := f.connection.ExistingContexts(f.isPlaced())
 	if err != nil {
 		f.warn("the contexts of the kubeconfig stay as they were: " + err.Error())
 		return
 	}
-	follows := f.connection.FollowsContexts()
+	follows := f.connection.HasDynamicContexts()
 	before := f.all()
 	var stay, gone, fresh []*member
 	for _, m := range before {
-		i := slices.IndexFunc(chosen, func(c cluster.Member) bool { return c.Name == m.name })
-		if i >= 0 && chosen[i].IsAs(m.Member) || i < 0 && !follows {
+		i := slices.IndexFunc(chosen, func(c cluster.KubeContext) bool { return c.Name == m.name })
+		if i >= 0 && chosen[i].IsSameAs(m.KubeContext) || i < 0 && !follows {
 			stay = append(stay, m)
 		} else {
 			gone = append(gone, m)
@@ -76,7 +76,7 @@ func (f *fleet) take(ctx context.Context, working *sync.WaitGroup) {
 		if named(before, m.name) == nil {
 			m.console.say("the context is new in the kubeconfig")
 		}
-		f.metrics.Expect(m.name)
+		f.metrics.AddCluster(m.name)
 		m.launch(ctx, working)
 	}
 }

@@ -25,7 +25,7 @@ type delivery struct {
 	rule      string      // whose it is; empty: there are none
 	stateFile string      // empty: what waits is in memory
 	receiver  deliver.Receiver
-	remote    remote           // it; nil: it is a command
+	remote    remoteReceiver   // it; nil: it is a command
 	process   *deliver.Process // it, or nil
 	queue     *deliver.Queue
 	term      *lease.Term // it delivers in; nil: there are no others
@@ -46,7 +46,7 @@ func (d *delivery) prepare(c *console) error {
 	if err := d.newReceiver(c); err != nil {
 		return fail.Usage(err)
 	}
-	if err := d.checkLetters(deliver.DeadLetters.Check); err != nil {
+	if err := d.checkLetters(deliver.DeadLetterFile.Check); err != nil {
 		return err
 	}
 	if d.DeadLetters != "" {
@@ -56,11 +56,11 @@ func (d *delivery) prepare(c *console) error {
 }
 
 // checkLetters makes sure that what is given up can be kept, by check.
-func (d *delivery) checkLetters(check func(deliver.DeadLetters) error) error {
+func (d *delivery) checkLetters(check func(deliver.DeadLetterFile) error) error {
 	if d.DeadLetters == "" {
 		return nil
 	}
-	for flag, path := range map[string]string{"--state": d.stateFile, "--redeliver": d.Redeliver} {
+	for flag, path := range map[string]string{"--state": d.stateFile, "--redeliver": d.RedeliverFile} {
 		if isSameFile(string(d.DeadLetters), path) {
 			return fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
 		}
@@ -108,9 +108,9 @@ func (d *delivery) newEncoder(w *watching) (func([]byte, event.Event) ([]byte, e
 	case w.recorded != nil:
 		place = cmp.Or(d.chat.Cluster, w.recorded.about("").Server)
 	case w.fleet == nil:
-		place = cmp.Or(d.chat.Cluster, w.Place())
+		place = cmp.Or(d.chat.Cluster, w.DisplayName())
 	}
-	return chat.NewEncoder(chat.Options{Form: d.chat.Form, Template: d.chat.Template, Cluster: place, View: view, Warn: w.warn})
+	return chat.NewEncoder(chat.Options{Format: d.chat.Form, Template: d.chat.Template, Cluster: place, View: view, Warn: w.warn})
 }
 
 // open makes the queue. failed is called when what is given up, or waits, can't be kept or read.
@@ -129,7 +129,7 @@ func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_
 	d.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
 	if w.state != nil {
 		d.Store = w.state.outbox
-		if !w.state.file.Fresh() {
+		if !w.state.file.IsNew() {
 			tuneLong() // what waits is more than the way to the first event needs otherwise
 		}
 	}
@@ -141,7 +141,7 @@ func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_
 	if w.state != nil {
 		w.state.waiting = waiting
 	}
-	w.metrics.Delivers(d.queue.Stats)
+	w.metrics.SetDeliveryStats(d.queue.Stats)
 	return d.queue, nil
 }
 
@@ -153,10 +153,10 @@ func (d *delivery) look() []string { return nil }
 
 func (d *delivery) newQueue(c *console, failed func(error)) {
 	if d.term != nil {
-		d.May = d.term.Try
+		d.BeginAttempt = d.term.HeldContext
 		d.abortWith(d.term)
 	}
-	d.Say, d.Warn, d.Failed, d.Rule = c.say, c.warn, failed, d.rule
+	d.Log, d.Warn, d.OnStorageError, d.Rule = c.say, c.warn, failed, d.rule
 	d.queue = deliver.New(d.receiver, d.Options)
 }
 
@@ -167,9 +167,9 @@ func (d *delivery) abortWith(term *lease.Term) {
 	if !is {
 		return
 	}
-	d.endAborts = term.OnLapse(remote.Abort)
-	d.May = func(ctx context.Context) (context.Context, context.CancelFunc, error) {
-		try, end, err := term.Try(ctx)
+	d.endAborts = term.OnExpire(remote.Abort)
+	d.BeginAttempt = func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+		try, end, err := term.HeldContext(ctx)
 		return try, func() {
 			if try.Err() != nil {
 				remote.Abort()
@@ -190,7 +190,7 @@ func (d *delivery) around(ctx context.Context, _ context.CancelCauseFunc, w *wat
 	}
 	finish := d.work(ctx)
 	err := watch()
-	d.queue.Finish()
+	d.queue.Drain()
 	var begun <-chan struct{}
 	if d.lingers.Load() {
 		begun = d.ends
@@ -219,13 +219,13 @@ func (d *delivery) work(ctx context.Context) (finish func(c *console, begun <-ch
 			case <-begun:
 			}
 		}
-		defer time.AfterFunc(d.Drain, stop).Stop()
+		defer time.AfterFunc(d.DrainTimeout, stop).Stop()
 		defer time.AfterFunc(drainNoted, func() {
-			c.say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.Drain))
+			c.say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.DrainTimeout))
 		}).Stop()
 		<-done
 		if d.process != nil {
-			d.process.Finish(working)
+			d.process.Shutdown(working)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (d *delivery) undelivered(w *watching) error {
 	w.say(summary)
 	switch kept := d.queue.Stats().Waiting; {
 	case w.state == nil || kept == 0:
-	case cmp.Or(w.state.checkThere(), w.state.file.Intact()) != nil: // which the end of the state reports
+	case cmp.Or(w.state.checkThere(), w.state.file.CheckIntegrity()) != nil: // which the end of the state reports
 	case kept == 1:
 		w.say("1 event waits in " + w.state.path + ": the next run with it delivers it")
 	default:

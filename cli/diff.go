@@ -33,68 +33,68 @@ func (d *diffFlags) groups() []flags.Group {
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			d.look.addTo(f, &d.w.print, &d.w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 		}),
-		flags.NewGroup("What is different", d.view.AddTo, flags.Compared(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
+		flags.NewGroup("What is different", d.view.AddTo, flags.PreviousState(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
 	}
 }
 
 func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
 	w := &d.w
-	if err := cmp.Or(flags.ReadTime(d.all, "at", &d.at), flags.ReadTime(d.all, "before", &d.before)); err != nil {
+	if err := cmp.Or(flags.ParseTimeFlag(d.all, "at", &d.at), flags.ParseTimeFlag(d.all, "before", &d.before)); err != nil {
 		return nil, err
 	}
 	if t.isTerminal {
-		d.look.format.Choose(flags.Changes)
+		d.look.format.Resolve(flags.FormatChanges)
 	} else {
-		d.look.format.Choose("json")
+		d.look.format.Resolve("json")
 	}
 	if err := cmp.Or(d.selectTargets(args), d.look.parse(&w.print, t, d.all), d.check()); err != nil {
 		return nil, err
 	}
-	d.noise.Set(&w.print.Compare)
-	places := !d.from.Is() || d.at.IsZero()
+	d.noise.Apply(&w.print.Compare)
+	places := !d.from.IsSet() || d.at.IsZero()
 	if places && d.all.Changed("shard") {
 		return nil, errors.New("--shard is of one side, and what is compared with it would be in another shard: it needs --from DIR and --at TIME")
 	}
 	if places {
-		d.noise.SetApart(&w.print.Compare)
+		d.noise.ApplyAcrossClusters(&w.print.Compare)
 	}
-	isChanges := w.print.Format == flags.Changes
+	isChanges := w.print.Format == flags.FormatChanges
 	w.print.Changes = !isChanges && (w.print.Changes || !w.showsOld())
 	w.needs = needs{old: true, tables: flags.IsTable(w.print.Format)}
 	w.to, w.prints = printed{}, true
 	if isChanges {
-		w.to = &changesView{view: d.view, why: d.noise.Given(d.all)}
+		w.to = &changesView{view: d.view, why: d.noise.ChangedFlag(d.all)}
 	}
-	of := clustersCompared{w: w, noise: d.noise.Given(d.all), of: ofClusters}
+	of := clustersCompared{w: w, noise: d.noise.ChangedFlag(d.all), of: ofClusters}
 	switch {
-	case d.connection.IsSeveral() && !d.from.Is():
+	case d.connection.HasMultipleContexts() && !d.from.IsSet():
 		return &of, nil
 	case places:
 		of.of = ofNamespaces
 		r := &namespacesCompared{of, d.from, d.before}
-		if !d.from.Is() {
+		if !d.from.IsSet() {
 			return r, nil
 		}
 		return r, checkFrom(d.all, d.server, w.selection)
 	}
-	r := &replayed{w: w, from: d.from, span: flags.Span{Since: d.at, Before: d.before}, net: true, unread: printedInPart}
+	r := &replayed{w: w, from: d.from, span: flags.TimeRange{Since: d.at, Before: d.before}, net: true, unread: printedInPart}
 	return r, checkFrom(d.all, d.server, w.selection)
 }
 
 func (d *diffFlags) check() error {
-	several := d.connection.IsSeveral()
+	several := d.connection.HasMultipleContexts()
 	switch {
-	case !d.from.Is() && several && d.all.Changed("at"), !d.from.Is() && several && d.all.Changed("before"):
+	case !d.from.IsSet() && several && d.all.Changed("at"), !d.from.IsSet() && several && d.all.Changed("before"):
 		return errors.New("--at and --before ask a recording: they need --from DIR")
-	case !d.from.Is() && several:
+	case !d.from.IsSet() && several:
 		return nil
-	case d.from.Is() && d.at.IsZero() && d.isOfSeveral():
+	case d.from.IsSet() && d.at.IsZero() && d.isOfSeveral():
 		return nil
 	case d.at.IsZero() && !d.before.IsZero():
 		return errBefore
 	case d.at.IsZero() && d.w.areTwo():
 		return nil
-	case !d.from.Is():
+	case !d.from.IsSet():
 		return errors.New("dwatch diff compares two times of a recording, two namespaces or several clusters: it needs --from DIR, -n A,B or --context A,B")
 	case d.at.IsZero():
 		return errNoOther
@@ -107,10 +107,10 @@ func (d *diffFlags) check() error {
 // isOfSeveral reports whether a recording is of several clusters, which are compared then, or asked for as
 // such.
 func (d *diffFlags) isOfSeveral() bool {
-	if d.connection.IsNamed() || d.from.Dir() == "" { // who has it is asked later
+	if d.connection.SelectsContexts() || d.from.Dir() == "" { // who has it is asked later
 		return true
 	}
-	parts, err := recording.Parts(d.from.Dir())
+	parts, err := recording.FindClusterRecordings(d.from.Dir())
 	return err == nil && len(parts) > 0
 }
 

@@ -34,13 +34,13 @@ type clustersCompared struct {
 func (d *clustersCompared) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	members, err := d.w.connection.Each(d.w.isPlaced())
+	members, err := d.w.connection.SelectedContexts(d.w.isPlaced())
 	if err != nil {
 		return err
 	}
 	if len(members) == 1 {
-		names := append([]string{members[0].Name}, members[0].Same...)
-		return fail.Usage(fmt.Errorf("dwatch diff compares several clusters, and this is but one: %s", output.Line(strings.Join(names, ", "))))
+		names := append([]string{members[0].Name}, members[0].Aliases...)
+		return fail.Usage(fmt.Errorf("dwatch diff compares several clusters, and this is but one: %s", output.EscapeLine(strings.Join(names, ", "))))
 	}
 	ctx, cancel := bounded(ctx, d.w.ending.Timeout)
 	defer cancel()
@@ -72,21 +72,21 @@ func (o outcome[T]) isAnswer() bool { return o.err == nil }
 func (d *clustersCompared) list(ctx context.Context, c *console, k *cluster.Cluster) (*contents, error) {
 	of, is := d.w.selection, &contents{}
 	s, err := c.open(ctx, k, of)
-	if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok && unknown.Instead == "" {
-		is.lacks, of.request.Wait = err, true
+	if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok && unknown.Hint == "" {
+		is.lacks, of.request.WaitForResources = err, true
 		s, err = c.silent().open(ctx, k, of) // nothing is waited for
 	}
 	if err != nil {
 		return nil, err
 	}
 	o := s.watched()
-	o.IgnoreMissing, o.ManagedFields = true, true
+	o.IgnoreMissing, o.KeepManagedFields = true, true
 	w, err := watcher.New(o)
 	if err != nil {
 		return nil, err
 	}
 	if is.objects, err = w.List(ctx); err != nil {
-		return nil, s.rights.Detail(ctx, err)
+		return nil, s.rights.DescribeDenials(ctx, err)
 	}
 	checkMasks(ctx, s, &d.w.print, is.objects)
 	is.session = s
@@ -109,7 +109,7 @@ func (d *clustersCompared) compare(ctx context.Context, c *console, all []outcom
 			w.session.others = append(w.session.others, o.is.session.mapper)
 		}
 	}
-	if w.print.Clusters = true; w.now == nil {
+	if w.print.MultiCluster = true; w.now == nil {
 		w.now = time.Now
 	}
 	var found []event.Event
@@ -118,7 +118,7 @@ func (d *clustersCompared) compare(ctx context.Context, c *console, all []outcom
 			c.atCluster(o.cluster).say(strings.Join(fail.Explain(o.is.lacks), "; "))
 		}
 		if i > 0 && o.err == nil {
-			c.atCluster(o.cluster).say("compared with " + output.Line(all[0].cluster))
+			c.atCluster(o.cluster).say("compared with " + output.EscapeLine(all[0].cluster))
 			found = append(found, d.different(c.atCluster(o.cluster), first, o.is, event.Target{Cluster: o.cluster})...)
 		}
 	}
@@ -153,7 +153,7 @@ func (d *clustersCompared) absent(all []outcome[*contents]) error {
 		isIt := func(o event.Object) bool { return o.Name == t.Name && o.Kind == t.Mapping.GroupVersionKind.Kind }
 		has := func(o outcome[*contents]) bool { return o.err != nil || slices.ContainsFunc(o.is.objects, isIt) }
 		if t.Name != "" && !slices.ContainsFunc(all, has) {
-			return fmt.Errorf("%s %q not found in any of the %ss", t.Resource().GroupResource(), output.Line(t.Name), d.of)
+			return fmt.Errorf("%s %q not found in any of the %ss", t.Resource().GroupResource(), output.EscapeLine(t.Name), d.of)
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (d *clustersCompared) different(c *console, first, other *contents, at even
 		switch {
 		case !both:
 			add(event.Deleted, first, o, event.Object{})
-		case len(change.Between(o.Raw(), there.Raw(), compare).Changes) > 0:
+		case len(change.Diff(o.Raw(), there.Raw(), compare).Changes) > 0:
 			add(event.Modified, other, there, o)
 		}
 	}

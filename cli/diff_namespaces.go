@@ -27,13 +27,13 @@ type namespacesCompared struct {
 // areTwo reports whether two namespaces are named.
 func (s selection) areTwo() bool {
 	r := s.request
-	return !r.AllNamespaces && !r.Chooses() && len(r.Namespaces) == 2
+	return !r.AllNamespaces && !r.SelectsNamespaces() && len(r.Namespaces) == 2
 }
 
 func (d *namespacesCompared) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	if d.from.Is() {
+	if d.from.IsSet() {
 		ctx, cancel := bounded(ctx, d.w.ending.Timeout)
 		defer cancel()
 		return unreadRecording(ended(ctx, d.ofRecording(ctx, c), true), "nothing was printed")
@@ -83,10 +83,10 @@ func (d *namespacesCompared) ofRecording(ctx context.Context, c *console) error 
 		return err
 	}
 	proof, objects := found[0].proof, all[0].is
-	if !proof.Complete() {
+	if !proof.IsComplete() {
 		return c.prove(proof, d.w.print.Timestamps, "")
 	}
-	if d.w.recorded = from; hasHashes(found[0].About().Masks, objects) {
+	if d.w.recorded = from; hasHashes(found[0].LastRun().Masks, objects) {
 		c.warn(manyKeys)
 	}
 	return d.compare(ctx, c, &contents{session: s, objects: objects}, proof.To, func(nothing string) error {
@@ -108,7 +108,7 @@ func (d *namespacesCompared) ofRecordings(ctx context.Context, c *console, from 
 	}
 	var known []outcome[*contents]
 	for i, o := range there {
-		if found[i].proof.Complete() {
+		if found[i].proof.IsComplete() {
 			known = append(known, outcome[*contents]{cluster: o.cluster, is: &contents{session: found[i].session, objects: o.is}})
 		}
 	}
@@ -140,7 +140,7 @@ func (d *namespacesCompared) compare(ctx context.Context, c *console, is *conten
 	w.session, w.now = is.session, func() time.Time { return at }
 	for _, t := range is.session.plan.Targets {
 		if !t.Namespaced() {
-			return fail.Usage(fmt.Errorf("%s are in no namespace, so two can't be compared by them", output.Line(t.Resource().Resource)))
+			return fail.Usage(fmt.Errorf("%s are in no namespace, so two can't be compared by them", output.EscapeLine(t.Resource().Resource)))
 		}
 	}
 	both := [2]contents{{session: is.session}, {session: is.session}}

@@ -52,9 +52,9 @@ func saidOfRule(to io.Writer, name string) io.Writer {
 func ofCluster(to io.Writer, name string) io.Writer {
 	switch w := to.(type) {
 	case *lineWriter:
-		return w.of(output.Line(name))
+		return w.of(output.EscapeLine(name))
 	case *diverted:
-		return prefixed{w, output.Line(name)}
+		return prefixed{w, output.EscapeLine(name)}
 	}
 	return to
 }
@@ -74,14 +74,14 @@ func (p prefixed) Write(line []byte) (int, error) {
 }
 
 // differ reports whether the namespaces of the contexts do.
-func differ(members []cluster.Member) bool {
-	return slices.ContainsFunc(members, func(m cluster.Member) bool { return m.Namespace != members[0].Namespace })
+func differ(members []cluster.KubeContext) bool {
+	return slices.ContainsFunc(members, func(m cluster.KubeContext) bool { return m.Namespace != members[0].Namespace })
 }
 
 // saySame says which contexts lead to the same.
-func (c *console) saySame(m cluster.Member) {
-	if len(m.Same) > 0 {
-		c.say("the same cluster and user as " + output.Line(strings.Join(m.Same, ", ")) + ": it is asked once")
+func (c *console) saySame(m cluster.KubeContext) {
+	if len(m.Aliases) > 0 {
+		c.say("the same cluster and user as " + output.EscapeLine(strings.Join(m.Aliases, ", ")) + ": it is asked once")
 	}
 }
 
@@ -115,7 +115,7 @@ func (i *identities) sayWhile(ctx context.Context, c *console, k *cluster.Cluste
 	var asked sync.WaitGroup
 	asked.Go(func() {
 		if other := i.also(ctx, k.Context, k); other != "" {
-			c.warn("this is the same cluster as " + output.Line(other) + ": what is there is listed twice")
+			c.warn("this is the same cluster as " + output.EscapeLine(other) + ": what is there is listed twice")
 		}
 	})
 	return asked.Wait
@@ -138,7 +138,7 @@ type outcome[T any] struct {
 
 // atEach does work at each of several clusters, at once, and returns what came of it, in the order of
 // the clusters.
-func atEach[T any](ctx context.Context, c *console, members []cluster.Member, work func(context.Context, *console, *cluster.Cluster) (T, error)) []outcome[T] {
+func atEach[T any](ctx context.Context, c *console, members []cluster.KubeContext, work func(context.Context, *console, *cluster.Cluster) (T, error)) []outcome[T] {
 	all := make([]outcome[T], len(members))
 	var working sync.WaitGroup
 	for i, m := range members {
@@ -165,13 +165,13 @@ func failures[T any](all []outcome[T]) error {
 		switch {
 		case o.err == nil:
 		case o.late:
-			errs = append(errs, errors.New(output.Line(o.cluster)+": --timeout passed before it had answered"))
+			errs = append(errs, errors.New(output.EscapeLine(o.cluster)+": --timeout passed before it had answered"))
 		default:
 			errs = append(errs, errorOf(o.cluster, o.err))
 		}
 	}
 	if err := errors.Join(errs...); len(errs) > 0 && len(errs) < len(all) {
-		return fail.Code(fail.ExitFailed, err)
+		return fail.WithExitCode(fail.ExitFailed, err)
 	}
 	return errors.Join(errs...)
 }

@@ -38,7 +38,7 @@ func blamed(next event.Sink) event.Sink {
 // one of the output itself, of a Sink or of the state: that loses what was received.
 func ended(ctx context.Context, err error, list bool) error {
 	switch {
-	case ctx.Err() == nil, err == nil, isLoss(err), fail.IsCoded(err):
+	case ctx.Err() == nil, err == nil, isLoss(err), fail.HasExitCode(err):
 		return err
 	case errors.Is(context.Cause(ctx), errReaderGone):
 		return errReaderGone
@@ -59,7 +59,7 @@ func isLoss(err error) bool {
 // joined is what a run ends with that ended with err, with ctx perhaps, and did not
 // deliver something; either may be nil.
 func joined(ctx context.Context, err, undelivered error) error {
-	byContext := ctx.Err() != nil && !isLoss(err) && !fail.IsCoded(err)
+	byContext := ctx.Err() != nil && !isLoss(err) && !fail.HasExitCode(err)
 	switch {
 	case undelivered == nil:
 		return err

@@ -27,7 +27,7 @@ import (
 // exportFlags are those of dwatch export: a recording as a page in one file.
 type exportFlags struct {
 	watchFlags
-	played flags.Played
+	played flags.Replay
 	file   flags.Export
 	noise  flags.Noise
 	masks  flags.Masks
@@ -36,28 +36,28 @@ type exportFlags struct {
 func (e *exportFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", e.targets.AddTo),
-		flags.NewGroup("The past", e.played.From.AddTo, flags.Spans("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
+		flags.NewGroup("The past", e.played.From.AddTo, flags.SinceBefore("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
 		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.w.ending.Timeout, "with exit code 4 and no file if it is not written by then")),
 		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: who opens the file reads them")),
 	}
 }
 
 func (e *exportFlags) parse(args []string, _ terminal) (runner, error) {
-	args, err := e.file.Read(args)
-	if err := cmp.Or(err, e.played.Span.Read(e.all), e.played.From.Check(e.all)); err != nil {
+	args, err := e.file.ParseArgs(args)
+	if err := cmp.Or(err, e.played.Range.Parse(e.all), e.played.From.Check(e.all)); err != nil {
 		return nil, err
 	}
-	if !e.played.From.Is() {
+	if !e.played.From.IsSet() {
 		return nil, errors.New("dwatch export writes what was recorded: it needs --from DIR")
 	}
-	r := &exported{w: &e.w, flags: e, all: !e.targets.AreNamed(args)}
+	r := &exported{w: &e.w, flags: e, all: !e.targets.HasResources(args)}
 	if r.all {
-		args = []string{mapper.Everything} // until it is known what was recorded
+		args = []string{mapper.AllResources} // until it is known what was recorded
 	}
 	if err := e.selectTargets(args); err != nil {
 		return nil, err
 	}
-	e.noise.Set(&e.w.print.Compare)
+	e.noise.Apply(&e.w.print.Compare)
 	if err := cmp.Or(checkFrom(e.all, e.server, e.w.selection), e.masks.Parse(&e.w.print, true)); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (e *exported) checkFile() error {
 	}
 	switch info, err := os.Lstat(f.Path); {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("%s is a directory", output.Line(f.Path))
+		return fmt.Errorf("%s is a directory", output.EscapeLine(f.Path))
 	case err == nil && !f.Force:
 		return errExists(f.Path)
 	}
@@ -87,7 +87,7 @@ func (e *exported) checkFile() error {
 }
 
 func errExists(path string) error {
-	return fmt.Errorf("%s is there already: --force overwrites it", output.Line(path))
+	return fmt.Errorf("%s is there already: --force overwrites it", output.EscapeLine(path))
 }
 
 func (e *exported) run(ctx context.Context, c *console) error {
@@ -119,7 +119,7 @@ func (e *exported) export(ctx context.Context, c *console) error {
 	var tooLarge *page.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		return fmt.Errorf("%w, and the file may have %s (--max-size): name fewer resources, or a later --since", err, megabytes(e.flags.file.Size))
+		return fmt.Errorf("%w, and the file may have %s (--max-size): name fewer resources, or a later --since", err, megabytes(e.flags.file.MaxSize))
 	case err != nil:
 		return err
 	}
@@ -138,7 +138,7 @@ func (e *exported) chooseAll(ctx context.Context, from *recordingOf) error {
 	for _, of := range from.parts {
 		excluded := map[schema.GroupResource]bool{}
 		for _, name := range request.Exclude {
-			answer, err := mapper.Known(of.Resources()).Resolve(ctx, name)
+			answer, err := mapper.NewFixed(of.Resources()).Resolve(ctx, name)
 			if err != nil && !mapper.IsUnknown(err) {
 				return err
 			}
@@ -151,7 +151,7 @@ func (e *exported) chooseAll(ctx context.Context, from *recordingOf) error {
 				request.Arguments = append(request.Arguments, one)
 			}
 		}
-		if len(request.Namespaces) == 0 && of.About().Selection.AllNamespaces {
+		if len(request.Namespaces) == 0 && of.LastRun().Selection.AllNamespaces {
 			request.AllNamespaces = true
 		}
 	}
@@ -162,43 +162,43 @@ func (e *exported) chooseAll(ctx context.Context, from *recordingOf) error {
 }
 
 // write makes the page, and returns what it has and what that rests on.
-func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (found *page.Exported, all proofs, err error) {
-	span := e.flags.played.Span
+func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (found *page.ExportResult, all proofs, err error) {
+	span := e.flags.played.Range
 	part := &shownPart{from: from, since: span.Since, before: span.Before}
 	o := (&served{utc: e.flags.messages.UTC}).shown(e.w)
-	o.Cluster = "recording " + output.Line(path.Base(filepath.ToSlash(e.flags.played.From.String())))
+	o.Cluster = "recording " + output.EscapeLine(path.Base(filepath.ToSlash(e.flags.played.From.String())))
 	if from.isSeveral() {
 		o.Clusters = from.members
 	}
-	o.Past = &page.Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
+	o.Recording = &page.Recording{Replay: func(ctx context.Context, until time.Time, sink event.Sink) (page.Coverage, error) {
 		known, p, err := part.prove(ctx, until, sink)
 		if all == nil { // of all of it
 			all = p
 		}
 		if err == nil {
-			known.First = p.first(known)
+			known.InitialTime = p.first(known)
 		}
 		return known, err
 	}}
-	found, err = page.Export(ctx, o, e.flags.file.Size, to)
+	found, err = page.Export(ctx, o, e.flags.file.MaxSize, to)
 	return found, all, err
 }
 
 // report says what is in the file, and what is not.
-func (e *exported) report(c *console, found *page.Exported) {
-	exactly := func(t time.Time) string { return output.Exact(t, time.Now(), e.w.print.Timestamps) }
+func (e *exported) report(c *console, found *page.ExportResult) {
+	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.w.print.Timestamps) }
 	name := "it"
 	if e.flags.file.Path != "-" {
-		name = output.Line(e.flags.file.Path)
+		name = output.EscapeLine(e.flags.file.Path)
 	}
-	c.say(fmt.Sprintf("%s has %s, %s to %s: %s", name, megabytes(found.Bytes), exactly(found.From), exactly(found.To), plural(found.Changes, "change")))
-	if t := found.LeftOut.Changes; !t.IsZero() {
-		c.warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.Size)))
+	c.say(fmt.Sprintf("%s has %s, %s to %s: %s", name, megabytes(found.Bytes), exactly(found.From), exactly(found.To), plural(found.ChangeCount, "change")))
+	if t := found.Omitted.ChangesBefore; !t.IsZero() {
+		c.warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.MaxSize)))
 	}
-	if t := found.LeftOut.Contents; !t.IsZero() {
-		c.warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.Size)))
+	if t := found.Omitted.ContentsBefore; !t.IsZero() {
+		c.warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.MaxSize)))
 	}
-	if n := found.LeftOut.LeadUps; n > 0 {
+	if n := found.Omitted.LeadUpCount; n > 0 {
 		c.warn(fmt.Sprintf("left out: what led up to %s", plural(n, "failure")))
 	}
 }
@@ -230,7 +230,7 @@ func create(f *flags.Export, c *console) (*exportTarget, error) {
 		if inPath, ok := errors.AsType[*os.PathError](err); ok {
 			err = inPath.Err
 		}
-		return nil, fail.Usage(fmt.Errorf("%s can't be written: %w", output.Line(f.Path), err))
+		return nil, fail.Usage(fmt.Errorf("%s can't be written: %w", output.EscapeLine(f.Path), err))
 	}
 	return &exportTarget{temp, temp, f.Path}, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/cli/ask"
+	"dwatch/cli/lookup"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -23,7 +23,7 @@ const maxFieldObjects = 100
 // namedFields are fields of objects, as a flag names them.
 type namedFields struct {
 	flag   string
-	fields change.Fields
+	fields change.FieldPath
 }
 
 // fieldCheck is a Sink before next that finds fields which no object can have, so that nobody waits
@@ -67,7 +67,7 @@ func checkFields(s *session, named []namedFields, say func(line string), next ev
 
 func appendNamed(named []namedFields, flag string, patterns change.Patterns) []namedFields {
 	for _, p := range patterns {
-		if f := p.Names(); len(f) > 0 {
+		if f := p.FieldPath(); len(f) > 0 {
 			named = append(named, namedFields{flag, f})
 		}
 	}
@@ -93,7 +93,7 @@ func checkMasks(ctx context.Context, s *session, p *output.Options, objects []ev
 		kinds[t.Mapping.GroupVersionKind] = t.Resource().GroupResource().String()
 	}
 	for _, o := range objects {
-		named = slices.DeleteFunc(named, func(n namedFields) bool { return n.fields.In(o.Raw()) })
+		named = slices.DeleteFunc(named, func(n namedFields) bool { return n.fields.ExistsIn(o.Raw()) })
 	}
 	if len(named) > 0 {
 		(&fieldCheck{session: s, say: s.warn}).check(ctx, named, kinds)
@@ -117,7 +117,7 @@ func (f *fieldCheck) observe(ctx context.Context, e *event.Event) {
 	case !e.Type.IsStatus() && f.looked < maxFieldObjects && e.HasFullObject():
 		f.looked++
 		text := e.Object.Raw()
-		f.named = slices.DeleteFunc(f.named, func(n namedFields) bool { return n.fields.In(text) })
+		f.named = slices.DeleteFunc(f.named, func(n namedFields) bool { return n.fields.ExistsIn(text) })
 	case e.Type.IsStatus() && !e.Type.IsKeepalive() && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
 		named, kinds := f.named, f.kinds()
 		f.named = nil
@@ -139,7 +139,7 @@ func (f *fieldCheck) kinds() map[schema.GroupVersionKind]string {
 // check says which fields are in the schema of no kind. One that some schema leaves open is said only if there is a
 // near one in another: of some of many resources the schema mostly is so.
 func (f *fieldCheck) check(ctx context.Context, named []namedFields, kinds map[schema.GroupVersionKind]string) {
-	looks := make([]lookup, len(named))
+	looks := make([]fieldLookup, len(named))
 	for _, version := range versionsOf(kinds) {
 		of := slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.Kind, b.Kind) })
 		of = slices.DeleteFunc(of, func(k schema.GroupVersionKind) bool { return k.GroupVersion() != version })
@@ -147,13 +147,13 @@ func (f *fieldCheck) check(ctx context.Context, named []namedFields, kinds map[s
 		for i, k := range of {
 			names[i] = k.Kind
 		}
-		schemas, _ := ask.Schemas(ctx, f.Cluster, version, names) // of those that it does not get it knows nothing
+		schemas, _ := lookup.FetchSchemas(ctx, f.Cluster, version, names) // of those that it does not get it knows nothing
 		for i, s := range schemas {
 			for n := range looks {
 				looks[n].take(s, named[n].fields, kinds[of[i]])
 			}
 		}
-		if ctx.Err() != nil || !slices.ContainsFunc(looks, func(l lookup) bool { return !l.there }) {
+		if ctx.Err() != nil || !slices.ContainsFunc(looks, func(l fieldLookup) bool { return !l.there }) {
 			return
 		}
 	}
@@ -177,16 +177,16 @@ func versionsOf(kinds map[schema.GroupVersionKind]string) []schema.GroupVersion 
 	})
 }
 
-// lookup is what the schemas say of fields.
-type lookup struct {
+// fieldLookup is what the schemas say of fields.
+type fieldLookup struct {
 	there          bool // in one
 	open           []string
-	missing, meant change.Fields // of the one that goes furthest
+	missing, meant change.FieldPath // of the one that goes furthest
 }
 
 // take looks into the schema of a resource.
-func (l *lookup) take(s ask.Schema, fields change.Fields, resource string) {
-	missing, meant, isOpen := s.Lacks(fields)
+func (l *fieldLookup) take(s lookup.Schema, fields change.FieldPath, resource string) {
+	missing, meant, isOpen := s.FindUnknownField(fields)
 	switch {
 	case isOpen:
 		l.open = append(l.open, resource)
@@ -201,7 +201,7 @@ func (l *lookup) take(s ask.Schema, fields change.Fields, resource string) {
 const maxNamed = 5
 
 // line says what is missing in these; empty if nothing is, or that is not known.
-func (l *lookup) line(kinds map[schema.GroupVersionKind]string) string {
+func (l *fieldLookup) line(kinds map[schema.GroupVersionKind]string) string {
 	if l.there || l.missing == nil || len(l.open) > 0 && l.meant == nil {
 		return ""
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/lookup"
 	"dwatch/mapper"
 	"dwatch/output"
 )
@@ -38,7 +38,7 @@ func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection 
 	if _, err := io.WriteString(w, steps.text()); err != nil {
 		return err
 	}
-	return fail.Code(fail.ExitUsage, errFirstSteps)
+	return fail.WithExitCode(fail.ExitUsage, errFirstSteps)
 }
 
 func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error {
@@ -46,11 +46,11 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	if err != nil {
 		return err
 	}
-	d, err := k.Discovery()
+	d, err := k.NewDiscoveryClient()
 	if err != nil {
 		return err
 	}
-	client, err := ask.New(k, mapper.New(d))
+	client, err := lookup.New(k, mapper.New(d))
 	if err != nil {
 		return err
 	}
@@ -59,16 +59,16 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not answer within three seconds", k.Host)
 	case err != nil:
-		return fail.Server(k.Host, err)
+		return fail.FromServer(k.Host, err)
 	}
 	f.place = fmt.Sprintf("This is %s, namespace %s; -n is for another one, -A for all.", k.Host, k.Namespace)
 	if examples.Deployment != "" {
-		f.deployment = output.Line(examples.Deployment)
+		f.deployment = output.EscapeLine(examples.Deployment)
 	}
-	if examples.Namespace != "" {
-		f.elsewhere = " -n " + output.Line(examples.Namespace)
+	if examples.DeploymentNamespace != "" {
+		f.elsewhere = " -n " + output.EscapeLine(examples.DeploymentNamespace)
 	}
-	f.custom = output.Line(examples.Custom)
+	f.custom = output.EscapeLine(examples.CustomResource)
 	return nil
 }
 

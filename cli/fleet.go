@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/lookup"
 	"dwatch/cli/plan"
 	"dwatch/watcher/event"
 	"dwatch/watcher/until"
@@ -46,8 +46,8 @@ type fleet struct {
 
 // runFleet is run for several clusters.
 func runFleet(ctx context.Context, w *watching, c *console) error {
-	w.request.Awaited = w.ending.Until.Is()
-	chosen, err := w.connection.Each(w.isPlaced())
+	w.request.AwaitsObjects = w.ending.Until.IsSet()
+	chosen, err := w.connection.SelectedContexts(w.isPlaced())
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (f *fleet) run(ctx context.Context) error {
 		return err
 	}
 	defer f.sayHidden()
-	f.sink = blamed(&tuned{next: f.metrics.Front(f.stages.first), gc: fleetGC})
+	f.sink = blamed(&tuned{next: f.metrics.InputStage(f.stages.first), gc: fleetGC})
 	for _, m := range f.all() {
-		f.metrics.Expect(m.name)
+		f.metrics.AddCluster(m.name)
 	}
 	f.metrics.Begin(nil)
 	f.asked.is(func() []string { return append([]string{f.status()}, f.to.look()...) })
@@ -100,7 +100,7 @@ func (f *fleet) run(ctx context.Context) error {
 		all.Wait()
 		f.endPast(ctx)
 		f.failed = f.settleAll(ctx, f.failed)
-		f.metrics.End()
+		f.metrics.SetStopping()
 		f.sayUnanswered(ctx)
 		return f.end(ctx, f.stages.wait, f.stages.printed, f.failed)
 	})
@@ -112,7 +112,7 @@ func (f *fleet) sayUnanswered(ctx context.Context) {
 	f.mu.Lock()
 	answered := f.answered
 	f.mu.Unlock()
-	if !answered || f.past.ends() || f.ending.Until.Is() || errors.Is(context.Cause(ctx), errReaderGone) {
+	if !answered || f.past.ends() || f.ending.Until.IsSet() || errors.Is(context.Cause(ctx), errReaderGone) {
 		return
 	}
 	for _, m := range f.all() {
@@ -184,8 +184,8 @@ func errorOf(name string, err error) error {
 		switch code {
 		case fail.ExitUsage:
 			line = fail.Usage(line)
-		case fail.ExitUnknown:
-			line = fail.Code(code, line)
+		case fail.ExitIncomplete:
+			line = fail.WithExitCode(code, line)
 		}
 		lines = append(lines, line)
 	}
@@ -214,7 +214,7 @@ func (f *fleet) identify(ctx context.Context, m *member, k *cluster.Cluster) {
 
 // beat reports, as often as those that watch, that a member does not.
 func (f *fleet) beat(ctx context.Context) {
-	every := cmp.Or(f.beatEvery(), f.metrics.Interval())
+	every := cmp.Or(f.beatEvery(), f.metrics.HeartbeatInterval())
 	if every == 0 {
 		return
 	}
@@ -234,7 +234,7 @@ func (f *fleet) beat(ctx context.Context) {
 }
 
 // awaited are the clusters of which nothing is watched yet, for --until.
-func (f *fleet) awaited() (awaited []until.Awaited) {
+func (f *fleet) awaited() (awaited []until.AwaitedTarget) {
 	if f == nil {
 		return nil
 	}
@@ -291,7 +291,7 @@ func (f *fleet) whyNot(cluster string) string {
 	return ""
 }
 
-func (f *fleet) asks(cluster string) *ask.Client {
+func (f *fleet) asks(cluster string) *lookup.Client {
 	for _, m := range f.all() {
 		if s := m.session.Load(); m.name == cluster && s != nil {
 			return s.questions
@@ -317,7 +317,7 @@ func (f *fleet) sourceOf(cluster string) string {
 func (f *fleet) isWell(e *event.Event) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stages.wait != nil && f.stages.wait.HoldsOfNothing(e)
+	return f.stages.wait != nil && f.stages.wait.HoldsWithoutObjects(e)
 }
 
 // status says how the watch of each member is.

@@ -85,7 +85,7 @@ func (f *fleet) noteOf(m *member) func(time.Time, string) {
 	if f.stages.note == nil {
 		return func(_ time.Time, text string) { m.console.warn(text) }
 	}
-	return func(at time.Time, text string) { f.stages.note(at, output.Line(m.name)+": "+text) }
+	return func(at time.Time, text string) { f.stages.note(at, output.EscapeLine(m.name)+": "+text) }
 }
 
 // endPast delivers, when nobody watches any more, what --before asks for.
@@ -112,10 +112,10 @@ func (f *fleet) allPasts() (all reconstructed) {
 		f.past.unlisted = f.past.unlisted || known.unlisted
 		all.events, all.whole = append(all.events, known.events...), all.whole || known.whole
 		for _, text := range known.missing {
-			all.missing = append(all.missing, output.Line(m.name)+": "+text)
+			all.missing = append(all.missing, output.EscapeLine(m.name)+": "+text)
 		}
 		for _, text := range known.undated {
-			all.undated = append(all.undated, output.Line(m.name)+": "+text)
+			all.undated = append(all.undated, output.EscapeLine(m.name)+": "+text)
 		}
 	}
 	slices.SortStableFunc(all.events, func(a, b event.Event) int { return a.Time.Compare(b.Time) })

@@ -53,7 +53,7 @@ func (c *console) openRecording(ctx context.Context, from flags.From, of *cluste
 	if err != nil {
 		return nil, failed(err)
 	}
-	if parts[0].Cluster == "" && of.IsNamed() {
+	if parts[0].Cluster == "" && of.SelectsContexts() {
 		return nil, fail.Usage(errors.New("--from asks a recording, and no cluster: it does not go with --context"))
 	}
 	if parts[0].Cluster != "" {
@@ -65,12 +65,12 @@ func (c *console) openRecording(ctx context.Context, from flags.From, of *cluste
 	for _, p := range parts {
 		one := &recordedPart{console: c, cluster: p.Cluster, where: r.where, store: p.Store}
 		if one.cluster != "" {
-			one.console, one.where = c.atCluster(p.Cluster), strings.TrimSuffix(r.where, "/")+"/"+recording.DirOf(p.Cluster)
+			one.console, one.where = c.atCluster(p.Cluster), strings.TrimSuffix(r.where, "/")+"/"+recording.ClusterDirName(p.Cluster)
 		}
 		if err := one.read(ctx); err != nil {
 			return nil, failed(atNamed(p.Cluster, err))
 		}
-		for _, note := range one.Notes() {
+		for _, note := range one.Warnings() {
 			c.warn(one.where + "/" + note)
 		}
 		r.parts = append(r.parts, one)
@@ -80,7 +80,7 @@ func (c *console) openRecording(ctx context.Context, from flags.From, of *cluste
 
 // read reads what there is to know of the recording. One of several may have nothing yet: of that nothing is known.
 func (r *recordedPart) read(ctx context.Context) (err error) {
-	if r.Recording, err = recording.Read(ctx, r.store); r.cluster != "" && errors.Is(err, recording.ErrNone) {
+	if r.Recording, err = recording.Read(ctx, r.store); r.cluster != "" && errors.Is(err, recording.ErrNoRecording) {
 		return nil
 	}
 	return err
@@ -88,8 +88,8 @@ func (r *recordedPart) read(ctx context.Context) (err error) {
 
 // plan finds out what is asked of the recording.
 func (r *recordedPart) plan(ctx context.Context, of selection) error {
-	if r.Begin().IsZero() { // it has only begun, or is withheld
-		return fail.Code(fail.ExitUnknown, &unrecordedError{fmt.Sprintf("of what the recording %s has nothing is known", output.Line(r.where))})
+	if r.StartTime().IsZero() { // it has only begun, or is withheld
+		return fail.WithExitCode(fail.ExitIncomplete, &unrecordedError{fmt.Sprintf("of what the recording %s has nothing is known", output.EscapeLine(r.where))})
 	}
 	s, err := r.open(ctx, of)
 	if err != nil {
@@ -121,8 +121,8 @@ func (r *recordedPart) planAgain(ctx context.Context, of selection) error {
 // open is what a command has in place of a session at a cluster: names stand for what was recorded.
 func (r *recordedPart) open(ctx context.Context, of selection) (*session, error) {
 	request := of.request
-	about := r.About()
-	request.Home = about.Namespace
+	about := r.LastRun()
+	request.DefaultNamespace = about.DefaultNamespace
 	if len(request.Namespaces) == 0 && !about.Selection.AllNamespaces {
 		request.Namespaces = about.Selection.Namespaces
 	}
@@ -131,15 +131,15 @@ func (r *recordedPart) open(ctx context.Context, of selection) (*session, error)
 		request.Arguments = slices.DeleteFunc(slices.Clone(request.Arguments), func(a mapper.Argument) bool { return !slices.Contains(has, a) })
 		request.AllNamespaces = request.AllNamespaces && about.Selection.AllNamespaces
 		if len(request.Arguments) == 0 {
-			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has nothing that is asked for: it has %s", output.Line(r.where), r.names())})
+			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has nothing that is asked for: it has %s", output.EscapeLine(r.where), r.names())})
 		}
 	}
-	s := &session{console: r.console, scope: request, mapper: mapper.Known(r.Resources())}
+	s := &session{console: r.console, scope: request, mapper: mapper.NewFixed(r.Resources())}
 	s.planner = plan.New(request, s.mapper)
 	var err error
-	if s.plan, err = s.planner.First(ctx); err != nil {
+	if s.plan, err = s.planner.InitialPlan(ctx); err != nil {
 		if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok {
-			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has no %q: it has %s", output.Line(r.where), output.Line(unknown.Name), r.names())})
+			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has no %q: it has %s", output.EscapeLine(r.where), output.EscapeLine(unknown.Name), r.names())})
 		}
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r *recordedPart) open(ctx context.Context, of selection) (*session, error)
 
 // arguments are all that was recorded, as they may be typed.
 func (r *recordedPart) arguments() (all []mapper.Argument) {
-	for _, k := range r.Recorded() {
+	for _, k := range r.Targets() {
 		all = append(all, mapper.Argument{Resource: k.Resource.String(), Name: k.Name})
 	}
 	return all
@@ -169,12 +169,12 @@ func (e *unrecordedError) Error() string { return e.text }
 // answer says that the rest is not known.
 func (r *recordedPart) check(s *session) error {
 	isKnown := func(t event.Target) bool {
-		return slices.ContainsFunc(r.Recorded(), func(k event.Key) bool { return overlap(k, t.Key()) })
+		return slices.ContainsFunc(r.Targets(), func(k event.Key) bool { return overlap(k, t.Key()) })
 	}
 	if !slices.ContainsFunc(s.plan.Targets, isKnown) {
-		return fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.Line(r.where), report.Describe(s.plan.Targets), r.names())})
+		return fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.EscapeLine(r.where), report.DescribeTargets(s.plan.Targets), r.names())})
 	}
-	if slices.ContainsFunc(s.plan.Targets, func(t event.Target) bool { return !r.Has(t) }) {
+	if slices.ContainsFunc(s.plan.Targets, func(t event.Target) bool { return !r.HasTarget(t) }) {
 		s.warn("recorded is only " + r.names())
 	}
 	return nil
@@ -189,7 +189,7 @@ func overlap(a, b event.Key) bool {
 // names says what was recorded.
 func (r *recordedPart) names() string {
 	var targets []event.Target
-	for _, k := range r.Recorded() {
+	for _, k := range r.Targets() {
 		for _, a := range r.Resources() {
 			if a.Name == k.Resource.Resource && a.Group == k.Resource.Group {
 				gvr := k.Resource.WithVersion(a.Version)
@@ -201,22 +201,22 @@ func (r *recordedPart) names() string {
 	if len(targets) == 0 {
 		return "nothing yet"
 	}
-	return report.Describe(targets)
+	return report.DescribeTargets(targets)
 }
 
 // query asks for what a session has planned. What the server has selected by at the recording is
 // not looked at again.
 func (r *recordedPart) asked(s *session) (q recording.Query, err error) {
 	q.Targets, q.Shard = s.plan.Targets, s.scope.Shard
-	q.Covers = func(recorded event.Selection) string { return r.lacks(recorded, s.plan.Selection) }
-	if q.Labels, err = labels.Parse(s.scope.LabelSelector); err != nil {
+	q.CoverageGap = func(recorded event.Selection) string { return r.lacks(recorded, s.plan.Selection) }
+	if q.LabelSelector, err = labels.Parse(s.scope.LabelSelector); err != nil {
 		return q, err
 	}
 	asked, err := fields.ParseSelector(s.scope.FieldSelector)
 	if err != nil {
 		return q, err
 	}
-	recorded := fieldRequirements(r.About().Selection.Fields)
+	recorded := fieldRequirements(r.LastRun().Selection.Fields)
 	var here []fields.Selector
 	for _, one := range asked.Requirements() {
 		text := one.Field + string(one.Operator) + fields.EscapeValue(one.Value)
@@ -227,7 +227,7 @@ func (r *recordedPart) asked(s *session) (q recording.Query, err error) {
 			return q, fail.Usage(fmt.Errorf("--field-selector %s is known to the server alone: with --from say --where", one.Field))
 		}
 	}
-	q.Fields = fields.AndSelectors(here...)
+	q.FieldSelector = fields.AndSelectors(here...)
 	return q, nil
 }
 
@@ -251,13 +251,13 @@ func (r *recordedPart) lacks(recorded, asked event.Selection) string {
 			return one.Resource == schema.GroupResource{Group: a.Group, Resource: a.Name}.String()
 		})
 		asksSet = asksSet || !isOne
-		if !isOne && !slices.Contains(recorded.Resources, one) && !slices.Contains(recorded.Resources, event.SelectedResource{Resource: mapper.Everything}) {
+		if !isOne && !slices.Contains(recorded.Resources, one) && !slices.Contains(recorded.Resources, event.SelectedResource{Resource: mapper.AllResources}) {
 			return fmt.Sprintf("not all of %q was recorded", one.Resource)
 		}
 	}
 	for _, name := range recorded.Exclude {
 		if asksSet && !slices.Contains(asked.Exclude, name) { // it may be one of the set
-			return output.Line(name) + " was excluded from the recording"
+			return output.EscapeLine(name) + " was excluded from the recording"
 		}
 	}
 	return ""
@@ -308,7 +308,7 @@ func checkFrom(all, server *pflag.FlagSet, of selection) error {
 	if wrong != "" {
 		return fmt.Errorf("--from asks a recording, and no cluster: it does not go with --%s", wrong)
 	}
-	if of.request.Chooses() {
+	if of.request.SelectsNamespaces() {
 		return errors.New("--from takes namespaces by their names")
 	}
 	_, err := fields.ParseSelector(of.request.FieldSelector)
@@ -317,13 +317,13 @@ func checkFrom(all, server *pflag.FlagSet, of selection) error {
 
 // replay makes a run over a recording of one at a cluster.
 // unread is what it means that --timeout passed before it was read.
-func (f *watchFlags) replay(of flags.Played, unread string) (runner, error) {
-	for _, c := range f.w.ending.All() {
-		if c.Needs().Now {
+func (f *watchFlags) replay(of flags.Replay, unread string) (runner, error) {
+	for _, c := range f.w.ending.AllConditions() {
+		if c.Requirements().Now {
 			return nil, fmt.Errorf("%s looks at the time, and over a recording no condition is evaluated between two events: it does not go with --from", c.String())
 		}
 	}
-	return &replayed{w: &f.w, from: of.From, span: of.Span, unread: unread}, checkFrom(f.all, f.server, f.w.selection)
+	return &replayed{w: &f.w, from: of.From, span: of.Range, unread: unread}, checkFrom(f.all, f.server, f.w.selection)
 }
 
 // prove says what an answer rests on, and returns an error if that is not all. nil: it ended before
@@ -332,11 +332,11 @@ func (c *console) prove(p *recording.Proof, timestamps bool, nothing string) err
 	if p == nil {
 		return nil
 	}
-	exactly := func(t time.Time) string { return output.Exact(t, time.Now(), timestamps) }
+	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), timestamps) }
 	for _, d := range p.Damage {
 		c.warn("damaged: " + d)
 	}
-	if span := exactly(p.From) + " to " + exactly(p.To); p.Complete() {
+	if span := exactly(p.From) + " to " + exactly(p.To); p.IsComplete() {
 		text := "complete from " + span
 		if p.From.Equal(p.To) {
 			text = "complete at " + exactly(p.From)
@@ -348,16 +348,16 @@ func (c *console) prove(p *recording.Proof, timestamps bool, nothing string) err
 		return nil
 	}
 	for _, g := range p.Gaps {
-		c.warn(g.String(exactly))
+		c.warn(g.Describe(exactly))
 	}
 	text := fmt.Sprintf("of %s to %s not all is known", exactly(p.From), exactly(p.To))
 	switch {
-	case p.Instant:
+	case p.IsInstant:
 		text = "what was there at " + exactly(p.From) + " is not known"
 	case p.From.Equal(p.To):
 		text = "what happened from " + exactly(p.From) + " on is not known"
 	}
-	return fail.Code(fail.ExitUnknown, errors.New(text))
+	return fail.WithExitCode(fail.ExitIncomplete, errors.New(text))
 }
 
 // printedInPart is what it means for what is printed as it is read.
@@ -367,7 +367,7 @@ const printedInPart = "what was printed may not be all"
 type replayed struct {
 	w    *watching
 	from flags.From
-	span flags.Span
+	span flags.TimeRange
 	net  bool // what is different between the two times
 	// unread is what it means that --timeout passed before it was read.
 	unread string
@@ -389,7 +389,7 @@ func (r *replayed) run(ctx context.Context, c *console) error {
 // unreadRecording says what it means that --timeout passed before a recording was read.
 func unreadRecording(err error, meaning string) error {
 	if errors.Is(err, errTimeout) {
-		return fail.Code(fail.ExitUnknown, errors.New("--timeout passed before the recording had been read: "+meaning))
+		return fail.WithExitCode(fail.ExitIncomplete, errors.New("--timeout passed before the recording had been read: "+meaning))
 	}
 	return err
 }
@@ -410,20 +410,20 @@ func (r *replayed) play(ctx context.Context, c *console) error {
 	p := &playing{recording: from, tables: w.needs.tables, net: r.net}
 	if r.looks != nil {
 		r.span, r.looks.playing = r.looks.aim(from), p
-		p.query.Mend = true
+		p.query.ReconcileGaps = true
 	}
 	n := w.needed()
-	p.query.From, p.query.To, p.query.Old = r.span.Since, r.span.Before, n.old
+	p.query.From, p.query.To, p.query.IncludeOld = r.span.Since, r.span.Before, n.old
 	if w.ending.Count > 0 || len(w.conditions()) > 0 {
-		p.query.Batch = 1 // so that the clock is that of each, and it ends with the one that is enough
+		p.query.BatchSize = 1 // so that the clock is that of each, and it ends with the one that is enough
 	}
-	w.recorded, w.now, w.print.Clusters = from, p.clock, from.isSeveral()
+	w.recorded, w.now, w.print.MultiCluster = from, p.clock, from.isSeveral()
 	tuneLong()
 	if r.looks != nil {
 		return w.process(ctx, p)
 	}
 	if err := w.process(ctx, p); w.held || err != nil || !p.found.isKnown() || ctx.Err() != nil {
-		if w.held || fail.IsCoded(err) {
+		if w.held || fail.HasExitCode(err) {
 			_ = p.found.prove(w.print.Timestamps, nil) // what it ends with is the other
 		}
 		return err
@@ -433,16 +433,16 @@ func (r *replayed) play(ctx context.Context, c *console) error {
 
 // unmet is the error of a condition that has not held up to the end.
 func (r *replayed) unmet() error {
-	if !r.w.ending.Until.Is() {
+	if !r.w.ending.Until.IsSet() {
 		return nil
 	}
-	return fail.Code(fail.ExitTimeout, fmt.Errorf("%s never holds in that time", r.w.ending.Until))
+	return fail.WithExitCode(fail.ExitTimeout, fmt.Errorf("%s never holds in that time", r.w.ending.Until))
 }
 
 // nothing says that there was nothing to print; empty if there was, or that is not known.
 func (r *replayed) nothing(a *proven) string {
 	switch w := r.w; {
-	case w.printed() > 0, a.proof == nil, a.before != nil && !a.before.Complete():
+	case w.printed() > 0, a.proof == nil, a.before != nil && !a.before.IsComplete():
 		return ""
 	case r.net && a.different > 0:
 		return "nothing but noise is different"
@@ -450,7 +450,7 @@ func (r *replayed) nothing(a *proven) string {
 		return "nothing is different"
 	case len(w.where) > 0 || len(w.filter.Types) > 0 || len(w.print.Compare.Only) > 0:
 		return "nothing of that happened"
-	case a.proof.Changes > 0:
+	case a.proof.ChangeCount > 0:
 		return "nothing but noise changed"
 	}
 	return "nothing changed"
@@ -528,7 +528,7 @@ func (p *pastList) list(ctx context.Context, c *console) error {
 	var missing error
 	for i, o := range all {
 		none := l.missing(found[i].session.plan.Targets, o.is)
-		if none != nil && found[i].proof.Complete() {
+		if none != nil && found[i].proof.IsComplete() {
 			missing = cmp.Or(missing, atNamed(o.cluster, none))
 		}
 		for j := range o.is {
@@ -537,13 +537,13 @@ func (p *pastList) list(ctx context.Context, c *console) error {
 			}
 		}
 	}
-	l.print.Unmanaged = l.print.Template == nil && !l.kept
+	l.print.OmitManagedFields = l.print.Template == nil && !l.kept
 	if missing == nil || from.isSeveral() {
 		l.fillTable(s)
-		if l.print.Clusters = from.isSeveral(); l.print.Clusters {
+		if l.print.MultiCluster = from.isSeveral(); l.print.MultiCluster {
 			l.print.ClusterNames = event.ClusterNames(from.members())
 		}
-		l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+		l.print.SingleObject = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
 		if err := l.printAll(c, from.listed(all), s.nothingFound()); err != nil {
 			return err // and nothing of what an answer rests on that nobody has got
 		}
@@ -558,7 +558,7 @@ func (l *listFlags) missing(targets []event.Target, objects []event.Object) erro
 			return o.Name == t.Name && (t.Namespace == "" || o.Namespace == t.Namespace) && o.Kind == t.Mapping.GroupVersionKind.Kind
 		}
 		if t.Name != "" && !l.ignoreMissing && !slices.ContainsFunc(objects, there) {
-			return fmt.Errorf("%s %q was not there", strings.ToLower(t.Mapping.GroupVersionKind.Kind), output.Line(t.Name))
+			return fmt.Errorf("%s %q was not there", strings.ToLower(t.Mapping.GroupVersionKind.Kind), output.EscapeLine(t.Name))
 		}
 	}
 	return nil

@@ -19,16 +19,16 @@ import (
 )
 
 // chosenParts are the recordings of the clusters that are asked for, in the order in which they are named.
-func chosenParts(parts []recording.Part, of *cluster.Flags) (chosen []recording.Part, err error) {
+func chosenParts(parts []recording.ClusterRecording, of *cluster.Flags) (chosen []recording.ClusterRecording, err error) {
 	var names []string
 	for _, p := range parts {
 		names = append(names, p.Cluster)
 	}
-	if names, err = of.Among(names); err != nil {
+	if names, err = of.SelectFrom(names); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		chosen = append(chosen, parts[slices.IndexFunc(parts, func(p recording.Part) bool { return p.Cluster == name })])
+		chosen = append(chosen, parts[slices.IndexFunc(parts, func(p recording.ClusterRecording) bool { return p.Cluster == name })])
 	}
 	return chosen, nil
 }
@@ -83,14 +83,14 @@ func (r *recordingOf) together(c *console, of selection) *session {
 	for _, p := range r.known() {
 		resources = append(resources, p.Resources()...)
 		s.plan.Targets = append(s.plan.Targets, p.session.plan.Targets...)
-		s.plan.Live = s.plan.Live || p.session.plan.Live
+		s.plan.DynamicResources = s.plan.DynamicResources || p.session.plan.DynamicResources
 		for _, n := range p.session.scope.Namespaces {
 			if !s.scope.AllNamespaces && !slices.Contains(s.scope.Namespaces, n) {
 				s.scope.Namespaces = append(slices.Clip(s.scope.Namespaces), n)
 			}
 		}
 	}
-	s.mapper = mapper.Known(unique(resources))
+	s.mapper = mapper.NewFixed(unique(resources))
 	s.planner = plan.New(s.scope, s.mapper)
 	return s
 }
@@ -111,7 +111,7 @@ func unique(all []metav1.APIResource) (once []metav1.APIResource) {
 func (r *recordingOf) begin() time.Time {
 	var begin time.Time
 	for _, p := range r.parts {
-		if at := p.Begin(); begin.IsZero() || at.Before(begin) && !at.IsZero() { // of one that is withheld nothing is known
+		if at := p.StartTime(); begin.IsZero() || at.Before(begin) && !at.IsZero() { // of one that is withheld nothing is known
 			begin = at
 		}
 	}
@@ -119,7 +119,7 @@ func (r *recordingOf) begin() time.Time {
 }
 
 func (r *recordingOf) end() time.Time {
-	return slices.MaxFunc(r.parts, func(a, b *recordedPart) int { return a.End().Compare(b.End()) }).End()
+	return slices.MaxFunc(r.parts, func(a, b *recordedPart) int { return a.EndTime().Compare(b.EndTime()) }).EndTime()
 }
 
 // members are the clusters that are asked for, of several.
@@ -148,13 +148,13 @@ func (r *recordingOf) again(ctx context.Context) (*recordingOf, error) {
 }
 
 // about is what was recorded of a cluster; an empty name: of the only one.
-func (r *recordingOf) about(cluster string) recording.About {
+func (r *recordingOf) about(cluster string) recording.RunInfo {
 	for _, p := range r.parts {
 		if p.cluster == cluster {
-			return p.About()
+			return p.LastRun()
 		}
 	}
-	return recording.About{}
+	return recording.RunInfo{}
 }
 
 // proven is what the answer of one part rests on.
@@ -195,7 +195,7 @@ func (a proofs) settled() time.Time {
 // settledBy is settled where known says up to when all of a part is known.
 func (a proofs) settledBy(known func(*proven) time.Time) time.Time {
 	var last time.Time
-	begin := slices.MaxFunc(a, func(a, b *proven) int { return a.Begin().Compare(b.Begin()) }).Begin()
+	begin := slices.MaxFunc(a, func(a, b *proven) int { return a.StartTime().Compare(b.StartTime()) }).StartTime()
 	proven := slices.DeleteFunc(slices.Clone(a), func(one *proven) bool { return one.proof == nil })
 	for _, one := range proven {
 		if to := known(one); to.After(last) {
@@ -215,7 +215,7 @@ func (a proofs) settledBy(known func(*proven) time.Time) time.Time {
 // read long after its recording began.
 func (a proofs) areKnown(at time.Time) bool {
 	return !slices.ContainsFunc(a, func(one *proven) bool {
-		return one.proof != nil && !at.After(one.proof.To) && !one.proof.At(at).Complete()
+		return one.proof != nil && !at.After(one.proof.To) && !one.proof.AtInstant(at).IsComplete()
 	})
 }
 
@@ -247,7 +247,7 @@ func unknown(failed []error) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fail.Code(fail.ExitUnknown, errors.Join(failed...))
+	return fail.WithExitCode(fail.ExitIncomplete, errors.Join(failed...))
 }
 
 var errUnrecorded = errors.New("of what is asked for nothing was recorded")
@@ -268,23 +268,23 @@ func atNamed(cluster string, err error) error {
 	if cluster == "" {
 		return err
 	}
-	return fmt.Errorf("%s: %w", output.Line(cluster), err)
+	return fmt.Errorf("%s: %w", output.EscapeLine(cluster), err)
 }
 
 // play delivers what happened, of several clusters as one.
 func (r *recordingOf) play(ctx context.Context, q recording.Query, sink event.Sink) (proofs, error) {
-	var all []recording.Asked
+	var all []recording.ClusterQuery
 	var found proofs
 	for _, p := range r.known() {
-		all = append(all, recording.Asked{Recording: p.Recording, Query: p.asking(q)})
+		all = append(all, recording.ClusterQuery{Recording: p.Recording, Query: p.asking(q)})
 		found = append(found, &proven{recordedPart: p})
 	}
 	if !r.isSeveral() {
 		var err error
-		found[0].proof, err = all[0].Play(ctx, all[0].Query, sink)
+		found[0].proof, err = all[0].Replay(ctx, all[0].Query, sink)
 		return found, err
 	}
-	each, err := recording.PlayTogether(ctx, all, sink)
+	each, err := recording.ReplayMerged(ctx, all, sink)
 	for i, p := range each {
 		found[i].proof = p
 	}
@@ -296,7 +296,7 @@ func (r *recordingOf) compare(ctx context.Context, q recording.Query, sink event
 	var events []event.Event
 	for _, p := range r.known() {
 		c, err := p.Compare(ctx, p.asking(q), q.From, q.To)
-		found = append(found, &proven{recordedPart: p, before: c.Before, proof: c.After, different: len(c.Events)})
+		found = append(found, &proven{recordedPart: p, before: c.BeforeProof, proof: c.AfterProof, different: len(c.Events)})
 		if err != nil {
 			return found, err
 		}
@@ -308,14 +308,14 @@ func (r *recordingOf) compare(ctx context.Context, q recording.Query, sink event
 // asking is what a part is asked, between times and in the way that q says.
 func (p *recordedPart) asking(q recording.Query) recording.Query {
 	own := p.query
-	own.From, own.To, own.Old, own.Mend, own.Batch = q.From, q.To, q.Old, q.Mend, q.Batch
+	own.From, own.To, own.IncludeOld, own.ReconcileGaps, own.BatchSize = q.From, q.To, q.IncludeOld, q.ReconcileGaps, q.BatchSize
 	return own
 }
 
 // at is what was there at a time in each of them, and at how it is known.
 func (r *recordingOf) at(ctx context.Context, at time.Time) (all []outcome[[]event.Object], found proofs, err error) {
 	for _, p := range r.known() {
-		objects, proof, err := p.At(ctx, p.query, at)
+		objects, proof, err := p.ObjectsAt(ctx, p.query, at)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -346,5 +346,5 @@ func (a proofs) from() (from time.Time) {
 // sourceOf is what CloudEvents of a cluster had as their source.
 func (r *recordingOf) sourceOf(cluster string) string {
 	about := r.about(cluster)
-	return sourceOf(about.Cluster, about.Server)
+	return sourceOf(about.ClusterUID, about.Server)
 }

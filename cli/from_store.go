@@ -13,26 +13,26 @@ import (
 	"dwatch/output/deliver/secret"
 	"dwatch/output/deliver/webhook"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/afar"
+	"dwatch/watcher/recording/remote"
 )
 
 // partsOf are the recordings that are asked, at least one: each of a cluster with its name, or the only one without.
-func partsOf(ctx context.Context, from flags.From) (parts []recording.Part, err error) {
+func partsOf(ctx context.Context, from flags.From) (parts []recording.ClusterRecording, err error) {
 	if from.URL == nil {
-		if parts, err = recording.Parts(from.Dir()); err == nil && len(parts) == 0 {
-			parts = []recording.Part{{Store: recording.Dir(from.Dir())}}
+		if parts, err = recording.FindClusterRecordings(from.Dir()); err == nil && len(parts) == 0 {
+			parts = []recording.ClusterRecording{{Store: recording.Dir(from.Dir())}}
 		}
 		return parts, err
 	}
-	client := &afar.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err, true) }}
-	defer func() { client.Failed = func(err error) error { return unasked(from, err, false) } }()
-	if client.Token, err = webhook.Token(from.Token); err != nil {
+	client := &remote.Client{URL: from.URL, UserAgent: userAgent(), WrapError: func(err error) error { return unasked(from, err, true) }}
+	defer func() { client.WrapError = func(err error) error { return unasked(from, err, false) } }()
+	if client.Token, err = webhook.LoadToken(from.Token); err != nil {
 		return nil, err
 	}
-	if client.Transport, err = webhook.Transport(from.URL, from.CA, flags.FromCA); err != nil {
+	if client.Transport, err = webhook.NewTransport(from.URL, from.CAFile, flags.FromCAFlag); err != nil {
 		return nil, err
 	}
-	if parts, err = client.Parts(ctx); err == nil && len(parts) == 0 {
+	if parts, err = client.ListRecordings(ctx); err == nil && len(parts) == 0 {
 		err = errors.New("nothing has been recorded there yet")
 	}
 	return parts, err
@@ -46,7 +46,7 @@ func failedFrom(from flags.From, err error) error {
 	if inPath, ok := errors.AsType[*os.PathError](err); ok {
 		err = inPath.Err
 	}
-	return fail.Usage(fmt.Errorf("--from %s: %w", output.Line(from.String()), err))
+	return fail.Usage(fmt.Errorf("--from %s: %w", output.EscapeLine(from.String()), err))
 }
 
 // unaskedError is that somebody who has a recording does not give it.
@@ -57,10 +57,10 @@ func (e *unaskedError) Unwrap() error { return e.error }
 // unasked says whom an error is about, and what to do. isFirst: nothing has been given yet, so that what was typed may
 // be wrong.
 func unasked(from flags.From, err error, isFirst bool) error {
-	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), secret.Explain(err, flags.FromCA))
+	said := fmt.Errorf("--from %s: %w", output.EscapeLine(from.String()), secret.ExplainConnectionError(err, flags.FromCAFlag))
 	hint := ""
-	if refused, ok := errors.AsType[*afar.RefusedError](err); ok {
-		switch refused.Code {
+	if refused, ok := errors.AsType[*remote.RefusedError](err); ok {
+		switch refused.StatusCode {
 		case http.StatusUnauthorized:
 			hint = "--from takes the address that this run of dwatch serve printed when it started, or --from-token-file the token in it"
 		case http.StatusNotFound:

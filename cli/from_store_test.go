@@ -20,7 +20,7 @@ import (
 	"dwatch/cli/flags"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/afar"
+	"dwatch/watcher/recording/remote"
 )
 
 // fromAt is what is typed to ask the recording at an address.
@@ -104,7 +104,7 @@ func TestFromRestarted(t *testing.T) {
 	if _, err = parts[0].Store.List(t.Context()); fail.ExitCode(failedFrom(flags.From{}, err)) != fail.ExitFailed || !strings.Contains(err.Error(), "--from takes the address that this run") {
 		t.Error(err)
 	}
-	if !fail.Is[*afar.RefusedError](err) {
+	if !fail.Is[*remote.RefusedError](err) {
 		t.Errorf("what was answered is lost: %#v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestFromRestarted(t *testing.T) {
 // TestUnrecordedPart: of several clusters one that has nothing yet does not keep the others from answering; of it, and
 // of what is withheld, nothing is known.
 func TestUnrecordedPart(t *testing.T) {
-	withheld := recordingStore{{Name: "00000001-20260131T020000Z.zst", Size: 1, Withheld: "it is so"}}
+	withheld := recordingStore{{Name: "00000001-20260131T020000Z.zst", Size: 1, WithheldReason: "it is so"}}
 	for name, store := range map[string]recordingStore{"withheld": withheld, "begun": nil} {
 		one := &recordedPart{console: &console{}, cluster: "eu", where: "rec/eu", store: store}
 		if err := one.read(t.Context()); err != nil {
@@ -120,23 +120,23 @@ func TestUnrecordedPart(t *testing.T) {
 		}
 		r := &recordingOf{parts: []*recordedPart{one}}
 		_, err := r.session(t.Context(), &console{}, selection{})
-		if fail.ExitCode(err) != fail.ExitUnknown || !strings.Contains(fmt.Sprint(err), "of what the recording rec/eu has nothing is known") {
+		if fail.ExitCode(err) != fail.ExitIncomplete || !strings.Contains(fmt.Sprint(err), "of what the recording rec/eu has nothing is known") {
 			t.Errorf("%s: %v", name, err)
 		}
 		one.cluster = ""
-		if err := one.read(t.Context()); store == nil && !errors.Is(err, recording.ErrNone) || store != nil && err != nil {
+		if err := one.read(t.Context()); store == nil && !errors.Is(err, recording.ErrNoRecording) || store != nil && err != nil {
 			t.Errorf("%s, of the only one: %v", name, err)
 		}
-		if _, err := r.session(t.Context(), &console{}, selection{}); store != nil && fail.ExitCode(err) != fail.ExitUnknown {
+		if _, err := r.session(t.Context(), &console{}, selection{}); store != nil && fail.ExitCode(err) != fail.ExitIncomplete {
 			t.Errorf("%s, of the only one: %v", name, err)
 		}
 	}
 }
 
 // recordingStore is a Store of what can't be read.
-type recordingStore []recording.Stored
+type recordingStore []recording.StoredFile
 
-func (s recordingStore) List(context.Context) ([]recording.Stored, error) { return s, nil }
+func (s recordingStore) List(context.Context) ([]recording.StoredFile, error) { return s, nil }
 
 func (s recordingStore) Read(context.Context, string, int64, int64) ([]byte, error) {
 	return nil, errors.New("nothing is read")
@@ -145,38 +145,38 @@ func (s recordingStore) Read(context.Context, string, int64, int64) ([]byte, err
 // TestWithhold: what hides less than is hidden now, or has more than is shown now, is withheld.
 func TestWithhold(t *testing.T) {
 	of := func(name string) event.SelectedResource { return event.SelectedResource{Resource: name} }
-	now := recording.About{
+	now := recording.RunInfo{
 		Masks:     `secrets=true data["a b"] spec.x`,
 		Selection: event.Selection{Resources: []event.SelectedResource{of("pods"), {Resource: "secrets", Name: "one"}}, Namespaces: []string{"a", "b"}, Exclude: []string{"events"}},
 	}
 	var r runs
-	withhold := func(cluster string, of recording.About) string {
-		return r.withhold(cluster, recording.Segment{About: &of})
+	withhold := func(cluster string, of recording.RunInfo) string {
+		return r.withhold(cluster, recording.Segment{RunInfo: &of})
 	}
 	if why := withhold("", now); why != "this run has not begun to record the cluster" {
 		t.Errorf("before it has begun: %q", why)
 	}
 	r.of("").begin(now)
-	for name, change := range map[string]func(*recording.About){
-		"":                 func(*recording.About) {},
-		"more hidden":      func(a *recording.About) { a.Masks += " spec.y" },
-		"fewer resources":  func(a *recording.About) { a.Selection.Resources = a.Selection.Resources[:1] },
-		"fewer namespaces": func(a *recording.About) { a.Selection.Namespaces = []string{"b"} },
-		"a named object": func(a *recording.About) {
+	for name, change := range map[string]func(*recording.RunInfo){
+		"":                 func(*recording.RunInfo) {},
+		"more hidden":      func(a *recording.RunInfo) { a.Masks += " spec.y" },
+		"fewer resources":  func(a *recording.RunInfo) { a.Selection.Resources = a.Selection.Resources[:1] },
+		"fewer namespaces": func(a *recording.RunInfo) { a.Selection.Namespaces = []string{"b"} },
+		"a named object": func(a *recording.RunInfo) {
 			a.Selection.Resources = []event.SelectedResource{{Resource: "pods", Name: "x"}}
 		},
-		"hides less: Secrets":                 func(a *recording.About) { a.Masks = `secrets=false data["a b"] spec.x` },
-		"hides less: a path":                  func(a *recording.About) { a.Masks = `secrets=true spec.x` },
-		"hides less: parts of a path":         func(a *recording.About) { a.Masks = `secrets=true data["a b"] data["a x" spec.x"]` },
-		"hides less: nothing":                 func(a *recording.About) { a.Masks = "" },
-		"more shown: another resource":        func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("cm")} },
-		"more shown: all objects":             func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("secrets")} },
-		"more shown: namespaces":              func(a *recording.About) { a.Selection.Namespaces = []string{"a", "c"} },
-		"more shown: all namespaces":          func(a *recording.About) { a.Selection.AllNamespaces = true },
-		"more shown: what is excluded now":    func(a *recording.About) { a.Selection.Exclude = nil },
-		"more shown: without a selector":      func(a *recording.About) { a.Selection.Labels = "x=y" },
-		"more shown: everything":              func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("*")} },
-		"more shown: namespaces by a pattern": func(a *recording.About) { a.Selection.NamespaceLabels = "x=y" },
+		"hides less: Secrets":                 func(a *recording.RunInfo) { a.Masks = `secrets=false data["a b"] spec.x` },
+		"hides less: a path":                  func(a *recording.RunInfo) { a.Masks = `secrets=true spec.x` },
+		"hides less: parts of a path":         func(a *recording.RunInfo) { a.Masks = `secrets=true data["a b"] data["a x" spec.x"]` },
+		"hides less: nothing":                 func(a *recording.RunInfo) { a.Masks = "" },
+		"more shown: another resource":        func(a *recording.RunInfo) { a.Selection.Resources = []event.SelectedResource{of("cm")} },
+		"more shown: all objects":             func(a *recording.RunInfo) { a.Selection.Resources = []event.SelectedResource{of("secrets")} },
+		"more shown: namespaces":              func(a *recording.RunInfo) { a.Selection.Namespaces = []string{"a", "c"} },
+		"more shown: all namespaces":          func(a *recording.RunInfo) { a.Selection.AllNamespaces = true },
+		"more shown: what is excluded now":    func(a *recording.RunInfo) { a.Selection.Exclude = nil },
+		"more shown: without a selector":      func(a *recording.RunInfo) { a.Selection.Labels = "x=y" },
+		"more shown: everything":              func(a *recording.RunInfo) { a.Selection.Resources = []event.SelectedResource{of("*")} },
+		"more shown: namespaces by a pattern": func(a *recording.RunInfo) { a.Selection.NamespaceLabels = "x=y" },
 	} {
 		was := now
 		was.Selection.Resources = slices.Clone(now.Selection.Resources)
@@ -189,9 +189,9 @@ func TestWithhold(t *testing.T) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
-	all := recording.About{Masks: "secrets=false", Selection: event.Selection{Resources: []event.SelectedResource{of("*")}, AllNamespaces: true}}
+	all := recording.RunInfo{Masks: "secrets=false", Selection: event.Selection{Resources: []event.SelectedResource{of("*")}, AllNamespaces: true}}
 	r.of("eu").begin(all)
-	if why := withhold("eu", recording.About{Masks: "secrets=false", Selection: now.Selection}); why != "" {
+	if why := withhold("eu", recording.RunInfo{Masks: "secrets=false", Selection: now.Selection}); why != "" {
 		t.Errorf("nothing is hidden, and all is shown: %q", why)
 	}
 	if why := withhold("us", now); why == "" {
@@ -205,7 +205,7 @@ func TestWithholdUnseen(t *testing.T) {
 		gvr := schema.GroupVersionResource{Version: "v1", Resource: resource}
 		return event.Target{Mapping: event.NewMapping(gvr, resource, true), Namespace: namespace, Name: name, Cluster: "eu"}
 	}
-	about := recording.About{Selection: event.Selection{Resources: []event.SelectedResource{{Resource: "*"}}, AllNamespaces: true}}
+	about := recording.RunInfo{Selection: event.Selection{Resources: []event.SelectedResource{{Resource: "*"}}, AllNamespaces: true}}
 	var r runs
 	now := r.of("eu")
 	now.begin(about)
@@ -229,7 +229,7 @@ func TestWithholdUnseen(t *testing.T) {
 	} {
 		held := test.held.Key()
 		held.Cluster = ""
-		if why := r.withhold("eu", recording.Segment{About: &about, Holds: []event.Key{held}}); why != test.want {
+		if why := r.withhold("eu", recording.Segment{RunInfo: &about, Targets: []event.Key{held}}); why != test.want {
 			t.Errorf("%s: %q", name, why)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // module is the path of the module, which may get another one (make home).
@@ -33,17 +33,17 @@ var house = map[string]room{
 	"cli/access":                    {"it knows rights, not how they are reported", []string{"watcher/event", "watcher/object/owner", "cli/fail", "cli/cluster"}},
 	"cli/report":                    {"it says what the events mean, and asks nobody but through what it is given", []string{"watcher/event", "cli/access", "cli/fail", "output"}},
 	"cli/metrics":                   {"it counts, and says over HTTP how a run is", []string{"watcher/event", "output/deliver"}},
-	"cli/ask":                       {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/pod", "watcher/object/reason", "watcher/object/refer", "watcher/object/status", "cli/cluster", "mapper", "mapper/near"}},
+	"cli/lookup":                    {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/pod", "watcher/object/reason", "watcher/object/refer", "watcher/object/status", "cli/cluster", "mapper", "internal/spelling"}},
 	"cli/flags":                     {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/chat", "output/deliver", "output/deliver/jetstream", "output/deliver/kafka", "output/deliver/otlp", "output/deliver/secret", "output/deliver/webhook", "output/top", "watcher/event", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
-	"cli/rules":                     {"it reads a file, and does not know what its rules do", []string{"mapper/near"}},
+	"cli/rules":                     {"it reads a file, and does not know what its rules do", []string{"internal/spelling"}},
 	"cli/manifest":                  {"it makes text of what it is told, and asks nobody", nil},
 	"cli/lease":                     {"it knows who leads, and not with what", nil},
 	"cli/gc":                        {"it is ready before what imports anything", nil},
 	"cli/complete":                  {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
 	"cli/plan":                      {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "cli/fail", "mapper"}},
 	"cli/fail":                      {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},
-	"mapper":                        {"it turns names into resources, for whatever purpose", []string{"watcher/event", "mapper/near"}},
-	"mapper/near":                   {"it compares names, of whatever they are", nil},
+	"mapper":                        {"it turns names into resources, for whatever purpose", []string{"watcher/event", "internal/spelling"}},
+	"internal/spelling":             {"it compares names, of whatever they are", nil},
 	"output":                        {"it turns events into bytes, wherever they come from", []string{"watcher/event", "watcher/object/change"}},
 	"watcher/object/change":         {"it compares objects, and does not know events", nil},
 	"watcher/object/reason":         {"it says what is wrong with an object, and asks nobody", []string{"watcher/object/kubeevent", "watcher/object/pod"}},
@@ -65,21 +65,21 @@ var house = map[string]room{
 	"output/deliver/secret":         {"it reads what is secret, and does not know what for", []string{"output/deliver"}},
 	"output/deliver/otlp":           {"it describes a message, and does not send it", []string{"output/deliver"}},
 	"output/deliver/webhook":        {"it sends a message over HTTP, once", []string{"output/deliver", "output/deliver/cloudevent", "output/deliver/otlp", "output/deliver/secret"}},
-	"watcher":                       {"it makes events, and does not know who takes them", []string{"watcher/event", "watcher/source", "watcher/ledger", "watcher/shallow"}},
-	"watcher/source":                {"it is one target's connection, and does not know what was reported", []string{"watcher/event", "watcher/shallow"}},
+	"watcher":                       {"it makes events, and does not know who takes them", []string{"watcher/event", "watcher/source", "watcher/ledger", "watcher/codec"}},
+	"watcher/source":                {"it is one target's connection, and does not know what was reported", []string{"watcher/event", "watcher/codec"}},
 	"watcher/ledger":                {"it knows what was reported, and not from where it came", []string{"watcher/event"}},
-	"watcher/shallow":               {"it decodes, and does not know what for", []string{"watcher/event"}},
+	"watcher/codec":                 {"it decodes, and does not know what for", []string{"watcher/event"}},
 	"watcher/resume":                {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/pack":                  {"it compresses text, and does not know what for", nil},
 	"watcher/recording":             {"it keeps lines of events, and does not know how they are encoded", []string{"watcher/event", "watcher/pack"}},
-	"watcher/recording/afar":        {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
+	"watcher/recording/remote":      {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
 	"watcher/filter":                {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
-	"watcher/share":                 {"it gives one watch to several sinks, and does not know what they are", []string{"watcher/event", "watcher/ledger"}},
+	"watcher/broadcast":             {"it gives one watch to several sinks, and does not know what they are", []string{"watcher/event", "watcher/ledger"}},
 	"watcher/until":                 {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},
-	"watcher/object/expression":     {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "mapper/near"}},
+	"watcher/object/expression":     {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "internal/spelling"}},
 	"watcher/object/history":        {"it says what happened to objects, as they show it, and asks nobody", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent"}},
 	"watcher/settle":                {"it is a stage: it knows events and what belongs together, and the sink behind it", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/status"}},
-	"watcher/owned":                 {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/refer"}},
+	"watcher/subject":               {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/refer"}},
 	"watcher/object/churn":          {"it counts changes, for whoever shows them", []string{"watcher/event", "watcher/object/change"}},
 	"output/top":                    {"it shows what is counted", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/churn"}},
 	"watcher/event":                 {"everything may import it, so it imports nothing", nil},
@@ -143,7 +143,7 @@ func TestComplaints(t *testing.T) {
 // importsOfOurs returns what each package of the module imports of others in it.
 // Nothing in a directory called testdata is part of the program.
 func importsOfOurs() (map[string][]string, error) {
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ func (l *leased) wants() []wanted {
 }
 
 func (l *leased) run(ctx context.Context, c *console) error {
-	if l.connection.IsSeveral() {
-		return fail.Usage(fmt.Errorf("--lease is in one cluster: %w", cluster.ErrSeveral))
+	if l.connection.HasMultipleContexts() {
+		return fail.Usage(fmt.Errorf("--lease is in one cluster: %w", cluster.ErrMultipleContexts))
 	}
 	if err := l.check(c.silent()); err != nil { // when it leads it is too late to say it
 		return err
@@ -84,13 +84,13 @@ func (l *leased) run(ctx context.Context, c *console) error {
 // atCluster takes part until ctx ends. The Lease is given back when nothing is delivered any more.
 func (l *leased) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
 	if err := k.Login(ctx); err != nil {
-		return fail.Server(k.Host, err)
+		return fail.FromServer(k.Host, err)
 	}
-	apart, err := k.Apart()
+	apart, err := k.NewSeparateClient()
 	if err != nil {
 		return err
 	}
-	client, err := coordinationv1client.NewForConfigAndClient(k.Quiet(), apart)
+	client, err := coordinationv1client.NewForConfigAndClient(k.QuietConfig(), apart)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (l *leased) atCluster(ctx context.Context, c *console, k *cluster.Cluster) 
 	l.console, l.cluster = c, k
 	l.election = lease.New(lease.Options{
 		Client: client, Namespace: l.lease.Namespace, Name: l.lease.Name, Identity: identity(),
-		Failed: l.fails,
+		OnError: l.fails,
 	})
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan error, 1)
@@ -144,8 +144,8 @@ func (l *leased) String() string { return "lease " + l.lease.Namespace + "/" + l
 func (l *leased) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		s := l.election.State()
-		if !l.hasRun && s.Term == nil && s.Holder == "" { // nobody knows yet
-			if s.Err != nil && (!s.Known || isForGood(s.Err)) {
+		if !l.hasRun && s.Term == nil && s.OtherHolder == "" { // nobody knows yet
+			if s.Err != nil && (!s.HasAnswer || isForGood(s.Err)) {
 				return l.refused(s.Err)
 			}
 			select {
@@ -174,13 +174,13 @@ func (l *leased) refused(err error) error {
 	if isForGood(err) {
 		return fmt.Errorf("--lease: %w", err)
 	}
-	return fail.Server(l.cluster.Host, err)
+	return fail.FromServer(l.cluster.Host, err)
 }
 
 // termOf returns the Term in which to run; nil: stand by. What runs in a Term that is in doubt goes on, and waits, if there is no file
 // that another one may wait for.
 func (l *leased) termOf(s lease.State, running *lease.Term) *lease.Term {
-	if s.Term == nil || s.Doubtful && (l.keeps || s.Term != running) {
+	if s.Term == nil || s.Unconfirmed && (l.keeps || s.Term != running) {
 		return nil
 	}
 	return s.Term
@@ -212,7 +212,7 @@ func (l *leased) runWhile(ctx context.Context, term *lease.Term) error {
 		err := <-over
 		l.hasRun = true
 		// A machine that has taken who led along may have taken the server, too: a connection to that says nothing for long.
-		l.cluster.Renew()
+		l.cluster.CloseConnections()
 		if cause := context.Cause(ctx); !isLost(ctx) && !errors.Is(cause, errLeads) { // it ends anyway
 			return err
 		}
@@ -229,8 +229,8 @@ func (l *leased) runWhile(ctx context.Context, term *lease.Term) error {
 func (l *leased) say(s lease.State, term *lease.Term) {
 	line := ""
 	switch {
-	case term != nil && s.Doubtful:
-		line = fmt.Sprintf("%s could not be written for %s: nothing is delivered until it is known that nobody else holds it", l, lease.HeldFor)
+	case term != nil && s.Unconfirmed:
+		line = fmt.Sprintf("%s could not be written for %s: nothing is delivered until it is known that nobody else holds it", l, lease.RenewDeadline)
 	case term != nil && l.doubted:
 		line = "leading since " + stamp(term.Since) + " still: nobody else has held " + l.String()
 	case term != nil:
@@ -238,12 +238,12 @@ func (l *leased) say(s lease.State, term *lease.Term) {
 		if !l.keeps {
 			line += "; without --state the last states of what is there are told, and no deletions of before"
 		}
-	case s.Holder != "":
-		line = "standing by: " + output.Line(s.Holder) + " holds " + l.String()
+	case s.OtherHolder != "":
+		line = "standing by: " + output.EscapeLine(s.OtherHolder) + " holds " + l.String()
 	default:
 		line = "standing by: it is not known who holds " + l.String()
 	}
-	l.doubted = term != nil && s.Doubtful
+	l.doubted = term != nil && s.Unconfirmed
 	if line != l.said {
 		l.said = line
 		l.console.say(line)

@@ -32,7 +32,7 @@ type listFlags struct {
 
 func (l *listFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.About(&l.common.object), func(f *pflag.FlagSet) {
+		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
@@ -44,18 +44,18 @@ func (l *listFlags) groups() []flags.Group {
 
 func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 	l.listed.connection = &l.common.connection
-	if err := cmp.Or(flags.ReadTime(l.all, "at", &l.at), l.from.Check(l.all)); err != nil {
+	if err := cmp.Or(flags.ParseTimeFlag(l.all, "at", &l.at), l.from.Check(l.all)); err != nil {
 		return nil, err
 	}
 	if l.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
-	l.look.format.Choose("json")
+	l.look.format.Resolve("json")
 	if err := l.look.parse(&l.print, t, l.all); err != nil {
 		return nil, err
 	}
 	switch {
-	case l.from.Is():
+	case l.from.IsSet():
 		return &pastList{flags: l}, checkFrom(l.all, l.server, l.selection)
 	case !l.at.IsZero():
 		return nil, errors.New("--at asks a recording: it needs --from DIR")
@@ -79,7 +79,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 	}
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	if l.connection.IsSeveral() {
+	if l.connection.HasMultipleContexts() {
 		return l.runEach(ctx, c)
 	}
 	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
@@ -90,11 +90,11 @@ func (l *listed) run(ctx context.Context, c *console) error {
 		tuneRun(len(s.plan.Targets))
 		objects, err := l.list(ctx, s)
 		if err != nil {
-			return s.rights.Detail(ctx, err)
+			return s.rights.DescribeDenials(ctx, err)
 		}
 		checkMasks(ctx, s, &l.print, objects)
 		l.fillTable(s)
-		l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+		l.print.SingleObject = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
 		err = l.printAll(c, objects, s.nothingFound())
 		if len(objects) == 0 && !l.ignoreMissing {
 			s.sayMissing(ctx)
@@ -106,7 +106,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 // runEach lists what several clusters have, as one list. What is said of one that does not answer, and
 // the exit code, tell that its objects are missing.
 func (l *listed) runEach(ctx context.Context, c *console) error {
-	members, err := l.connection.Each(l.isPlaced())
+	members, err := l.connection.SelectedContexts(l.isPlaced())
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (l *listed) runEach(ctx context.Context, c *console) error {
 		objects, err := l.list(ctx, s)
 		switch {
 		case err != nil:
-			return nil, s.rights.Detail(ctx, err)
+			return nil, s.rights.DescribeDenials(ctx, err)
 		case len(objects) == 0 && !l.ignoreMissing:
 			s.sayMissing(ctx)
 		}
@@ -140,11 +140,11 @@ func (l *listed) runEach(ctx context.Context, c *console) error {
 	if !lackIt(c, all) {
 		return failures(all)
 	}
-	l.print.Clusters = true
+	l.print.MultiCluster = true
 	for _, m := range members {
 		l.print.ClusterNames = append(l.print.ClusterNames, m.Name)
 	}
-	l.print.Table.Namespaces = l.print.Table.Namespaces || !l.isPlaced() && differ(members)
+	l.print.Table.ShowNamespaces = l.print.Table.ShowNamespaces || !l.isPlaced() && differ(members)
 	err = l.printAll(c, merged(all), "No resources found")
 	return cmp.Or(err, failures(all))
 }
@@ -170,7 +170,7 @@ func merged(all []outcome[[]event.Object]) (objects []event.Object) {
 			if kind := object.GroupVersionKind().GroupKind(); order[kind] == 0 {
 				order[kind] = len(order) + 1
 			}
-			objects = append(objects, output.InCluster(object, o.cluster))
+			objects = append(objects, output.WithCluster(object, o.cluster))
 		}
 	}
 	slices.SortStableFunc(objects, func(a, b event.Object) int {
@@ -183,8 +183,8 @@ func (l *listed) list(ctx context.Context, s *session) ([]event.Object, error) {
 	isTable := flags.IsTable(l.print.Format)
 	o := s.watched()
 	o.IgnoreMissing = l.ignoreMissing || l.ofObject
-	o.ManagedFields = l.kept || l.print.Template != nil // kubectl's templates see them
-	o.Tables, o.WholeObjects = isTable, l.print.Order != nil || s.about != nil
+	o.KeepManagedFields = l.kept || l.print.Template != nil // kubectl's templates see them
+	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.about != nil
 	w, err := watcher.New(o)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (l *listed) printAll(c *console, objects []event.Object, nothing string) er
 	case len(objects) == 0 && flags.IsTable(l.print.Format):
 		c.say(nothing)
 	}
-	return printer.List(objects)
+	return printer.PrintList(objects)
 }
 
 // sayMissing says of which namespaces there is nothing as they do not exist.
@@ -226,7 +226,7 @@ func (s *session) sayMissing(ctx context.Context) {
 		return
 	}
 	for _, n := range s.scope.Namespaces {
-		missing, meant, err := s.questions.IsMissing(ctx, n)
+		missing, meant, err := s.questions.CheckNamespace(ctx, n)
 		switch {
 		case err != nil:
 			return // nor will it say so of the others
@@ -243,26 +243,26 @@ func (l *listed) fillTable(s *session) {
 	t := &l.print.Table
 	s.fillTable(t)
 	namespaced := false
-	if t.Unscoped == nil {
-		t.Unscoped = map[schema.GroupVersionKind]bool{}
+	if t.ClusterScoped == nil {
+		t.ClusterScoped = map[schema.GroupVersionKind]bool{}
 	}
 	for _, target := range s.plan.Targets {
 		if namespaced = namespaced || target.Namespaced(); namespaced {
-			t.Unscoped[target.Mapping.GroupVersionKind] = true
+			t.ClusterScoped[target.Mapping.GroupVersionKind] = true
 		}
 	}
 }
 
 // nothingFound says that a table has no row, as kubectl does.
 func (s *session) nothingFound() string {
-	if s.plan.IsNowhere() {
-		return "No resources found: no namespace matches " + s.scope.Choice()
+	if s.plan.MatchesNoNamespace() {
+		return "No resources found: no namespace matches " + s.scope.NamespaceFlag()
 	}
 	if shard := s.scope.Shard; !shard.IsAll() {
 		return "No resources found in shard " + shard.String()
 	}
-	if s.scope.AllNamespaces || s.scope.Chooses() || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
+	if s.scope.AllNamespaces || s.scope.SelectsNamespaces() || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"
 	}
-	return "No resources found in " + strings.Join(s.scope.Where(), ", ") + " namespace."
+	return "No resources found in " + strings.Join(s.scope.WatchedNamespaces(), ", ") + " namespace."
 }

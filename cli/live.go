@@ -33,24 +33,24 @@ type liveFlags struct {
 func (l *liveFlags) groups() []flags.Group {
 	s, w := &l.screen, &l.w
 	return []flags.Group{
-		flags.NewGroup("What to show", l.targets.AddTo, flags.About(&l.object), l.targets.AddWait, flags.Where(&w.where), w.ending.AddTo),
+		flags.NewGroup("What to show", l.targets.AddTo, flags.Subject(&l.object), l.targets.AddWait, flags.Where(&w.where), w.ending.AddTo),
 		flags.NewGroup("The past", l.rewound.addTo),
-		flags.NewGroup("How it looks", l.format.Adds([]string{"table", "wide"}, "table or wide"), flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
+		flags.NewGroup("How it looks", l.format.Flags([]string{"table", "wide"}, "table or wide"), flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
 	}
 }
 
 func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	s, w := &l.screen, &l.w
-	l.format.Choose("table")
-	w.to, w.parallel, w.seen, w.whereLast, w.filter.Marks, w.fleets = s, 1, true, true, true, true
+	l.format.Resolve("table")
+	w.to, w.parallel, w.seen, w.whereLast, w.filter.PassStatus, w.fleets = s, 1, true, true, true, true
 	w.needs = needs{managedFields: true, tables: true, wholeObjects: true, events: true}
 	if err := cmp.Or(l.rewound.read(l.all), l.selectTargets(args)); err != nil {
 		return nil, err
 	}
-	l.noise.Set(&w.print.Compare)
-	w.ignored = l.noise.Ignored()
-	w.print.Color = l.color.On(t.isTerminal && !t.noColor)
-	if l.from.Is() {
+	l.noise.Apply(&w.print.Compare)
+	w.ignored = l.noise.IgnoredPaths()
+	w.print.Color = l.color.IsEnabled(t.isTerminal && !t.noColor)
+	if l.from.IsSet() {
 		s.past = &l.rewound
 		return &pastScreen{&replayed{w: w, from: l.from, looks: s.past}, s}, cmp.Or(checkFrom(l.all, l.server, w.selection), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 	}
@@ -82,7 +82,7 @@ func (s *onScreen) run(ctx context.Context, c *console) error {
 func (s *screen) take(c *console) (end func()) {
 	s.stderr = &diverted{w: c.stderr}
 	c.stderr = s.stderr
-	if end = catchStderr(output.Escape(s.stderr)); !c.isQuiet() {
+	if end = catchStderr(output.NewEscapeWriter(s.stderr)); !c.isQuiet() {
 		c.reports = s.stderr
 	}
 	return end
@@ -101,21 +101,21 @@ type screen struct {
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	shown := w.changes(s.view)
 	o := live.Options{
-		Options:       shown,
-		Clusters:      w.clusters(),
-		Wide:          w.print.Format == "wide",
-		Labels:        w.print.Table.Labels,
-		ShowLabels:    w.print.Table.ShowLabels,
-		ManagedFields: s.kept,
-		Where:         w.passing(),
-		Condition:     conditionOf,
-		Events:        w.eventsAbout(shown.Compare.Masks),
+		Options:           shown,
+		Clusters:          w.clusters(),
+		Wide:              w.print.Format == "wide",
+		Labels:            w.print.Table.LabelColumns,
+		ShowLabels:        w.print.Table.ShowLabels,
+		ShowManagedFields: s.kept,
+		Where:             w.passing(),
+		CompileCondition:  conditionOf,
+		FetchEvents:       w.eventsAbout(shown.Compare.Masks),
 	}
 	if s.past != nil {
-		o.Past, o.Title = &live.Past{At: s.past.at}, "recording "+output.Line(s.past.from.String())+": "+report.Describe(w.plan.Targets)
+		o.Recording, o.Title = &live.Recording{InitialTime: s.past.at}, "recording "+output.EscapeLine(s.past.from.String())+": "+report.DescribeTargets(w.plan.Targets)
 	} else {
 		o.Title, s.asks = w.title(), newLookAsks(w)
-		o.Above, o.Warned = s.asks.above.Of, s.asks.warned.Of
+		o.LookupOwners, o.LookupWarning = s.asks.above.Get, s.asks.warned.Newest
 	}
 	s.live = live.New(o)
 	return s.live, nil
@@ -166,7 +166,7 @@ func conditionOf(text string) (func(string, event.Object) bool, error) {
 		return nil, err
 	}
 	return func(cluster string, o event.Object) bool {
-		holds, err := x.HoldsOf(cluster, o, time.Now())
+		holds, err := x.MatchesObject(cluster, o, time.Now())
 		return holds && err == nil
 	}, nil
 }

@@ -5,29 +5,29 @@ import (
 	"sync"
 	"time"
 
-	"dwatch/cli/ask"
+	"dwatch/cli/lookup"
 )
 
 // lookAsks asks the server, beside the run, what those who say what needs a look want to know of what is not watched. A nil
 // one asks nothing.
 type lookAsks struct {
-	above  *ask.Above
-	warned *ask.Warned
+	above  *lookup.OwnerCache
+	warned *lookup.WarningCache
 	ended  chan struct{} // closed when nothing is asked any more
 }
 
 func newLookAsks(w *watching) *lookAsks {
-	return &lookAsks{ask.NewAbove(w.asks), ask.NewWarned(w.asks, w.print.Compare.Masks), make(chan struct{})}
+	return &lookAsks{lookup.NewOwnerCache(w.asks), lookup.NewWarningCache(w.asks, w.print.Compare.Masks), make(chan struct{})}
 }
 
-func (l *lookAsks) isAsking() bool { return l.above.IsAsking() || l.warned.IsAsking() }
+func (l *lookAsks) isAsking() bool { return l.above.HasPending() || l.warned.HasPending() }
 
 // answers returns when what is asked for is known, or that takes long.
 func (l *lookAsks) answers() {
 	if l == nil {
 		return
 	}
-	late := time.After(ask.Timeout)
+	late := time.After(lookup.Timeout)
 	for l.isAsking() {
 		select {
 		case <-time.After(tick / 10):

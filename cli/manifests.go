@@ -93,7 +93,7 @@ func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 		return nil, err
 	}
 	led, isLed := of.(*leased)
-	if m.options.PerPod && (!isLed || !led.keeps) {
+	if m.options.VolumePerPod && (!isLed || !led.keeps) {
 		return nil, errors.New("--volume-per-pod is for several pods that keep something: it needs --lease, and --state")
 	}
 	if isLed {
@@ -164,35 +164,35 @@ const ruleMemory = memory / 4
 // graceBeside is how long it takes to end beside --drain, in seconds: as long as Kubernetes gives a pod.
 const graceBeside = 30
 
-func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, error) {
+func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Workload, error) {
 	s := all[0]
-	to := access.ServiceAccount(m.Namespace, m.Name)
-	var needs []access.Need
+	to := access.ServiceAccountSubject(m.Namespace, m.Name)
+	var needs []access.Permission
 	for i, of := range m.of {
-		needs = access.Add(needs, all[i].needs(of.wanted())...)
+		needs = access.AddPermissions(needs, all[i].needs(of.wanted())...)
 	}
-	if m.lease.Is() {
-		needs = access.Add(needs, access.Lease(cmp.Or(m.lease.Namespace, m.Namespace), m.lease.Name)...)
+	if m.lease.IsSet() {
+		needs = access.AddPermissions(needs, access.LeasePermissions(cmp.Or(m.lease.Namespace, m.Namespace), m.lease.Name)...)
 	}
-	run := manifest.Run{
+	run := manifest.Workload{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
-		Roles: rolesOf(access.Roles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
-		Secrets: len(m.pod.secrets()) > 0, Memory: resource.NewQuantity(memory, resource.BinarySI).String(), Grace: graceBeside,
+		Roles: rolesOf(access.BuildRoles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
+		MountsSecrets: len(m.pod.secrets()) > 0, MemoryLimit: resource.NewQuantity(memory, resource.BinarySI).String(), GraceSeconds: graceBeside,
 	}
 	if m.roomy {
-		run.Room = "1Gi"
+		run.VolumeSize = "1Gi"
 	}
-	if m.lease.Is() {
-		run.Replicas, run.PerPod = 2, m.PerPod
+	if m.lease.IsSet() {
+		run.Replicas, run.VolumePerPod = 2, m.VolumePerPod
 	} else if n := m.shards(); n > 0 {
-		run.Replicas, run.PerPod = n, true
+		run.Replicas, run.VolumePerPod = n, true
 	}
-	run.Egress = []manifest.Peer{manifest.DNS(), manifest.Server(m.ports(ctx, s)...)}
+	run.Egress = []manifest.Peer{manifest.DNSPeer(), manifest.APIServerPeer(m.ports(ctx, s)...)}
 	switch to := m.of[0].to.(type) {
 	case *served:
-		run.Ports, run.Memory = append(run.Ports, manifest.Port{Name: "page", Number: manifest.PortIn(to.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
+		run.Ports, run.MemoryLimit = append(run.Ports, manifest.Port{Name: "page", Number: manifest.ParsePort(to.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
 	case *recorded:
-		run.Room = resource.NewQuantity(to.keep.Size/4*5, resource.BinarySI).String() // a segment comes before one goes
+		run.VolumeSize = resource.NewQuantity(to.keep.MaxSize/4*5, resource.BinarySI).String() // a segment comes before one goes
 	case *delivery:
 		m.deliver(&run)
 	}
@@ -205,7 +205,7 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 			return run, err
 		}
 		if there {
-			run.Serves = append(run.Serves, kind)
+			run.ServedKinds = append(run.ServedKinds, kind)
 		}
 	}
 	return run, nil
@@ -230,37 +230,37 @@ func rolesOf(objects []any) (roles []manifest.Role) {
 }
 
 // deliver says what it takes to deliver, to the receivers of all that run.
-func (m *manifests) deliver(run *manifest.Run) {
+func (m *manifests) deliver(run *manifest.Workload) {
 	var drain time.Duration
 	needed, room := memory+int64(len(m.of)-1)*ruleMemory, int64(0)
 	for _, of := range m.of {
 		to := of.to.(*delivery)
-		drain = max(drain, to.Drain)
-		room += to.Room
+		drain = max(drain, to.DrainTimeout)
+		room += to.MaxBytes
 		if of.stateFile == "" { // what waits is in memory
-			needed += max(to.Room, deliver.DefaultRoom)
+			needed += max(to.MaxBytes, deliver.DefaultMaxBytes)
 		}
 		switch {
 		case to.URL == nil:
 			run.Egress = nil // nobody knows whom a command talks to
 		case run.Egress != nil:
-			run.Reaches(slices.DeleteFunc(to.Hosts(), isPod)...)
+			run.AllowEgressTo(slices.DeleteFunc(to.Endpoints(), isPod)...)
 		}
 	}
-	run.Grace += int(drain / time.Second)
+	run.GraceSeconds += int(drain / time.Second)
 	if m.of[0].stateFile == "" {
-		needed -= deliver.DefaultRoom
+		needed -= deliver.DefaultMaxBytes
 	}
-	run.Memory = resource.NewQuantity(needed, resource.BinarySI).String()
-	if run.Room != "" { // bbolt's file does not shrink, and dead letters come beside it
-		run.Room = resource.NewQuantity(2*room, resource.BinarySI).String()
+	run.MemoryLimit = resource.NewQuantity(needed, resource.BinarySI).String()
+	if run.VolumeSize != "" { // bbolt's file does not shrink, and dead letters come beside it
+		run.VolumeSize = resource.NewQuantity(2*room, resource.BinarySI).String()
 	}
 }
 
 // ports are where API servers listen: behind the Service, whose port is that of HTTPS.
 func (m *manifests) ports(ctx context.Context, s *session) []int {
 	const https = 443
-	ports, err := s.ServerPorts(ctx)
+	ports, err := s.APIServerPorts(ctx)
 	if err != nil || len(ports) == 0 {
 		ports = []int{6443} // that of kubeadm, and of most
 	}
@@ -270,8 +270,8 @@ func (m *manifests) ports(ctx context.Context, s *session) []int {
 	return ports
 }
 
-func (m *manifests) write(s *session, run manifest.Run) error {
-	if m.Values {
+func (m *manifests) write(s *session, run manifest.Workload) error {
+	if m.HelmValues {
 		values, err := run.Values()
 		if err == nil {
 			_, err = s.out.Write(values.Text)
@@ -282,22 +282,22 @@ func (m *manifests) write(s *session, run manifest.Run) error {
 	if err != nil {
 		return err
 	}
-	if m.Directory == "" {
-		_, err := s.out.Write(manifest.Join(files))
+	if m.KustomizeDir == "" {
+		_, err := s.out.Write(manifest.JoinFiles(files))
 		return err
 	}
-	there, err := os.ReadDir(m.Directory)
+	there, err := os.ReadDir(m.KustomizeDir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fail.Usage(fmt.Errorf("--kustomize: %w", err))
 	}
 	if len(there) > 0 {
-		return fail.Usage(fmt.Errorf("--kustomize %s: the directory is not empty: name one that is not there", m.Directory))
+		return fail.Usage(fmt.Errorf("--kustomize %s: the directory is not empty: name one that is not there", m.KustomizeDir))
 	}
-	if err := os.MkdirAll(m.Directory, 0o777); err != nil {
+	if err := os.MkdirAll(m.KustomizeDir, 0o777); err != nil {
 		return fail.Usage(fmt.Errorf("--kustomize: %w", err))
 	}
-	for _, f := range append(files, manifest.Kustomization(files)) {
-		if err := os.WriteFile(filepath.Join(m.Directory, f.Name), f.Text, 0o666); err != nil {
+	for _, f := range append(files, manifest.NewKustomization(files)) {
+		if err := os.WriteFile(filepath.Join(m.KustomizeDir, f.Name), f.Text, 0o666); err != nil {
 			return fmt.Errorf("--kustomize: %w", err)
 		}
 	}
@@ -316,8 +316,8 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 	switch {
 	case m.shards() > 0 && m.roomy:
 		s.say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", plural(m.shards(), "pod")))
-	case !m.lease.Is() || !m.roomy:
-	case m.PerPod:
+	case !m.lease.IsSet() || !m.roomy:
+	case m.VolumePerPod:
 		s.say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")
 	default:
 		s.say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
@@ -325,7 +325,7 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 	said := map[string]bool{}
 	for _, of := range m.of {
 		to, delivers := of.to.(*delivery)
-		if delivers && to.URL != nil && slices.ContainsFunc(to.Hosts(), isPod) && !said["pod"] {
+		if delivers && to.URL != nil && slices.ContainsFunc(to.Endpoints(), isPod) && !said["pod"] {
 			said["pod"] = true
 			s.warn("a receiver on localhost is in the pod itself, where nothing runs but dwatch: name it as it is reached from there")
 		}
@@ -362,7 +362,7 @@ func quoted(word string) string {
 }
 
 // isPod reports whether an address is of the machine that asks.
-func isPod(address *url.URL) bool { return secret.IsLocal(address.Host) }
+func isPod(address *url.URL) bool { return secret.IsLoopback(address.Host) }
 
 func speaksTLS(address *url.URL) bool {
 	return strings.HasSuffix(address.Scheme, "s") && address.Scheme != "nats"

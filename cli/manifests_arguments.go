@@ -37,7 +37,7 @@ type mounted struct{ at, here string }
 var writtenFiles = []string{"state", "dead-letters"}
 
 func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
-	if all[0].connection.IsSeveral() {
+	if all[0].connection.HasMultipleContexts() {
 		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
 	}
 	p := &podArguments{metrics: manifest.MetricsPort, placed: all[0].isPlaced()}
@@ -90,7 +90,7 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 		return err
 	}
 	if flag.Name == "listen" {
-		if p.metrics = manifest.PortIn(value); p.metrics < 1 || p.metrics > 65535 {
+		if p.metrics = manifest.ParsePort(value); p.metrics < 1 || p.metrics > 65535 {
 			return fmt.Errorf("--listen %s: Kubernetes has to know the port, and to reach it: --listen :%d", value, manifest.MetricsPort)
 		}
 	}
@@ -100,7 +100,7 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 	switch {
 	case flag.Name == "filename":
 		value = manifest.RulesFile
-	case flags.IsFile(flag, value):
+	case flags.IsFileValue(flag, value):
 		var err error
 		if value, err = p.move(flag.Name, value); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (p *podArguments) move(flag, file string) (string, error) {
 
 // mount puts a file into a directory of the pod.
 func (p *podArguments) mount(dir, what, file string) (string, error) {
-	at, named := manifest.Mount(dir, file)
+	at, named := manifest.MountPath(dir, file)
 	if !named {
 		return "", fmt.Errorf("%s %s: in the pod it takes the name of a file", what, file)
 	}
@@ -160,27 +160,27 @@ func (p *podArguments) mount(dir, what, file string) (string, error) {
 func (p *podArguments) check(w *watching) error {
 	switch to := w.to.(type) {
 	case *served:
-		if port := manifest.PortIn(to.Address); port == 0 || secret.IsLocal(to.Address) {
+		if port := manifest.ParsePort(to.Address); port == 0 || secret.IsLoopback(to.Address) {
 			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
 		} else if port == p.metrics {
 			return fmt.Errorf("--addr %s and --listen are one port: choose another one", to.Address)
-		} else if !manifest.IsAnyAddress(to.Address) {
+		} else if !manifest.IsUnspecifiedAddress(to.Address) {
 			return fmt.Errorf("--addr %s: nobody knows the address of a pod before it is there: --addr :%d", to.Address, port)
 		}
 	case *recorded:
-		if to.keep.Size == 0 {
+		if to.keep.MaxSize == 0 {
 			return errors.New("the volume of a pod has an end: say how large the recording may be, with --max-size 10Gi")
 		}
 	case *delivery:
 		p.toChat = to.chat != nil && to.chat.Cluster == ""
-		if secret := to.FromEnvironment(); secret != "" {
+		if secret := to.UsedCredentialVariable(); secret != "" {
 			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
 		}
 	}
 	switch {
-	case secret.IsLocal(w.listen):
+	case secret.IsLoopback(w.listen):
 		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", w.listen, p.metrics)
-	case w.listen != "" && !manifest.IsAnyAddress(w.listen):
+	case w.listen != "" && !manifest.IsUnspecifiedAddress(w.listen):
 		return fmt.Errorf("--listen %s: nobody knows the address of a pod before it is there: --listen :%d", w.listen, p.metrics)
 	}
 	return nil

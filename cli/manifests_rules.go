@@ -51,21 +51,21 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 		f := known.Lookup(g.Name)
 		value, member := any(g.Value), g.Name
 		switch {
-		case flags.IsFile(f, g.Value):
+		case flags.IsFileValue(f, g.Value):
 			at, err := p.move(g.Name, g.Value)
 			if err != nil {
-				return nil, fmt.Errorf("%s: rule %s: %w", g.Where, one.Name, err)
+				return nil, fmt.Errorf("%s: rule %s: %w", g.Position, one.Name, err)
 			}
 			value = at
 		case f.Value.Type() == "bool":
 			is, err := strconv.ParseBool(g.Value)
 			if err != nil {
-				return nil, fmt.Errorf("%s: rule %s: %w", g.Where, one.Name, err)
+				return nil, fmt.Errorf("%s: rule %s: %w", g.Position, one.Name, err)
 			}
 			value = is
 		}
 		if err := isKept(member, g.Value); err != nil {
-			return nil, fmt.Errorf("%s: rule %s: %w", g.Where, one.Name, err)
+			return nil, fmt.Errorf("%s: rule %s: %w", g.Position, one.Name, err)
 		}
 		if g.Name == "resource" {
 			member = "resources"
@@ -81,7 +81,7 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 	}
 	for _, arg := range one.Command {
 		if err := isKept("command", arg); err != nil {
-			return nil, fmt.Errorf("%s: rule %s: %w", one.Where, one.Name, err)
+			return nil, fmt.Errorf("%s: rule %s: %w", one.Position, one.Name, err)
 		}
 	}
 	if one.Command != nil {

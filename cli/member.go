@@ -24,7 +24,7 @@ import (
 
 // member is one cluster of a fleet. What has no other owner belongs to the goroutine of run.
 type member struct {
-	cluster.Member
+	cluster.KubeContext
 	fleet   *fleet
 	name    string
 	console *console // says who it is
@@ -67,8 +67,8 @@ func (r *reason) String() string {
 	return r.text
 }
 
-func (f *fleet) newMember(c *console, of cluster.Member) *member {
-	return &member{fleet: f, Member: of, name: of.Name, console: c.atCluster(of.Name), ended: make(chan struct{})}
+func (f *fleet) newMember(c *console, of cluster.KubeContext) *member {
+	return &member{fleet: f, KubeContext: of, name: of.Name, console: c.atCluster(of.Name), ended: make(chan struct{})}
 }
 
 // launch runs the member until ctx ends, or it leaves.
@@ -97,7 +97,7 @@ func (m *member) leave(ctx context.Context, why error) {
 		batch = append(batch, event.Event{Type: event.Left, Target: t, Time: time.Now(), Err: why})
 	}
 	m.console.say(why.Error())
-	m.fleet.metrics.Leaves(m.name) // before anybody is told
+	m.fleet.metrics.RemoveCluster(m.name) // before anybody is told
 	if len(batch) > 0 {
 		_ = m.fleet.Deliver(ctx, batch) // which ends the run, if it fails
 	}
@@ -111,7 +111,7 @@ var (
 
 // run watches, again and again, until ctx ends.
 func (m *member) run(ctx context.Context) {
-	m.console.saySame(m.Member)
+	m.console.saySame(m.KubeContext)
 	var backoff source.Backoff
 	for {
 		err := m.watch(ctx)
@@ -155,9 +155,9 @@ func (m *member) watch(ctx context.Context) error {
 		return err
 	}
 	o := m.fleet.optionsOf(s)
-	o.Past = m.fleet.state.pastOf(m.name, &m.fleet.mu)
-	if verified := o.Verified; verified != nil {
-		o.Verified = func(v watcher.Verification) {
+	o.History = m.fleet.state.pastOf(m.name, &m.fleet.mu)
+	if verified := o.OnVerified; verified != nil {
+		o.OnVerified = func(v watcher.Verification) {
 			v.Target.Cluster = m.name
 			verified(v)
 		}
@@ -173,7 +173,7 @@ func (m *member) watch(ctx context.Context) error {
 	if err = recordedTo(end, err); err == nil || isLoss(err) {
 		return err
 	}
-	return m.lose(ctx, s.rights.Detail(ctx, err))
+	return m.lose(ctx, s.rights.DescribeDenials(ctx, err))
 }
 
 // follow watches what a session has planned, and asks meanwhile what helps people.
@@ -184,7 +184,7 @@ func (m *member) follow(ctx context.Context, s *session, note string, watch *wat
 	defer asked.Wait()
 	reporter := m.report(s, note)
 	if !s.scope.AllNamespaces {
-		reporter.CheckNamespaces(ctx, s.scope.Namespaces)
+		reporter.ReportMissingNamespaces(ctx, s.scope.Namespaces)
 	}
 	s.about.check(ctx, s, m.fleet.selection, reporter)
 	defer reporter.Wait()
@@ -211,7 +211,7 @@ func (m *member) carryOn(ctx context.Context, s *session) (note string, err erro
 	}
 	uid, err := s.Identity(ctx)
 	if err != nil {
-		return "", fail.Server(s.Host, err)
+		return "", fail.FromServer(s.Host, err)
 	}
 	source := sourceOf(uid, s.Host)
 	m.source.Store(&source)
@@ -229,10 +229,10 @@ func (m *member) open(ctx context.Context, k *cluster.Cluster) (*session, error)
 	s, err := m.console.open(ctx, k, of)
 	if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok {
 		m.fleet.tried(m, orWait(err)) // which ends the run if no cluster has it
-		if ctx.Err() != nil || unknown.Instead != "" {
+		if ctx.Err() != nil || unknown.Hint != "" {
 			return nil, err
 		}
-		of.request.Wait = true
+		of.request.WaitForResources = true
 		if m.fleet.past.ends() { // nothing is waited for
 			m.console.say(strings.Join(fail.Explain(unknown), "; "))
 			if s, err = m.console.silent().open(ctx, k, of); err == nil {
@@ -246,13 +246,13 @@ func (m *member) open(ctx context.Context, k *cluster.Cluster) (*session, error)
 }
 
 func (m *member) report(s *session, note string) *report.Reporter {
-	o := reporting(s, m.fleet.note(output.Line(m.name)))
-	o.IsWell = m.fleet.isWell
+	o := reporting(s, m.fleet.note(output.EscapeLine(m.name)))
+	o.IsExpected = m.fleet.isWell
 	reporter := report.New(m, o)
 	if m.targets == nil {
-		reporter.Begin(m.planned(s), note+s.about.note())
+		reporter.AnnounceTargets(m.planned(s), note+s.about.note())
 	} else {
-		reporter.Know(m.planned(s))
+		reporter.SetTargets(m.planned(s))
 	}
 	m.reporter.Store(reporter)
 	m.session.Store(s)
@@ -277,12 +277,12 @@ func (m *member) join(ctx context.Context, s *session) error {
 		}
 	}
 	m.targets = now
-	m.fleet.metrics.Answers(m.name)
+	m.fleet.metrics.SetClusterConnected(m.name)
 	if before == nil {
-		m.fleet.stages.wait.opened(m.name, m.missing(s), s.plan.IsNowhere())
+		m.fleet.stages.wait.opened(m.name, m.missing(s), s.plan.MatchesNoNamespace())
 	}
-	if s.plan.IsNowhere() {
-		m.console.say("no namespace matches " + s.scope.Choice() + " yet; waiting for one")
+	if s.plan.MatchesNoNamespace() {
+		m.console.say("no namespace matches " + s.scope.NamespaceFlag() + " yet; waiting for one")
 	}
 	if len(s.plan.Targets) == 0 { // there is nothing of which something would be heard
 		m.answers()
@@ -296,19 +296,19 @@ func (m *member) join(ctx context.Context, s *session) error {
 var errUnplanned = errors.New("the server no longer has the resource")
 
 // awaited is the cluster, of which nothing is watched yet.
-func (m *member) awaited() until.Awaited {
-	return until.Awaited{
-		Name: m.name, Cluster: m.name, Why: "it has not answered, or lacks the resource",
-		Is: func(t event.Target) bool { return t.Cluster == m.name },
+func (m *member) awaited() until.AwaitedTarget {
+	return until.AwaitedTarget{
+		Name: m.name, Cluster: m.name, Reason: "it has not answered, or lacks the resource",
+		Matches: func(t event.Target) bool { return t.Cluster == m.name },
 	}
 }
 
 // missing is what --until waits for as the cluster does not have it.
-func (m *member) missing(s *session) (missing []until.Awaited) {
+func (m *member) missing(s *session) (missing []until.AwaitedTarget) {
 	for _, miss := range s.plan.Missing {
-		missing = append(missing, until.Awaited{
-			Name: m.name + " " + miss.Name, Cluster: m.name, Why: notServed,
-			Is: func(t event.Target) bool { return t.Cluster == m.name && miss.Is(t) },
+		missing = append(missing, until.AwaitedTarget{
+			Name: m.name + " " + miss.Name, Cluster: m.name, Reason: notServed,
+			Matches: func(t event.Target) bool { return t.Cluster == m.name && miss.Matches(t) },
 		})
 	}
 	return missing

@@ -81,7 +81,7 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 		words = words[1:] // the command's name
 	}
 	return typed(given.GetSlice(), slices.DeleteFunc(words, func(word string) bool {
-		return flags.IsAddress(word) || strings.Contains(word, "://") // which may hold a password
+		return flags.LooksLikeAddress(word) || strings.Contains(word, "://") // which may hold a password
 	}))
 }
 
@@ -94,7 +94,7 @@ func typed(named, words []string) string {
 	for _, name := range named {
 		all = append(all, "-r", name)
 	}
-	return output.Line(strings.Join(all, " "))
+	return output.EscapeLine(strings.Join(all, " "))
 }
 
 // checkDash finds a command after "--" where none gets events. args are those of cmd.
@@ -105,5 +105,5 @@ func checkDash(cmd *cobra.Command, args []string) error {
 	}
 	named, _ := cmd.Flags().GetStringArray("resource")
 	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
-	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.Line(command))
+	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.EscapeLine(command))
 }

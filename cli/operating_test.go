@@ -45,10 +45,10 @@ func allMetrics(t *testing.T) string {
 	m := metrics.New(metrics.Options{Verify: true})
 	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
 	m.Begin([]event.Target{target})
-	m.Expect("eu")
-	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
-	m.Settles(func() (changes, objects int) { return 3, 2 })
-	sink := m.Front(event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
+	m.AddCluster("eu")
+	m.SetDeliveryStats(func() deliver.Stats { return deliver.Stats{} })
+	m.SetSettleStats(func() (changes, objects int) { return 3, 2 })
+	sink := m.InputStage(event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
 	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Added, Target: target, Time: time.Unix(1, 0)}}); err != nil {
 		t.Fatal(err)
 	}

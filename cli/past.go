@@ -26,7 +26,7 @@ import (
 // past is what happened before the watch began, as far as the cluster remembers it: --since and
 // --before.
 type past struct {
-	span        flags.Span
+	span        flags.TimeRange
 	unlisted    bool // of some targets nothing is known
 	unevaluated int  // of what is reconstructed, by --where
 }
@@ -42,7 +42,7 @@ func (p *past) check(s *streamFlags) error {
 		return nil
 	case s.w.stateFile != "":
 		return errors.New("--state carries on where the last run ended, whatever the cluster remembers: it does not go with --since and --before")
-	case p.ends() && (s.w.ending.Conditions() || s.w.ending.Count > 0):
+	case p.ends() && (s.w.ending.HasConditions() || s.w.ending.Count > 0):
 		return errors.New("--before ends with what happened before: it does not go with --until, --fail-if and --count")
 	case s.w.ending.Count > 0:
 		return errors.New("--since comes as a whole, however much it is: it does not go with --count")
@@ -133,7 +133,7 @@ type reconstructing struct {
 func newReconstructing(w *watching, s *session, targets []event.Target) *reconstructing {
 	return &reconstructing{
 		session: s, print: &w.print, links: event.NewWatchStates(targets),
-		history: history.History{Span: history.Span(w.past.span)}, uids: map[types.UID]bool{},
+		history: history.History{TimeRange: history.TimeRange(w.past.span)}, uids: map[types.UID]bool{},
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *reconstructing) observe(batch []event.Event) {
 		r.links.Observe(e)
 		if e.Type == event.Added && e.Initial {
 			r.history.Add(e.Target, e.Object)
-			if r.scope.Selects() {
+			if r.scope.IsFiltered() {
 				r.uids[e.Object.UID] = true
 			}
 		}
@@ -178,12 +178,12 @@ func (r *reconstructing) known(ctx context.Context) (known reconstructed) {
 	for _, l := range r.links.All() {
 		if phase := l.Phase(); !l.Synced && (phase == event.PhaseLost || phase == event.PhaseDenied) {
 			known.unlisted = true
-			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", ofOne(l.Target).Text(), fail.Loss(l.Err)))
+			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", ofOne(l.Target).Text(), fail.ExplainDisconnect(l.Err)))
 		}
 	}
 	for _, w := range r.witnesses() {
 		if err := r.hear(ctx, w); err != nil && !apierrors.IsNotFound(err) {
-			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so %s missing: %s", w.resource.GroupResource(), w.tells, fail.Loss(err)))
+			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so %s missing: %s", w.resource.GroupResource(), w.tells, fail.ExplainDisconnect(err)))
 		}
 	}
 	known.events, known.undated, known.whole = r.history.Events(), r.undated(r.history.Undated()), r.print.Timestamps
@@ -208,7 +208,7 @@ func (r *reconstructing) undated(writes []event.Event) (texts []string) {
 			return append(texts, fmt.Sprintf("and %d objects more were scaled at times that the server has not noted", len(writes)-i))
 		}
 		var held []string
-		for _, c := range change.Between(e.Reconstructed.Base.Raw(), e.Object.Raw(), r.print.Compare).Changes {
+		for _, c := range change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), r.print.Compare).Changes {
 			held = append(held, c.Path.String()+" = "+output.JSON(c.New))
 		}
 		writer := e.Reconstructed.Writers[0]
@@ -222,11 +222,11 @@ func (r *reconstructing) undated(writes []event.Event) (texts []string) {
 // hear lists what a witness knows.
 func (r *reconstructing) hear(ctx context.Context, w witness) error {
 	target := event.Target{Cluster: r.cluster, Mapping: event.NewMapping(w.resource, "Event", true), Namespace: w.namespace}
-	return r.questions.Each(ctx, w.resource, w.namespace, func(o event.Object) {
+	return r.questions.ForEachObject(ctx, w.resource, w.namespace, func(o event.Object) {
 		switch {
 		case !o.IsEvent():
 			r.history.AddRevision(o)
-		case r.isAbout(kubeevent.Parse(o.Raw()).About):
+		case r.isAbout(kubeevent.Parse(o.Raw()).InvolvedObject):
 			r.history.Add(target, o)
 		}
 	})
@@ -234,7 +234,7 @@ func (r *reconstructing) hear(ctx context.Context, w witness) error {
 
 // isAbout reports whether an object is, or was, one of those that are asked for.
 func (r *reconstructing) isAbout(o owner.Ref) bool {
-	if r.scope.Selects() {
+	if r.scope.IsFiltered() {
 		return r.uids[o.UID]
 	}
 	return slices.ContainsFunc(r.plan.Targets, func(t event.Target) bool {
@@ -251,10 +251,10 @@ func (p *past) summary(known reconstructed) string {
 	}
 	when, now := "", time.Now()
 	if !p.span.Since.IsZero() {
-		when = " since " + output.Day(p.span.Since, now, known.whole)
+		when = " since " + output.FormatTime(p.span.Since, now, known.whole)
 	}
 	if !p.span.Before.IsZero() {
-		when += " before " + output.Day(p.span.Before, now, known.whole)
+		when += " before " + output.FormatTime(p.span.Before, now, known.whole)
 	}
 	text := fmt.Sprintf("%s%s. Not known: deletions, values before (but of templates), what was overwritten since, the order within a second", what, when)
 	if p.unevaluated > 0 {
@@ -275,7 +275,7 @@ type witness struct {
 func (s *session) witnesses() (all []witness) {
 	for _, t := range s.plan.Targets {
 		kind := t.Mapping.GroupVersionKind
-		if resource := history.RevisionsOf[kind.Group+"/"+kind.Kind]; resource != "" {
+		if resource := history.RevisionResources[kind.Group+"/"+kind.Kind]; resource != "" {
 			all = append(all, witness{schema.GroupVersionResource{Group: kind.Group, Version: "v1", Resource: resource}, t.Namespace,
 				"the former templates of " + t.Resource().Resource + " are"})
 		}
@@ -313,7 +313,7 @@ func (s *session) unplanned(all []witness) (rest []witness) {
 
 // revisionsOf asks for what keeps the former templates of a workload; nothing of another object.
 func (s *session) revisionsOf(ctx context.Context, cluster string, o event.Object) (found []event.Object, err error) {
-	resource := history.RevisionsOf[o.GroupVersionKind().Group+"/"+o.Kind]
+	resource := history.RevisionResources[o.GroupVersionKind().Group+"/"+o.Kind]
 	if resource == "" {
 		return nil, nil
 	}
@@ -322,13 +322,13 @@ func (s *session) revisionsOf(ctx context.Context, cluster string, o event.Objec
 		return nil, fmt.Errorf("%s has not answered", cluster)
 	}
 	// Those of others say nothing of it.
-	err = asks.Each(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}, o.Namespace, func(r event.Object) {
-		if slices.ContainsFunc(owner.In(r.Raw()), func(by owner.Owner) bool { return by.UID == o.UID }) {
+	err = asks.ForEachObject(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}, o.Namespace, func(r event.Object) {
+		if slices.ContainsFunc(owner.FromJSON(r.Raw()), func(by owner.Owner) bool { return by.UID == o.UID }) {
 			found = append(found, r)
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the former templates are not known: %s of namespace %s can't be listed: %s", resource, o.Namespace, fail.Loss(err))
+		return nil, fmt.Errorf("the former templates are not known: %s of namespace %s can't be listed: %s", resource, o.Namespace, fail.ExplainDisconnect(err))
 	}
 	return found, nil
 }

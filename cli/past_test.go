@@ -30,7 +30,7 @@ func TestPastUnlisted(t *testing.T) {
 	for _, kind := range []event.Type{event.Disconnected, event.Denied} {
 		var said []string
 		w := &watching{session: &session{plan: &plan.Plan{Targets: []event.Target{target("a"), target("b")}}}}
-		w.past.span = flags.Span{Before: time.Now()}
+		w.past.span = flags.TimeRange{Before: time.Now()}
 		next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 		stage := w.past.before(next, w, func(_ time.Time, text string) { said = append(said, text) })
 		if err := stage.Deliver(t.Context(), []event.Event{mark(event.Synced, "a")}); err != nil || said != nil {

@@ -28,12 +28,12 @@ type rbacFlags struct {
 func newRBACFlags(of command, _ []string) command { return &rbacFlags{command: of} }
 
 func (r *rbacFlags) groups() []flags.Group {
-	own := flags.NewGroup("What is printed", r.format.Adds([]string{"yaml", "json"}, "yaml or json; by default yaml"))
+	own := flags.NewGroup("What is printed", r.format.Flags([]string{"yaml", "json"}, "yaml or json; by default yaml"))
 	return append([]flags.Group{own}, r.command.groups()...)
 }
 
 func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
-	r.format.Choose("yaml")
+	r.format.Resolve("yaml")
 	if err := r.format.CheckName(); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
 	}
 	all := p.wants()
 	for i := range all {
-		if all[i].request.Wait {
+		if all[i].request.WaitForResources {
 			return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
 		}
 		all[i].anywhere = true
@@ -75,7 +75,7 @@ func (w *watching) wanted() wanted {
 	_, recordsEach := w.to.(*recordedEach)
 	records = records || recordsEach || w.beside != nil
 	_, shows := w.to.(*served)
-	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows, flags.Lease{}}
+	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.HasConditions() || w.needs.events, w.ending.Logs.Explicit && w.ending.Logs.Lines > 0, shows, flags.Lease{}}
 }
 
 func (w *watching) wants() []wanted { return []wanted{w.wanted()} }
@@ -99,7 +99,7 @@ type roles struct {
 func (r *roles) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	if r.of[0].connection.IsSeveral() {
+	if r.of[0].connection.HasMultipleContexts() {
 		return r.runEach(ctx, c)
 	}
 	return c.at(ctx, r.of[0].connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
@@ -116,19 +116,19 @@ func (r *roles) find(ctx context.Context, c *console, k *cluster.Cluster) ([]any
 	if err != nil {
 		return nil, err
 	}
-	var needs []access.Need
+	var needs []access.Permission
 	var to rbacv1.Subject
 	for i, of := range r.of {
 		s, err := c.open(ctx, self, of.selection)
 		if err == nil && i == 0 {
-			to, err = s.rights.Subject(ctx, as)
+			to, err = s.rights.ResolveSubject(ctx, as)
 		}
 		if err != nil {
 			return nil, err
 		}
-		needs = access.Add(needs, s.needs(of)...)
+		needs = access.AddPermissions(needs, s.needs(of)...)
 	}
-	return access.Roles(needs, to), nil
+	return access.BuildRoles(needs, to), nil
 }
 
 // isPlaced reports whether it is said of all of it in which namespaces to look.
@@ -138,7 +138,7 @@ func (r *roles) isPlaced() bool {
 
 // runEach prints what it takes in several clusters, once where that is the same, and says in which it is.
 func (r *roles) runEach(ctx context.Context, c *console) error {
-	members, err := r.of[0].connection.Each(r.isPlaced())
+	members, err := r.of[0].connection.SelectedContexts(r.isPlaced())
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r *roles) printEach(c *console, all []outcome[string]) error {
 		if of[o.is] == nil {
 			texts = append(texts, o.is)
 		}
-		of[o.is] = append(of[o.is], output.Line(o.cluster))
+		of[o.is] = append(of[o.is], output.EscapeLine(o.cluster))
 	}
 	for i, text := range texts {
 		names := strings.Join(of[text], ", ")
@@ -190,7 +190,7 @@ func (r *roles) printEach(c *console, all []outcome[string]) error {
 
 // print writes YAML documents, or with the format json one List.
 func (r *roles) print(w io.Writer, objects []any) error {
-	text, err := manifest.Documents(objects)
+	text, err := manifest.EncodeYAML(objects)
 	if r.format == "json" {
 		list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
 		text, err = json.MarshalIndent(list, "", "    ")
@@ -202,39 +202,39 @@ func (r *roles) print(w io.Writer, objects []any) error {
 	return err
 }
 
-func (s *session) needs(of wanted) []access.Need {
-	var needs []access.Need
+func (s *session) needs(of wanted) []access.Permission {
+	var needs []access.Permission
 	for _, t := range s.plan.Targets {
-		needs = append(needs, s.rights.Watch(t))
+		needs = append(needs, s.rights.WatchPermission(t))
 		if s.about != nil {
-			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
+			needs = append(needs, access.OwnerPermissions(s.about.target, t.Namespace)...)
 		}
 	}
 	for _, t := range s.plan.Targets {
 		if of.reasons {
-			needs = access.Add(needs, access.Reasons(t)...)
+			needs = access.AddPermissions(needs, access.ReasonPermissions(t)...)
 		}
 		if of.logs && t.Namespaced() {
-			needs = access.Add(needs, access.Logs(t))
+			needs = access.AddPermissions(needs, access.LogsPermission(t))
 		}
 	}
-	if of.request.Chooses() {
-		needs = access.Add(needs, access.Namespaces())
+	if of.request.SelectsNamespaces() {
+		needs = access.AddPermissions(needs, access.NamespacesPermission())
 	}
 	if of.identity {
-		needs = append(needs, access.Identity())
+		needs = append(needs, access.IdentityPermission())
 	}
-	if of.lease.Is() {
-		needs = access.Add(needs, access.Lease(cmp.Or(of.lease.Namespace, s.Namespace), of.lease.Name)...)
+	if of.lease.IsSet() {
+		needs = access.AddPermissions(needs, access.LeasePermissions(cmp.Or(of.lease.Namespace, s.Namespace), of.lease.Name)...)
 	}
 	for _, w := range s.witnesses() {
 		if of.formers && w.resource.Group == "apps" {
-			needs = access.Add(needs, access.List(w.resource, w.namespace))
+			needs = access.AddPermissions(needs, access.ListPermission(w.resource, w.namespace))
 		}
 	}
 	if of.past {
 		for _, w := range s.witnesses() {
-			needs = append(needs, access.List(w.resource, w.namespace))
+			needs = append(needs, access.ListPermission(w.resource, w.namespace))
 		}
 	}
 	return needs

@@ -36,7 +36,7 @@ func TestReadmeFlags(t *testing.T) {
 			fresh += flagTable("dwatch "+d.name, d)
 		}
 	}
-	readme.Update(t, "docs/flags.md", old, fresh+"## Connection")
+	readme.CheckOrUpdate(t, "docs/flags.md", old, fresh+"## Connection")
 
 	_, rest, _ := strings.Cut(text, old)
 	connection := connectionFlags()
@@ -97,7 +97,7 @@ func anchors(text string) (names []string) {
 
 // TestReadmeLinks: what the README and the pages in docs link to is there.
 func TestReadmeLinks(t *testing.T) {
-	for _, page := range readme.Pages(t) {
+	for _, page := range readme.PageNames(t) {
 		for _, link := range pageLink.FindAllStringSubmatch(readme.Read(t, page), -1) {
 			to, anchor, _ := strings.Cut(link[1], "#")
 			if strings.Contains(to, "://") {
@@ -143,7 +143,7 @@ func TestReadmeFlagsExist(t *testing.T) {
 		addFlags(there, d.make(nil))
 	}
 	named := 0
-	for _, page := range readme.Pages(t) {
+	for _, page := range readme.PageNames(t) {
 		for _, span := range codeSpan.FindAllStringSubmatch(readme.Read(t, page), -1) {
 			for _, flag := range longFlag.FindAllStringSubmatch(span[1], -1) {
 				named++
@@ -173,7 +173,7 @@ func TestReadmeCommands(t *testing.T) {
 			t.Errorf("the Makefile has no target %s", target[1])
 		}
 	}
-	for _, page := range readme.Pages(t) {
+	for _, page := range readme.PageNames(t) {
 		for _, block := range shellText.FindAllStringSubmatch(readme.Read(t, page), -1) {
 			checkCommands(t, block[1]+block[2])
 		}

@@ -16,20 +16,20 @@ import (
 	"dwatch/output/deliver/webhook"
 )
 
-// remote is a receiver that is reached by an address.
-type remote interface {
+// remoteReceiver is a receiver that is reached by an address.
+type remoteReceiver interface {
 	deliver.Receiver
 	SetSource(source string)
 	Close()
 }
 
-// abortable is a remote that goes on with what no try waits for any more.
+// abortable is a remoteReceiver that goes on with what no try waits for any more.
 type abortable interface {
 	// Abort ends that.
 	Abort()
 }
 
-// prepared is a remote that needs something to be there: a stream, a topic.
+// prepared is a remoteReceiver that needs something to be there: a stream, a topic.
 type prepared interface {
 	Check(ctx context.Context) error
 }
@@ -44,15 +44,15 @@ func (d *delivery) newReceiver(c *console) (err error) {
 	case d.IsKafka():
 		d.Name = d.URL.Scheme + "://" + d.URL.Host + d.URL.Path
 		o := d.Kafka
-		o.TLS, o.NoPlain = d.TLS, d.InClear()
-		if d.remote, err = newKafka(o); err == nil && d.InClear() {
+		o.TLS, o.NoPlain = d.TLS, d.SendsPlaintext()
+		if d.remote, err = newKafka(o); err == nil && d.SendsPlaintext() {
 			c.say("warning: --to kafka:// sends the events in the clear: anybody on the way can read and change them")
 		}
 	case d.URL != nil:
 		d.Name = d.Origin()
 		o := d.Webhook
 		o.URL, o.UserAgent, o.Workers, o.TLS = d.URL, userAgent(), d.Workers, d.TLS
-		if d.remote, err = webhook.New(o); err == nil && d.InClear() {
+		if d.remote, err = webhook.New(o); err == nil && d.SendsPlaintext() {
 			c.say("warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
 		}
 	default:
@@ -67,9 +67,9 @@ func (d *delivery) newCommand(c *console) error {
 	if err != nil {
 		return err
 	}
-	d.Name, command.Text, d.receiver = d.Command[0], c.stderr, command
+	d.Name, command.Output, d.receiver = d.Command[0], c.stderr, command
 	if d.Batch {
-		d.process = deliver.NewProcess(command, output.Line(d.Name), c.warn)
+		d.process = deliver.NewProcess(command, output.EscapeLine(d.Name), c.warn)
 		d.receiver = d.process
 	}
 	return nil
@@ -79,7 +79,7 @@ func (d *delivery) newJetStream(c *console) (*jetstream.Receiver, error) {
 	o, a := d.NATS, d.URL
 	o.Server, o.Prefix = a.Scheme+"://"+a.Host, strings.TrimPrefix(a.Path, "/")
 	o.Rule = d.rule
-	o.Deadline, o.TLS, o.Note = d.Deadline, d.TLS, func(line string) { c.say(output.Line(line)) }
+	o.Deadline, o.TLS, o.Log = d.Deadline, d.TLS, func(line string) { c.say(output.EscapeLine(line)) }
 	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
 		return nil, fmt.Errorf("invalid --to: it is %s://HOST/PREFIX, with nothing behind", a.Scheme)
 	}
@@ -94,7 +94,7 @@ func (d *delivery) newJetStream(c *console) (*jetstream.Receiver, error) {
 func (d *delivery) begin(ctx context.Context, c *console, k *cluster.Cluster) error {
 	uid, err := k.Identity(ctx)
 	if err != nil {
-		return fail.Server(k.Host, err)
+		return fail.FromServer(k.Host, err)
 	}
 	d.remote.SetSource(sourceOf(uid, k.Host))
 	if _, needs := d.remote.(prepared); needs && d.aside != nil { // a server that does not answer takes its time
@@ -111,7 +111,7 @@ func (d *delivery) beginFor(ctx context.Context, w *watching) error {
 	case w.recorded.isSeveral():
 		d.Source = w.recorded.sourceOf
 		if isStream {
-			r.Several = true
+			r.MultiCluster = true
 		}
 	case w.recorded != nil:
 		d.remote.SetSource(w.recorded.sourceOf(""))
@@ -120,7 +120,7 @@ func (d *delivery) beginFor(ctx context.Context, w *watching) error {
 	default:
 		d.Source = w.fleet.sourceOf
 		if isStream {
-			r.Several = true
+			r.MultiCluster = true
 		}
 	}
 	return d.check(ctx, w.console)
@@ -137,7 +137,7 @@ func (d *delivery) check(ctx context.Context, c *console) error {
 		return fail.Usage(setup)
 	}
 	if down, ok := errors.AsType[*deliver.DownError](err); ok && ctx.Err() == nil {
-		c.say(fmt.Sprintf("%s: %s; events wait until it is there", d.Name, output.Line(down.Error())))
+		c.say(fmt.Sprintf("%s: %s; events wait until it is there", d.Name, output.EscapeLine(down.Error())))
 		return nil
 	}
 	return err

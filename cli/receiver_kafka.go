@@ -7,4 +7,4 @@ import (
 	"dwatch/output/deliver/kafka/producer"
 )
 
-func newKafka(o kafka.Options) (remote, error) { return producer.New(o) }
+func newKafka(o kafka.Options) (remoteReceiver, error) { return producer.New(o) }

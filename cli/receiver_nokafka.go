@@ -9,6 +9,6 @@ import (
 )
 
 // newKafka: without the tag there is no Kafka, by which all else would start later.
-func newKafka(kafka.Options) (remote, error) {
+func newKafka(kafka.Options) (remoteReceiver, error) {
 	return nil, errors.New("this dwatch is built without Kafka: those of a release have it, and what go build -tags kafka makes")
 }

@@ -13,7 +13,7 @@ import (
 
 type recordFlags struct {
 	watchFlags
-	keep  flags.Keeping
+	keep  flags.Retention
 	masks flags.Masks
 }
 
@@ -30,15 +30,15 @@ func (r *recordFlags) parse(args []string, _ terminal) (runner, error) {
 	if len(args) == 0 {
 		return nil, errWhatToRecord
 	}
-	if w.to = (&recorded{intoDir: intoDir{dir: args[0], keep: r.keep}}); r.connection.IsSeveral() {
+	if w.to = (&recorded{intoDir: intoDir{dir: args[0], keep: r.keep}}); r.connection.HasMultipleContexts() {
 		w.to = &recordedEach{dir: args[0], keep: r.keep}
 	}
-	w.fleets, w.kept, w.filter.Marks, w.heartbeat = true, true, true, recording.Beat
+	w.fleets, w.kept, w.filter.PassStatus, w.heartbeat = true, true, true, recording.HeartbeatInterval
 	err := r.selectTargets(args[1:])
 	if errors.Is(err, mapper.ErrNoResource) {
 		err = errWhatToRecord
 	}
-	if err == nil && w.request.Chooses() {
+	if err == nil && w.request.SelectsNamespaces() {
 		err = errors.New("dwatch record takes namespaces by their names, or all with -A")
 	}
 	return w, cmp.Or(err, r.masks.Parse(&w.print, true))

@@ -21,7 +21,7 @@ type beside struct {
 }
 
 // recordsBeside has a run be recorded, too, if that is asked for.
-func (f *watchFlags) recordsBeside(to flags.Beside) error {
+func (f *watchFlags) recordsBeside(to flags.Recording) error {
 	w := &f.w
 	switch err := to.Check(f.all); {
 	case err != nil || to.Dir == "":
@@ -30,15 +30,15 @@ func (f *watchFlags) recordsBeside(to flags.Beside) error {
 		return errors.New("--record and --state go on from where each has ended, which may be two places: it takes dwatch record beside this")
 	case w.object != nil:
 		return errors.New("--for leaves out some of what is watched, and a recording has all: it does not go with --record")
-	case w.request.Chooses():
+	case w.request.SelectsNamespaces():
 		return errors.New("--record takes namespaces by their names, or all with -A")
-	case w.connection.IsSeveral():
-		w.beside = &beside{each: &recordedEach{dir: to.Dir, keep: to.Keeping, beside: true}}
+	case w.connection.HasMultipleContexts():
+		w.beside = &beside{each: &recordedEach{dir: to.Dir, keep: to.Retention, beside: true}}
 	default:
-		w.beside = &beside{one: &intoDir{dir: to.Dir, keep: to.Keeping, beside: true}}
+		w.beside = &beside{one: &intoDir{dir: to.Dir, keep: to.Retention, beside: true}}
 		w.beside.one.shown = w.beside.runs.of("")
 	}
-	w.heartbeat, w.needs.managedFields = recording.Beat, true
+	w.heartbeat, w.needs.managedFields = recording.HeartbeatInterval, true
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (r *intoDir) before(recorded, next event.Sink) event.Sink {
 			err = next.Deliver(ctx, passed)
 		}
 		clear(passed) // and let go of what it holds
-		switch r.recorder.Delayed(time.Since(began)); {
+		switch r.recorder.ReportDelay(time.Since(began)); {
 		case failed == nil:
 			return err
 		case err != nil && isLoss(err):
@@ -142,7 +142,7 @@ func seldom(recorder event.Sink) event.Sink {
 			if e.Type != event.Heartbeat {
 				return false
 			}
-			early := e.Time.Sub(last) < recording.Beat*9/10
+			early := e.Time.Sub(last) < recording.HeartbeatInterval*9/10
 			if !early {
 				last = e.Time
 			}

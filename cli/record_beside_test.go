@@ -32,7 +32,7 @@ func TestSeldom(t *testing.T) {
 		if err := s.Deliver(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
-		if want := 1 + n/int(recording.Beat*9/10/time.Second); beats != want {
+		if want := 1 + n/int(recording.HeartbeatInterval*9/10/time.Second); beats != want {
 			t.Fatalf("%d heartbeats in %d s, not %d", beats, n, want)
 		}
 	}

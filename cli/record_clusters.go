@@ -17,14 +17,14 @@ import (
 type recordedEach struct {
 	direct
 	dir    string
-	keep   flags.Keeping
+	keep   flags.Retention
 	beside bool // it is not all that becomes of the events
-	set    *recording.Set
+	set    *recording.MultiClusterDir
 }
 
 func (r *recordedEach) prepare(c *console) (err error) {
 	all := intoDir{dir: r.dir}
-	if r.set, err = recording.OpenSet(r.dir); err != nil {
+	if r.set, err = recording.OpenMultiClusterDir(r.dir); err != nil {
 		return all.unopened(err)
 	}
 	c.warnReadable("the recording", r.dir)
@@ -50,7 +50,7 @@ func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (no
 	if to == nil {
 		return "", func() error { return nil }, nil
 	}
-	into := &intoDir{dir: filepath.Join(to.dir, recording.DirOf(m.name)), keep: to.keep, beside: to.beside}
+	into := &intoDir{dir: filepath.Join(to.dir, recording.ClusterDirName(m.name)), keep: to.keep, beside: to.beside}
 	if b := m.fleet.beside; b != nil {
 		into.shown = b.runs.of(m.name)
 	}
@@ -66,7 +66,7 @@ func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (no
 	m.into = into.before(unnamed(sink), m.fleet)
 	return into.note(), func() error {
 		if !m.answered { // tries that come to nothing leave nothing behind
-			return into.recorder.Withdraw()
+			return into.recorder.Discard()
 		}
 		return into.recorder.Close()
 	}, nil

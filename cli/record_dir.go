@@ -24,7 +24,7 @@ import (
 // intoDir records what happens in one cluster into a directory.
 type intoDir struct {
 	dir      string
-	keep     flags.Keeping
+	keep     flags.Retention
 	beside   bool   // others get the events, too, and their watch begins anew
 	shown    *shown // of what is recorded so
 	recorder *recording.Recorder
@@ -33,10 +33,10 @@ type intoDir struct {
 
 func (r *intoDir) prepare(c *console) (err error) {
 	r.doubts = make(chan struct{}, 1)
-	if r.recorder, err = recording.Open(r.dir); err != nil {
+	if r.recorder, err = recording.OpenRecorder(r.dir); err != nil {
 		return r.unopened(err)
 	}
-	for _, note := range r.recorder.Notes() {
+	for _, note := range r.recorder.Warnings() {
 		c.warn(r.failed(errors.New(note)).Error() + "; what was in it is not known")
 	}
 	c.warnReadable("the recording", r.dir)
@@ -61,7 +61,7 @@ func (r *intoDir) failed(err error) error {
 	if inPath, ok := errors.AsType[*os.PathError](err); ok {
 		err = inPath.Err
 	}
-	return fmt.Errorf("recording %s: %w", output.Line(r.dir), err)
+	return fmt.Errorf("recording %s: %w", output.EscapeLine(r.dir), err)
 }
 
 // recordedLife is how long a watch lives that is recorded: at its end the server says that it has sent
@@ -70,9 +70,9 @@ const recordedLife = 30 * time.Second
 
 // demand implements demanding.
 func (r *intoDir) demand(o *watcher.Options) {
-	o.Bookmarks, o.WatchLife, o.Recheck = true, recordedLife, r.doubts
+	o.Bookmarks, o.MinWatchTimeout, o.Recheck = true, recordedLife, r.doubts
 	if !r.beside {
-		o.Past = r.recorder.Past
+		o.History = r.recorder.History
 	}
 }
 
@@ -89,32 +89,32 @@ func (r *intoDir) close() {
 func (r *intoDir) begin(ctx context.Context, w *watching, s *session) (event.Sink, error) {
 	cluster, err := s.Identity(ctx)
 	if err != nil {
-		return nil, fail.Server(s.Host, err)
+		return nil, fail.FromServer(s.Host, err)
 	}
-	endpoint, err := s.Endpoint()
+	endpoint, err := s.EndpointHash()
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	about := recording.About{Server: s.Host, Cluster: cluster, Endpoint: endpoint, Namespace: s.Cluster.Namespace, Selection: s.plan.Selection, Masks: masksText(w.print.Masks)}
-	if known := r.recorder.Known(); known != nil {
+	about := recording.RunInfo{Server: s.Host, ClusterUID: cluster, EndpointID: endpoint, DefaultNamespace: s.Cluster.Namespace, Selection: s.plan.Selection, Masks: masksText(w.print.Masks)}
+	if known := r.recorder.PreviousRun(); known != nil {
 		if err := sameRecording(*known, about); err != nil {
 			return nil, fail.Usage(r.failed(err))
 		}
-		about.Cluster = cmp.Or(cluster, known.Cluster)
+		about.ClusterUID = cmp.Or(cluster, known.ClusterUID)
 	}
 	r.shown.begin(about)
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return r.recorder, r.recorder.Begin(recording.Options{
-		Keep: r.keep.Time, MaxSize: r.keep.Size,
-		Encode:   encode,
-		Object:   func(o event.Object) string { return w.print.Masks.ObjectJSON(o.Raw()) },
-		Describe: s.mapper.Describe,
-		Warn:     func(text string) { s.warn(r.failed(errors.New(text)).Error() + ": a larger --max-size keeps more") },
-		Doubt:    func() { source.Signal(r.doubts) },
-		Anew:     r.beside,
+	return r.recorder, r.recorder.StartRun(recording.Options{
+		Retention: r.keep.MaxAge, MaxSize: r.keep.MaxSize,
+		EncodeEvent:       encode,
+		EncodeObject:      func(o event.Object) string { return w.print.Masks.MaskJSON(o.Raw()) },
+		DescribeResource:  s.mapper.APIResource,
+		Warn:              func(text string) { s.warn(r.failed(errors.New(text)).Error() + ": a larger --max-size keeps more") },
+		ProbeFreshness:    func() { source.Signal(r.doubts) },
+		WatchHasNoHistory: r.beside,
 	}, about, s.plan.Targets)
 }
 
@@ -129,8 +129,8 @@ func (r *intoDir) end(ctx context.Context, err error) error {
 }
 
 // sameRecording finds what is not to be recorded into the same directory as what is known.
-func sameRecording(known, about recording.About) error {
-	switch same, canTell := about.IsOf(known); {
+func sameRecording(known, about recording.RunInfo) error {
+	switch same, canTell := about.SameCluster(known); {
 	case !canTell:
 		return fmt.Errorf("it is of %s, and it can't be told whether that is this cluster: take another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
 	case !same:

@@ -7,7 +7,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/afar"
+	"dwatch/watcher/recording/remote"
 )
 
 // runs are what this run records of each cluster, by name; an empty one: of the only one.
@@ -32,12 +32,12 @@ func (r *runs) of(cluster string) *shown {
 // shown is what this run shows of a cluster. nil: nobody is given any of it.
 type shown struct {
 	mu    sync.Mutex
-	about *recording.About // nil: it has not begun
-	seen  []event.Key      // the targets of which it has got all
+	about *recording.RunInfo // nil: it has not begun
+	seen  []event.Key        // the targets of which it has got all
 }
 
 // begin notes what is recorded.
-func (s *shown) begin(about recording.About) {
+func (s *shown) begin(about recording.RunInfo) {
 	if s == nil {
 		return
 	}
@@ -61,14 +61,14 @@ func (s *shown) see(e event.Event) {
 }
 
 // offer gives who may see the page what is recorded beside it, and of earlier runs what shows no more.
-func (b *beside) offer() *afar.Offer {
-	o := &afar.Offer{Withhold: b.runs.withhold}
+func (b *beside) offer() *remote.Handler {
+	o := &remote.Handler{WithholdReason: b.runs.withhold}
 	if b.each != nil {
-		o.Parts = func() ([]recording.Part, error) { return recording.Parts(b.each.dir) }
+		o.ListRecordings = func() ([]recording.ClusterRecording, error) { return recording.FindClusterRecordings(b.each.dir) }
 		return o
 	}
-	only := []recording.Part{{Store: recording.Dir(b.one.dir)}}
-	o.Parts = func() ([]recording.Part, error) { return only, nil }
+	only := []recording.ClusterRecording{{Store: recording.Dir(b.one.dir)}}
+	o.ListRecordings = func() ([]recording.ClusterRecording, error) { return only, nil }
 	return o
 }
 
@@ -83,12 +83,12 @@ func (s *shown) withhold(of recording.Segment) string {
 	switch {
 	case s.about == nil:
 		return "this run has not begun to record the cluster"
-	case !hidesAll(of.About.Masks, s.about.Masks):
+	case !hidesAll(of.RunInfo.Masks, s.about.Masks):
 		return "it hides less than is hidden now"
-	case !isWithin(of.About.Selection, s.about.Selection):
+	case !isWithin(of.RunInfo.Selection, s.about.Selection):
 		return "it has more than is shown now"
 	}
-	for _, held := range of.Holds { // which names such as '*' stand for is another matter of rights
+	for _, held := range of.Targets { // which names such as '*' stand for is another matter of rights
 		if !slices.ContainsFunc(s.seen, func(seen event.Key) bool { return hasAll(seen, held) }) {
 			return "it has " + held.Resource.String() + ", which this run has not been given"
 		}
@@ -133,7 +133,7 @@ func maskWords(masks string) (words []string) {
 // isWithin reports whether all that one selection selects another one does, too, by what both say.
 func isWithin(one, other event.Selection) bool {
 	isOther := func(s event.SelectedResource) bool {
-		return slices.Contains(other.Resources, event.SelectedResource{Resource: mapper.Everything}) ||
+		return slices.Contains(other.Resources, event.SelectedResource{Resource: mapper.AllResources}) ||
 			slices.Contains(other.Resources, event.SelectedResource{Resource: s.Resource}) || slices.Contains(other.Resources, s)
 	}
 	lacks := func(all []string) func(string) bool {

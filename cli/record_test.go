@@ -11,13 +11,13 @@ import (
 // TestSameRecording: nothing but the same cluster, selected in the same way, is recorded into a directory; who
 // may not see what identifies the cluster knows it by its address and certificates.
 func TestSameRecording(t *testing.T) {
-	of := func(cluster, endpoint string) recording.About {
-		return recording.About{Server: "prod:6443", Cluster: cluster, Endpoint: endpoint}
+	of := func(cluster, endpoint string) recording.RunInfo {
+		return recording.RunInfo{Server: "prod:6443", ClusterUID: cluster, EndpointID: endpoint}
 	}
 	labelled := of("1", "a")
 	labelled.Selection = event.Selection{Labels: "app=x"}
 	for name, test := range map[string]struct {
-		known, about recording.About
+		known, about recording.RunInfo
 		want         string
 	}{
 		"the same":                                  {of("1", "a"), of("1", "b"), ""},

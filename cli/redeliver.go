@@ -29,7 +29,7 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer r.close()
-	again, err := deliver.OpenRedelivery(r.Redeliver)
+	again, err := deliver.OpenRedelivery(r.RedeliverFile)
 	if err != nil {
 		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
 	}
@@ -46,12 +46,12 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 	var found redelivered
 	found.events, err = again.Feed(ctx, r.queue, func(line int, err error) {
 		found.damaged++
-		c.warn(fmt.Sprintf("%s:%d: %v", r.Redeliver, line, err))
+		c.warn(fmt.Sprintf("%s:%d: %v", r.RedeliverFile, line, err))
 	})
 	if err != nil && ctx.Err() != nil {
 		found.unread, err = true, nil // it is how the end was noticed
 	}
-	r.queue.Finish()
+	r.queue.Drain()
 	finish(c, ctx.Done())
 	return errors.Join(err, r.queue.Err(), found.end(c, &r.delivery))
 }
@@ -61,23 +61,23 @@ func (r *redelivery) identify(ctx context.Context, c *console, again *deliver.Re
 	if r.remote == nil {
 		return nil
 	}
-	several, unsaid, err := again.Sources()
+	several, unsaid, err := again.ScanSources()
 	if err != nil {
 		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
 	}
 	if stream, isStream := r.remote.(*jetstream.Receiver); isStream {
-		stream.Several, stream.Mixed = several, several && unsaid
+		stream.MultiCluster, stream.AlsoWithoutCluster = several, several && unsaid
 	}
 	switch {
-	case unsaid && r.connection.IsSeveral():
-		return fail.Usage(fmt.Errorf("--redeliver: %s has events that do not say from which cluster they are: choose that with --context", output.Line(r.Redeliver)))
+	case unsaid && r.connection.HasMultipleContexts():
+		return fail.Usage(fmt.Errorf("--redeliver: %s has events that do not say from which cluster they are: choose that with --context", output.EscapeLine(r.RedeliverFile)))
 	case unsaid:
 		k, err := r.connection.Connect(c.connection())
 		if err != nil {
 			return err
 		}
 		if err := k.Login(ctx); err != nil {
-			return fail.Server(k.Host, err)
+			return fail.FromServer(k.Host, err)
 		}
 		return r.begin(ctx, c, k)
 	}
@@ -92,7 +92,7 @@ type redelivered struct {
 // end says what became of the file, and what to do with it. It returns an error if not all
 // of it was delivered.
 func (r redelivered) end(c *console, d *delivery) error {
-	file := output.Line(d.Redeliver)
+	file := output.EscapeLine(d.RedeliverFile)
 	summary, _ := d.queue.Summary()
 	c.say(summary)
 	stats := d.queue.Stats()
@@ -107,7 +107,7 @@ func (r redelivered) end(c *console, d *delivery) error {
 	if r.unread {
 		left = append(left, "the rest of "+file+" was not read")
 	}
-	dead := output.Line(string(d.DeadLetters))
+	dead := output.EscapeLine(string(d.DeadLetters))
 	switch isKept := dead != "" && stats.GivenUp > 0; {
 	case len(left) == 0:
 		all := fmt.Sprintf("all %d events of %s are delivered", r.events, file)

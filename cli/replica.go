@@ -38,7 +38,7 @@ type replica interface {
 
 // checkLed finds what a replica has no use for.
 func (s *sendFlags) checkLed() (wrong error) {
-	if !s.lease.Is() {
+	if !s.lease.IsSet() {
 		return nil
 	}
 	s.all.Visit(func(f *pflag.Flag) {
@@ -74,7 +74,7 @@ func leadIn(w *watching, term *lease.Term) {
 // nowhere is for a run that stands by.
 func (d *delivery) nowhere() event.Sink {
 	d.queue = deliver.New(nil, deliver.Options{})
-	d.queue.Finish()
+	d.queue.Drain()
 	return event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 }
 
@@ -98,7 +98,7 @@ func (r *ledOne) runAt(ctx context.Context, c *console, k *cluster.Cluster) erro
 
 func (r *ledOne) measure(m *metrics.Replica) {
 	r.metrics = r.newMetrics(r.verify > 0)
-	m.Runs(r.metrics, r.term.IsHeld)
+	m.SetRun(r.metrics, r.term.IsHeld)
 }
 
 func (r *ledOne) learn(replica) {}
@@ -107,7 +107,7 @@ func (r *ledOne) whenAskedAgain(*console) (stop func()) { return func() {} }
 
 func (r *ledOne) check(c *console) error {
 	d := r.to.(*delivery)
-	if err := d.checkLetters(deliver.DeadLetters.CheckPath); err != nil {
+	if err := d.checkLetters(deliver.DeadLetterFile.CheckPath); err != nil {
 		return err
 	}
 	if err := d.newReceiver(c); err != nil {
@@ -132,7 +132,7 @@ func (r *ledRules) in(term *lease.Term) (_ replica, err error) {
 		}
 		return all, err
 	}
-	own.rules, err = own.parse(output.Line(r.file), r.text)
+	own.rules, err = own.parse(output.EscapeLine(r.file), r.text)
 	return &ledRules{own}, err
 }
 
@@ -142,7 +142,7 @@ func (r *ledRules) runAt(ctx context.Context, c *console, k *cluster.Cluster) er
 
 func (r *ledRules) measure(m *metrics.Replica) {
 	r.beMeasured()
-	m.RunsRules(r.measured, r.term.IsHeld)
+	m.SetRulesRun(r.measured, r.term.IsHeld)
 }
 
 func (r *ledRules) learn(begun replica) { r.text = begun.(*ledRules).text }

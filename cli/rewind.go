@@ -19,7 +19,7 @@ import (
 type rewound struct {
 	from flags.From // the recording; none: a cluster is asked
 	at   time.Time
-	span flags.Span
+	span flags.TimeRange
 	// playing has what it rests on, once it has been read.
 	playing *playing
 }
@@ -30,17 +30,17 @@ const around = time.Hour
 func (r *rewound) addTo(f *pflag.FlagSet) {
 	r.from.AddTo(f)
 	flags.At("With --from, begin with what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")(f)
-	flags.Spans("With --from, look around from `TIME` on; by default from an hour before --at", "With --from, look around before `TIME`; by default until an hour after --at")(f)
+	flags.SinceBefore("With --from, look around from `TIME` on; by default from an hour before --at", "With --from, look around before `TIME`; by default until an hour after --at")(f)
 }
 
 // read takes in the flags, when all are there.
 func (r *rewound) read(all *pflag.FlagSet) error {
-	if err := cmp.Or(flags.ReadTime(all, "at", &r.at), r.span.Read(all), r.from.Check(all)); err != nil {
+	if err := cmp.Or(flags.ParseTimeFlag(all, "at", &r.at), r.span.Parse(all), r.from.Check(all)); err != nil {
 		return err
 	}
 	given := func(flag string) bool { return all.Changed(flag) }
 	switch {
-	case !r.from.Is():
+	case !r.from.IsSet():
 		for _, name := range []string{"at", "since", "before"} {
 			if given(name) {
 				return fmt.Errorf("--%s asks a recording: it needs --from DIR", name)
@@ -57,7 +57,7 @@ func (r *rewound) read(all *pflag.FlagSet) error {
 }
 
 // aim says what is read of a recording.
-func (r *rewound) aim(of *recordingOf) flags.Span {
+func (r *rewound) aim(of *recordingOf) flags.TimeRange {
 	span, at := r.span, r.at
 	if at.IsZero() {
 		at = of.end()
@@ -80,8 +80,8 @@ func (r *rewound) showOn(s *live.Screen, timestamps bool) {
 	if !found.isKnown() {
 		return
 	}
-	exactly := func(t time.Time) string { return output.Exact(t, time.Now(), timestamps) }
-	s.Read(found.from(), found.settled(), found.to(), func(t time.Time) string {
+	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), timestamps) }
+	s.SetLoaded(found.from(), found.settled(), found.to(), func(t time.Time) string {
 		var why []string
 		for _, one := range found {
 			why = append(why, one.whyUnknown(t, exactly)...)
@@ -98,8 +98,8 @@ func (a *proven) whyUnknown(t time.Time, exactly func(time.Time) string) (why []
 	case t.After(a.proof.To):
 		why = append(why, "not known: what was after "+exactly(a.proof.To))
 	default:
-		for _, g := range a.proof.At(t).Gaps {
-			why = append(why, g.String(exactly))
+		for _, g := range a.proof.AtInstant(t).Gaps {
+			why = append(why, g.Describe(exactly))
 		}
 	}
 	if len(why) > 0 {

@@ -27,7 +27,7 @@ func withRow(o event.Object, now time.Time) event.Object {
 	if u, err := event.NewObject(o.Identity, part).Decode(); err == nil {
 		state := status.Of(u)
 		cells[1], cells[3] = state.Word.String(), state.Message
-		cells[2] = output.HowLong(now, u.GetCreationTimestamp().Time)
+		cells[2] = output.FormatAge(now, u.GetCreationTimestamp().Time)
 	}
 	row, err := json.Marshal(map[string]any{"columnDefinitions": ownColumns, "cells": cells})
 	if err != nil {

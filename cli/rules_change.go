@@ -114,7 +114,7 @@ func (r *ruleset) prepare(begin []*rule) error {
 func (r *ruleset) errorOf(one *rule, err error) error {
 	where := "rule " + one.Name
 	if r.runs {
-		where = one.Where + ": " + where
+		where = one.Position + ": " + where
 	}
 	return errorOf(where, err)
 }
@@ -187,14 +187,14 @@ func (r *ruleset) open(ctx context.Context, begin []*rule) error {
 func (one *rule) open(ctx context.Context, r *ruleset) (err error) {
 	switch one.session, err = one.console.open(ctx, r.cluster, one.selection); {
 	case err != nil && fail.ExitCode(err) == fail.ExitUsage:
-		return errorOf(one.At("resource")+": rule "+one.Name, orWait(err))
+		return errorOf(one.FlagPosition("resource")+": rule "+one.Name, orWait(err))
 	case err != nil:
 		return r.errorOf(one, err)
 	case !r.runs:
 		return nil
 	}
 	if err := one.checkAsked(ctx); err != nil {
-		return errorOf(one.At("field-selector")+": rule "+one.Name, err)
+		return errorOf(one.FlagPosition("field-selector")+": rule "+one.Name, err)
 	}
 	return nil
 }
@@ -270,9 +270,9 @@ func (one *rule) checkState() error {
 	}
 	was := one.after
 	if before, now := was.plan.Selection, one.plan.Selection; !before.Equal(now) {
-		return fmt.Errorf("its state file %s was made for %s, not for %s: give it another name", output.Line(one.stateFile), before, now)
+		return fmt.Errorf("its state file %s was made for %s, not for %s: give it another name", output.EscapeLine(one.stateFile), before, now)
 	}
-	err := was.state.file.CheckEncoding(one.print.Format)
+	err := was.state.file.CheckOutboxEncoding(one.print.Format)
 	if hasEnded(was.done) { // and its file is closed: the begin finds out
 		return nil
 	}

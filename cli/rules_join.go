@@ -46,7 +46,7 @@ func (w *ruleWatch) mayTake(one *rule) bool {
 func (w *ruleWatch) suits(one *rule) bool {
 	beat := beatOf([]*rule{one})
 	switch {
-	case !w.fixed || w.key != one.shareKey() || one.plan.Follows():
+	case !w.fixed || w.key != one.shareKey() || one.plan.IsDynamic():
 		return false
 	case one.managed && !w.managed, beat > 0 && (w.beat == 0 || w.beat > beat):
 		return false

@@ -7,8 +7,8 @@ import (
 
 	"dwatch/cli/plan"
 	"dwatch/output/deliver"
+	"dwatch/watcher/broadcast"
 	"dwatch/watcher/event"
-	"dwatch/watcher/share"
 )
 
 var toNobody = event.SinkFunc(func(context.Context, []event.Event) error { return nil })
@@ -18,17 +18,17 @@ func sharing(t *testing.T, of event.Target, names ...string) (*ruleset, *ruleWat
 	t.Helper()
 	set := &ruleset{}
 	w := &ruleWatch{set: set, is: func(string) {}, fixed: true, targets: []event.Target{of}, session: &session{}}
-	var branches []*share.Branch
+	var branches []*broadcast.Subscriber
 	for _, name := range names {
 		one := ruleOf(name, plan.Request{}, of)
 		one.to, one.stop = &delivery{}, func() {}
 		var err error
-		if one.branch, err = share.NewBranch(toNobody, share.Options{Targets: one.plan.Targets, Room: 1}); err != nil {
+		if one.branch, err = broadcast.NewSubscriber(toNobody, broadcast.Options{Targets: one.plan.Targets, MaxBytes: 1}); err != nil {
 			t.Fatal(err)
 		}
 		w.rules, branches = append(w.rules, one), append(branches, one.branch)
 	}
-	w.fan = share.New(branches...)
+	w.fan = broadcast.New(branches...)
 	set.rules, set.watches = w.rules, []*ruleWatch{w}
 	return set, w
 }
@@ -42,13 +42,13 @@ func TestLetGo(t *testing.T) {
 		one, two := w.rules[0], w.rules[1]
 		stopped := 0
 		w.stop = func() { stopped++ }
-		if one.branch.Held(isDropped); isDropped {
-			two.branch.Held(false)
+		if one.branch.SetBlocked(isDropped); isDropped {
+			two.branch.SetBlocked(false)
 			go func() { _ = two.branch.Run(t.Context()) }() // it takes what it gets
 			if err := w.fan.Deliver(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
-			if one.branch.IsShared() {
+			if one.branch.IsAttached() {
 				t.Fatal("it is not dropped")
 			}
 		}
@@ -72,9 +72,9 @@ func TestStopIdle(t *testing.T) {
 	if set.stopIdle(one); stopped != 0 {
 		t.Fatal("it is stopped, and there is a rule that gets what it has")
 	}
-	next, err := share.NewBranch(toNobody, share.Options{
+	next, err := broadcast.NewSubscriber(toNobody, broadcast.Options{
 		Targets: one.plan.Targets,
-		Alone: func(context.Context, event.Sink, []event.Target, event.HistoryFunc) error {
+		FallbackWatch: func(context.Context, event.Sink, []event.Target, event.HistoryFunc) error {
 			set.stopIdle(one)
 			return nil
 		},

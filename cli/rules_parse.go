@@ -52,16 +52,16 @@ func ruleFlags() (known []rules.Flag) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(all, s)
 	all.VisitAll(func(f *pflag.Flag) {
-		one := rules.Flag{Name: f.Name, Why: whyNotWithRules(f.Name), Values: flags.Offered(f)}
+		one := rules.Flag{Name: f.Name, ForbiddenReason: whyNotWithRules(f.Name), Values: flags.CompletionValues(f)}
 		_, one.Usage = pflag.UnquoteUsage(f)
 		switch f.Value.Type() {
 		case "bool":
-			one.Switch = true
+			one.IsBool = true
 		case "stringArray", "stringSlice":
-			one.Many = true
+			one.Repeatable = true
 		}
 		if s.isOfProcess(f) {
-			one.Why = "is for all rules: it stands on the command line"
+			one.ForbiddenReason = "is for all rules: it stands on the command line"
 		}
 		if !f.Hidden {
 			known = append(known, one)
@@ -72,7 +72,7 @@ func ruleFlags() (known []rules.Flag) {
 
 // isOfProcess reports whether a flag is of all rules together.
 func (s *sendFlags) isOfProcess(f *pflag.Flag) bool {
-	messages := flags.NewGroup("", new(flags.Messages).AddTo)
+	messages := flags.NewGroup("", new(flags.Logging).AddTo)
 	return slices.Contains(ofProcess, f.Name) || s.server.Lookup(f.Name) != nil || messages.Flags.Lookup(f.Name) != nil
 }
 
@@ -92,10 +92,10 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 	if set.rules, err = s.parseAll(path, text); err != nil {
 		return nil, err
 	}
-	if s.rules.Check {
+	if s.rules.CheckOnly {
 		return &checkedRules{set, path}, nil
 	}
-	if s.lease.Is() {
+	if s.lease.IsSet() {
 		return s.led(set), nil
 	}
 	return set, nil
@@ -104,7 +104,7 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 // checkBeside finds what of the command line belongs into a rule.
 func (s *sendFlags) checkBeside(args []string) (wrong error) {
 	if len(args) > 0 {
-		return fmt.Errorf("with -f the resources, and the receiver, stand in the rules: it does not go with %q", output.Line(args[0]))
+		return fmt.Errorf("with -f the resources, and the receiver, stand in the rules: it does not go with %q", output.EscapeLine(args[0]))
 	}
 	s.all.Visit(func(f *pflag.Flag) {
 		why := whyNotWithRules(f.Name)
@@ -126,7 +126,7 @@ const largestRules = 1 << 20
 func readRules(file string) (name string, text []byte, err error) {
 	from, name := os.Stdin, "stdin"
 	if file != "-" {
-		name = output.Line(file)
+		name = output.EscapeLine(file)
 		if from, err = os.Open(file); err != nil {
 			return "", nil, fmt.Errorf("-f: %w", err)
 		}
@@ -158,7 +158,7 @@ func (s *sendFlags) parseAll(path string, text []byte) (all []*rule, err error) 
 		path := string(one.delivery().DeadLetters)
 		for _, other := range all {
 			if path != "" && isSameFile(path, string(other.delivery().DeadLetters)) {
-				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.At("dead-letters"), of.Name, output.Line(path), other.Name))
+				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.FlagPosition("dead-letters"), of.Name, output.EscapeLine(path), other.Name))
 			}
 		}
 		all = append(all, one)
@@ -180,14 +180,14 @@ func (s *sendFlags) parseRule(of *rules.Rule) (*rule, error) {
 	}
 	given := of.Flags
 	if s.w.stateFile != "" {
-		given = append(slices.Clone(given), rules.Given{Name: "state", Value: stateOf(s.w.stateFile, of.Name)})
+		given = append(slices.Clone(given), rules.FlagValue{Name: "state", Value: stateOf(s.w.stateFile, of.Name)})
 	}
 	if f := s.all.Lookup("shard"); f.Changed {
-		given = append(slices.Clone(given), rules.Given{Name: f.Name, Value: f.Value.String()})
+		given = append(slices.Clone(given), rules.FlagValue{Name: f.Name, Value: f.Value.String()})
 	}
 	for _, g := range given {
 		if err := f.Set(g.Name, g.Value); err != nil {
-			fails(g.Where, flags.Explain(err, "dwatch send --help"))
+			fails(g.Position, flags.ExplainParseError(err, "dwatch send --help"))
 		}
 	}
 	if len(wrong) > 0 {
@@ -204,15 +204,15 @@ func (s *sendFlags) parseRule(of *rules.Rule) (*rule, error) {
 	one, is := r.(*watching)
 	switch {
 	case errors.Is(err, mapper.ErrNoResource):
-		fails(of.Where, errors.New("it says what to watch with resources, such as [deploy, pods]"))
+		fails(of.Position, errors.New("it says what to watch with resources, such as [deploy, pods]"))
 	case err != nil:
-		at := of.Where
+		at := of.Position
 		if named := flagNamed.FindStringSubmatch(err.Error()); named != nil {
-			at = of.At(named[1])
+			at = of.FlagPosition(named[1])
 		}
 		fails(at, err)
 	case !is:
-		fails(of.Where, errors.New("it watches nothing"))
+		fails(of.Position, errors.New("it watches nothing"))
 	default:
 		one.connection = &s.connection
 		one.to.(*delivery).rule = of.Name
@@ -226,17 +226,17 @@ func stateOf(dir, rule string) string { return filepath.Join(dir, rule+".state")
 
 // checkReceiver makes sure that the receiver can be made, and its files.
 func (one *rule) checkReceiver(c *console) error {
-	at := one.At("dead-letters")
-	err := one.delivery().checkLetters(deliver.DeadLetters.CheckPath)
+	at := one.FlagPosition("dead-letters")
+	err := one.delivery().checkLetters(deliver.DeadLetterFile.CheckPath)
 	if err != nil {
 		return fmt.Errorf("%s: rule %s: %w", at, one.Name, err)
 	}
 	if err = one.delivery().newReceiver(c); err == nil {
 		return nil
 	}
-	at = one.At("to")
-	if at == one.Where {
-		at = one.At("to-file")
+	at = one.FlagPosition("to")
+	if at == one.Position {
+		at = one.FlagPosition("to-file")
 	}
 	return fail.Usage(fmt.Errorf("%s: rule %s: %w", at, one.Name, err))
 }
@@ -263,11 +263,11 @@ type checkedRules struct {
 }
 
 func (r *checkedRules) run(_ context.Context, c *console) error {
-	if r.connection.IsSeveral() {
-		return fail.Usage(cluster.ErrSeveral)
+	if r.connection.HasMultipleContexts() {
+		return fail.Usage(cluster.ErrMultipleContexts)
 	}
 	if there, err := os.Stat(r.stateDir); err == nil && !there.IsDir() {
-		return fail.Usage(fmt.Errorf("%s: %s is a file", stateTakes, output.Line(r.stateDir)))
+		return fail.Usage(fmt.Errorf("%s: %s is a file", stateTakes, output.EscapeLine(r.stateDir)))
 	}
 	if err := checkReceivers(r.rules, c.silent()); err != nil {
 		return err

@@ -21,7 +21,7 @@ func (r *rereading) replace(ctx context.Context, c difference) {
 		r.letGo(one, false)
 		r.leaving[one.Name] = one
 		if one.stateFile != "" {
-			one.say("it is let go; its file stays: " + output.Line(one.stateFile))
+			one.say("it is let go; its file stays: " + output.EscapeLine(one.stateFile))
 		} else {
 			one.say("it is let go")
 		}
@@ -66,7 +66,7 @@ func (r *rereading) linger(old *rule) {
 	r.lingering[old.Name] = old
 	r.mu.Unlock()
 	if before != nil && !hasEnded(before.done) {
-		before.say("it was changed once more: what waits for the receiver that it had before the last time is given up after " + before.delivery().Drain.String())
+		before.say("it was changed once more: what waits for the receiver that it had before the last time is given up after " + before.delivery().DrainTimeout.String())
 		before.hurry()
 	}
 }
@@ -101,7 +101,7 @@ func (r *rereading) beginAfter(ctx context.Context, one *rule) bool {
 	if one.stateFile != "" {
 		await(ctx, one.after.done, 0)
 	} else {
-		await(ctx, one.after.done, one.after.delivery().Drain)
+		await(ctx, one.after.done, one.after.delivery().DrainTimeout)
 	}
 	return r.beginAtLast(ctx, one) && ctx.Err() == nil
 }

@@ -103,7 +103,7 @@ func (r *rereading) run(ctx context.Context) {
 
 func (r *rereading) look() (now reading) {
 	if info, err := os.Stat(r.file); err == nil && !info.Mode().IsRegular() { // to open a pipe may take for ever
-		return reading{err: fmt.Errorf("-f %s: it is no regular file", output.Line(r.file))}
+		return reading{err: fmt.Errorf("-f %s: it is no regular file", output.EscapeLine(r.file))}
 	}
 	_, now.text, now.err = readRules(r.file)
 	return now
@@ -122,8 +122,8 @@ func (r *rereading) try(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.measured.Read(time.Now(), err == nil)
-	file := output.Line(r.file)
+	r.measured.RecordReload(time.Now(), err == nil)
+	file := output.EscapeLine(r.file)
 	if err == nil {
 		r.said, r.text = "", r.tried.text
 		r.console.say(fmt.Sprintf("%s was read again: %s", file, what))
@@ -146,7 +146,7 @@ func (r *rereading) try(ctx context.Context) {
 
 // change has the rules be those of a text, and says what becomes of them. After an error they are as they were.
 func (r *rereading) change(ctx context.Context, text []byte) (what string, err error) {
-	all, err := r.parse(output.Line(r.file), text)
+	all, err := r.parse(output.EscapeLine(r.file), text)
 	if err != nil {
 		return "", fail.Usage(err)
 	}

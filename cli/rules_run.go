@@ -20,8 +20,8 @@ import (
 	"dwatch/cli/metrics"
 	"dwatch/cli/rules"
 	"dwatch/output"
+	"dwatch/watcher/broadcast"
 	"dwatch/watcher/event"
-	"dwatch/watcher/share"
 )
 
 // ruleset is a run of several rules. Each is what dwatch send is of its command line, with stages, a receiver
@@ -55,7 +55,7 @@ type ruleset struct {
 type rule struct {
 	*watching
 	*rules.Rule
-	branch *share.Branch
+	branch *broadcast.Subscriber
 	ask    func() // waits for what is asked on the way
 
 	console  *console // of what is said of it before it has a session
@@ -82,8 +82,8 @@ func (one *rule) delivery() *delivery { return one.to.(*delivery) }
 func (r *ruleset) goesOn() bool { return true }
 
 func (r *ruleset) run(ctx context.Context, c *console) error {
-	if r.connection.IsSeveral() {
-		return fail.Usage(cluster.ErrSeveral)
+	if r.connection.HasMultipleContexts() {
+		return fail.Usage(cluster.ErrMultipleContexts)
 	}
 	return r.within(c, func(start difference) error {
 		server, err := r.startListening(c)
@@ -119,7 +119,7 @@ func (r *ruleset) atCluster(ctx context.Context, k *cluster.Cluster, start diffe
 		return err
 	}
 	for _, path := range r.leftStates() {
-		r.console.say(output.Line(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
+		r.console.say(output.EscapeLine(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
 	}
 	r.refusals = map[*ruleWatch]error{}
 	changing := newRereading(r)
@@ -141,8 +141,8 @@ func (r *ruleset) startListening(c *console) (*metrics.Server, error) {
 
 func (r *ruleset) beMeasured() {
 	r.measured = new(metrics.Rules)
-	r.measured.Read(time.Now(), true)
-	r.measured.Linger(r.lingerers)
+	r.measured.RecordReload(time.Now(), true)
+	r.measured.SetDrainStats(r.lingerers)
 	r.measure(r.rules)
 }
 
@@ -156,7 +156,7 @@ func (r *ruleset) measure(rules []*rule) {
 		r.count(one)
 		all = append(all, metrics.Rule{Name: one.Name, Metrics: one.metrics})
 	}
-	r.measured.Are(all)
+	r.measured.SetRules(all)
 }
 
 // count has a rule have metrics, if anything has.
@@ -211,10 +211,10 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	if one.state, err = one.openState(ctx); err != nil {
 		return err
 	}
-	if one.plan.IsNowhere() {
-		one.say("no namespace matches " + one.scope.Choice() + " yet; waiting for one")
+	if one.plan.MatchesNoNamespace() {
+		one.say("no namespace matches " + one.scope.NamespaceFlag() + " yet; waiting for one")
 	}
-	one.delivery().Held = func(held bool) { one.branch.Held(held) }
+	one.delivery().OnBlocked = func(held bool) { one.branch.SetBlocked(held) }
 	s, err := one.newStages(ctx, func(err error) { one.fails(r, err) })
 	if err != nil {
 		return err
@@ -223,14 +223,14 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	one.ask = wait
 	targets := slices.Concat(one.plan.Targets, one.state.orphans(one.plan))
 	one.metrics.Begin(targets)
-	one.branch, err = share.NewBranch(one.metrics.Front(checked), share.Options{
-		Targets: targets, All: one.plan.Follows() || one.about != nil,
-		Past: one.past(), Keep: one.needed().old,
-		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
+	one.branch, err = broadcast.NewSubscriber(one.metrics.InputStage(checked), broadcast.Options{
+		Targets: targets, AllTargets: one.plan.IsDynamic() || one.about != nil,
+		History: one.past(), KeepContent: one.needed().old,
+		FallbackWatch: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 			r.stopIdle(one)
 			return r.watchAlone(ctx, one, sink, targets, past)
 		},
-		Dropped: func() {
+		OnDetached: func() {
 			if one.starts.Load() {
 				one.warn("more has happened meanwhile than may wait for it: it watches for itself, and the others go on without it")
 				return
@@ -247,7 +247,7 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 // past is what was told before, by an earlier run, or by the rule whose place it takes if that asks for the same.
 func (one *rule) past() event.HistoryFunc {
 	if one.state == nil && one.after != nil && one.plan.Selection.Equal(one.after.plan.Selection) {
-		return one.after.branch.Past
+		return one.after.branch.History
 	}
 	return one.state.past()
 }
@@ -297,7 +297,7 @@ func (r *ruleset) leftWith(one *rule, err error, ends bool) {
 	}
 }
 
-// launchWatch runs a watch that rules share.
+// launchWatch runs a watch that rules broadcast.
 func (r *ruleset) launchWatch(ctx context.Context, w *ruleWatch) {
 	ctx, w.stop = context.WithCancel(ctx)
 	r.running.Go(func() {
@@ -322,7 +322,7 @@ func (one *rule) run(ctx context.Context, r *ruleset) error {
 		if err != nil { // the others are not to wait for what it has yet to deliver
 			one.fails(r, err)
 		}
-		one.metrics.End()
+		one.metrics.SetStopping()
 		one.ask()
 		close(one.told)
 		return err

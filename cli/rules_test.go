@@ -13,7 +13,7 @@ import (
 func TestRulesSchema(t *testing.T) {
 	const page = "docs/rules.schema.json"
 	known := ruleFlags()
-	fresh, err := rules.Schema(known)
+	fresh, err := rules.JSONSchema(known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestRulesSchema(t *testing.T) {
 		}
 	}
 	text := readme.Read(t, page)
-	readme.Update(t, page, text, string(fresh))
+	readme.CheckOrUpdate(t, page, text, string(fresh))
 	var schema struct {
 		Properties struct {
 			Rules struct {
@@ -39,8 +39,8 @@ func TestRulesSchema(t *testing.T) {
 	members := schema.Properties.Rules.Items.Properties
 	for _, f := range known {
 		_, has := members[f.Name]
-		if may := f.Why == "" && f.Name != "resource"; has != may {
-			t.Errorf("%s: the schema has it: %v, and a rule may have it: %v (%s)", f.Name, has, may, f.Why)
+		if may := f.ForbiddenReason == "" && f.Name != "resource"; has != may {
+			t.Errorf("%s: the schema has it: %v, and a rule may have it: %v (%s)", f.Name, has, may, f.ForbiddenReason)
 		}
 	}
 	for _, name := range []string{"name", "resources", "command", "where", "for", "settle", "template", "to-file", "rate", "changes", "namespace"} {

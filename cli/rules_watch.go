@@ -18,8 +18,8 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/watcher"
+	"dwatch/watcher/broadcast"
 	"dwatch/watcher/event"
-	"dwatch/watcher/share"
 	"dwatch/watcher/source"
 )
 
@@ -28,7 +28,7 @@ type ruleWatch struct {
 	set      *ruleset
 	resolver watcher.Resolver
 	key      string // what the server is asked for besides the targets
-	fan      *share.Fan
+	fan      *broadcast.Broadcaster
 	sink     event.Sink        // the fan, or the branch of a rule that watches for itself
 	past     event.HistoryFunc // of such a branch
 	began    time.Time
@@ -56,7 +56,7 @@ func (one *rule) shareKey() string {
 	switch s := one.plan.Selection; {
 	case one.about != nil || one.whole != nil:
 		return ""
-	case one.plan.Follows():
+	case one.plan.IsDynamic():
 		text, err := json.Marshal(s)
 		if err != nil {
 			panic(err) // it is nothing but texts
@@ -123,16 +123,16 @@ func (w *ruleWatch) prepare(c *console) {
 	own.console, w.is = c.ofRules()
 	own.scope = scopeOf(w.rules)
 	w.session, w.resolver = &own, first.planner
-	if w.fixed = w.key != "" && !first.plan.Follows(); w.fixed {
+	if w.fixed = w.key != "" && !first.plan.IsDynamic(); w.fixed {
 		own.plan = &plan.Plan{Targets: w.targets}
 		w.resolver = resolvers{w}
 	}
 	w.name()
-	var branches []*share.Branch
+	var branches []*broadcast.Subscriber
 	for _, one := range w.rules {
 		branches = append(branches, one.branch)
 	}
-	w.fan = share.New(branches...)
+	w.fan = broadcast.New(branches...)
 	w.sink = w.fan
 }
 
@@ -148,7 +148,7 @@ func (w *ruleWatch) name() {
 // beatOf is how often rules want a heartbeat; 0: never.
 func beatOf(rules []*rule) (least time.Duration) {
 	for _, one := range rules {
-		for _, beat := range []time.Duration{one.beatEvery(), one.metrics.Interval()} {
+		for _, beat := range []time.Duration{one.beatEvery(), one.metrics.HeartbeatInterval()} {
 			if beat > 0 && (least == 0 || beat < least) {
 				least = beat
 			}
@@ -262,7 +262,7 @@ func (one *rule) checkAsked(ctx context.Context) error {
 	if s.Fields == "" { // labels are checked before
 		return nil
 	}
-	objects, err := metadata.NewForConfigAndClient(one.Quiet(), one.HTTP)
+	objects, err := metadata.NewForConfigAndClient(one.QuietConfig(), one.HTTP)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (w *ruleWatch) named(err error) error {
 	var all []error
 	rules, _, _ := w.now()
 	for _, one := range rules {
-		if !isOfTarget || one.branch.Gets(of.Target) {
+		if !isOfTarget || one.branch.Receives(of.Target) {
 			all = append(all, errorOf("rule "+one.Name, err))
 		}
 	}
@@ -355,12 +355,12 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 	defer stop()
 	reporter := report.New(w.sink, reporting(s, nil))
 	if w.reporter.Swap(reporter) == nil {
-		reporter.Begin(targets, s.about.note()+sharding(ctx, s))
+		reporter.AnnounceTargets(targets, s.about.note()+sharding(ctx, s))
 	} else {
-		reporter.Know(targets)
+		reporter.SetTargets(targets)
 	}
 	if slices.ContainsFunc(targets, event.Target.Namespaced) {
-		reporter.CheckNamespaces(asking, scopeOf(rules).Namespaces)
+		reporter.ReportMissingNamespaces(asking, scopeOf(rules).Namespaces)
 	}
 	if rules[0].about != nil { // and it is the only one
 		s.about.check(asking, s, rules[0].selection, reporter)
@@ -375,21 +375,21 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 	err = watch.Run(asking, w.answered(blamed(&tuned{next: s.about.before(reporter)})))
 	stop() // nobody waits for an answer any more
 	reporter.Wait()
-	return s.rights.Detail(ctx, err)
+	return s.rights.DescribeDenials(ctx, err)
 }
 
 func (w *ruleWatch) options(targets []event.Target, s *session) watcher.Options {
 	o := s.watched()
-	o.Targets, o.Resolver, o.Past, o.Began = targets, w.resolver, w.past, w.began
+	o.Targets, o.Resolver, o.History, o.StartTime = targets, w.resolver, w.past, w.began
 	o.Follow = o.Follow || len(targets) < len(s.plan.Targets) // some have gone, and may come again
-	o.ManagedFields, o.Heartbeat = w.managed, w.beat
+	o.KeepManagedFields, o.HeartbeatInterval = w.managed, w.beat
 	if w.fixed {
-		o.Drop, o.Asked = w.drop, w.asks
+		o.RequestsChanged, o.IsRequested = w.drop, w.asks
 	}
 	if w.set.verify > 0 {
 		say := sayVerified(s, nil)
-		o.Verify = w.set.verify
-		o.Verified = func(v watcher.Verification) {
+		o.VerifyInterval = w.set.verify
+		o.OnVerified = func(v watcher.Verification) {
 			say(v)
 			w.countVerified(v)
 		}
@@ -401,8 +401,8 @@ func (w *ruleWatch) options(targets []event.Target, s *session) watcher.Options 
 func (w *ruleWatch) countVerified(v watcher.Verification) {
 	rules, _, _ := w.now()
 	for _, one := range rules {
-		if one.branch.Gets(v.Target) && w.has(one) {
-			one.metrics.Verified(v.Target, len(v.Missed), v.Err == nil)
+		if one.branch.Receives(v.Target) && w.has(one) {
+			one.metrics.RecordVerification(v.Target, len(v.Missed), v.Err == nil)
 		}
 	}
 }
@@ -429,7 +429,7 @@ func (r *ruleset) forget(w *ruleWatch) {
 
 // has reports whether a rule gets what is watched: none that was let go does.
 func (w *ruleWatch) has(one *rule) bool {
-	return w.fan == nil || one.branch.IsShared() && !one.leaves.Load()
+	return w.fan == nil || one.branch.IsAttached() && !one.leaves.Load()
 }
 
 func (w *ruleWatch) status() string {

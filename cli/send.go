@@ -20,8 +20,8 @@ type sendFlags struct {
 	chat     flags.Chat
 	settle   flags.Settle
 	delivery flags.Delivery
-	beside   flags.Beside
-	played   flags.Played
+	beside   flags.Recording
+	played   flags.Replay
 	rules    flags.Rules
 	lease    flags.Lease
 	watched  *pflag.FlagSet // those that mean something only where something is watched
@@ -31,10 +31,10 @@ type sendFlags struct {
 func (s *sendFlags) groups() []flags.Group {
 	w := &s.w
 	groups := []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
 		s.played.Group(),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), s.settle.AddTo),
-		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
+		flags.NewGroup("What is sent", s.format.Flags([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.PreviousState(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
 		flags.NewGroup("The recording", s.beside.AddTo),
 		s.endGroup(),
 	}
@@ -69,55 +69,55 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	if err := d.Parse(command, w.stateFile != ""); err != nil {
 		return nil, err
 	}
-	if d.Redeliver != "" {
+	if d.RedeliverFile != "" {
 		return s.parseRedelivery(args)
 	}
-	s.format.Choose("json")
-	if err := cmp.Or(s.parseTargets(args), s.played.Read(s.all)); err != nil {
+	s.format.Resolve("json")
+	if err := cmp.Or(s.parseTargets(args), s.played.Parse(s.all)); err != nil {
 		return nil, err
 	}
 	if err := s.settle.Parse(); err != nil {
 		return nil, err
 	}
 	w.fleets, w.settle = true, s.settle
-	w.needs = needs{old: w.showsOld() || s.chat.Is(), managedFields: w.print.Changes || s.chat.Is()}
+	w.needs = needs{old: w.showsOld() || s.chat.IsSet(), managedFields: w.print.Changes || s.chat.IsSet()}
 	to := &delivery{Delivery: *d, stateFile: w.stateFile}
-	if s.chat.Is() {
+	if s.chat.IsSet() {
 		if err := s.chat.Parse(); err != nil {
 			return nil, err
 		}
 		to.chat = &s.chat
 	}
 	w.parallel, w.to = d.Workers, to
-	s.noise.Set(&w.print.Compare)
-	w.ignored = s.noise.Ignored()
+	s.noise.Apply(&w.print.Compare)
+	w.ignored = s.noise.IgnoredPaths()
 	switch err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); {
 	case err != nil:
 		return nil, err
-	case s.lease.Is():
+	case s.lease.IsSet():
 		return s.led(w), nil
-	case !s.played.From.Is():
+	case !s.played.From.IsSet():
 		return w, nil
 	}
-	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Span.Since.IsZero() // what was there then was sent before
+	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Range.Since.IsZero() // what was there then was sent before
 	return s.replay(s.played, "what was sent may not be all")
 }
 
 func (s *sendFlags) check() error {
-	if s.chat.Cluster != "" && !s.chat.Is() {
+	if s.chat.Cluster != "" && !s.chat.IsSet() {
 		return errors.New("--cluster-name is for messages to people: it needs --template")
 	}
 	for _, other := range []string{"output", "changes", "old", "patch", "latest", "batch", "show-managed-fields"} {
-		if s.chat.Is() && s.all.Changed(other) {
+		if s.chat.IsSet() && s.all.Changed(other) {
 			return fmt.Errorf("--template says what changed, in people's words: it does not go with --%s", other)
 		}
 	}
-	switch name := s.noise.Given(s.all); {
-	case s.settle.Is() && s.all.Changed("count"):
+	switch name := s.noise.ChangedFlag(s.all); {
+	case s.settle.IsSet() && s.all.Changed("count"):
 		return errors.New("--count counts single changes, and with --settle several are told as one: they don't go together")
-	case s.settle.Is() && s.played.From.Is():
+	case s.settle.IsSet() && s.played.From.IsSet():
 		return errors.New("--settle waits until it is quiet now: it does not go with --from")
-	case name != "" && !s.w.print.Changes && !s.chat.Is():
+	case name != "" && !s.w.print.Changes && !s.chat.IsSet():
 		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)
 	case s.delivery.Batch && s.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
@@ -128,7 +128,7 @@ func (s *sendFlags) check() error {
 // parseRedelivery finds what makes no sense where nothing is watched.
 func (s *sendFlags) parseRedelivery(args []string) (runner, error) {
 	if len(args) > 0 {
-		return nil, fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.Line(args[0]))
+		return nil, fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
 	}
 	wrong := ""
 	find := func(f *pflag.Flag) {
@@ -140,7 +140,7 @@ func (s *sendFlags) parseRedelivery(args []string) (runner, error) {
 	if s.delivery.URL == nil { // else it is asked which cluster it is
 		s.server.VisitAll(find)
 	}
-	if s.delivery.Latest {
+	if s.delivery.LatestOnly {
 		wrong = "latest"
 	}
 	if wrong != "" {

@@ -23,13 +23,13 @@ type serveFlags struct {
 	page   flags.Page
 	noise  flags.Noise
 	masks  flags.Masks
-	beside flags.Beside
+	beside flags.Recording
 	rewound
 }
 
 func (s *serveFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to show", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("What to show", s.targets.AddTo, flags.Subject(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", s.rewound.addTo),
 		flags.NewGroup("Where it is served", s.page.AddTo, flags.Timeout(&s.w.ending.Timeout, "with exit code 0"), flags.Listen(&s.w.listen)),
 		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
@@ -39,7 +39,7 @@ func (s *serveFlags) groups() []flags.Group {
 
 func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &s.w
-	w.lasting, w.filter.Marks, w.fleets, w.to = true, true, true, &served{Page: s.page, utc: s.messages.UTC}
+	w.lasting, w.filter.PassStatus, w.fleets, w.to = true, true, true, &served{Page: s.page, utc: s.messages.UTC}
 	w.needs = needs{managedFields: true, tables: true, wholeObjects: true, events: true}
 	if err := s.page.CheckArguments(args); err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	if err := cmp.Or(s.rewound.read(s.all), s.selectTargets(args)); err != nil {
 		return nil, err
 	}
-	s.noise.Set(&w.print.Compare)
-	w.ignored = s.noise.Ignored()
-	if s.from.Is() {
+	s.noise.Apply(&w.print.Compare)
+	w.ignored = s.noise.IgnoredPaths()
+	if s.from.IsSet() {
 		r := &servedPast{w: w, page: w.to.(*served), rewound: &s.rewound}
 		return r, cmp.Or(checkFrom(s.all, s.server, w.selection), s.page.Check(), s.masks.Parse(&w.print, true))
 	}
@@ -67,9 +67,9 @@ type served struct {
 }
 
 func (s *served) prepare(*console) error {
-	s.options.Proxied = s.Insecure
-	if s.Cert != "" {
-		certificate, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+	s.options.BehindProxy = s.Insecure
+	if s.CertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 		if err != nil {
 			return fail.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
 		}
@@ -106,13 +106,13 @@ func (s *served) close() {
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := s.shown(w)
 	s.asks = newLookAsks(w)
-	o.Clusters, o.Events, o.Revisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
-	o.Above, o.Warned = s.asks.above.Of, s.asks.warned.Of
+	o.Clusters, o.FetchEvents, o.FetchRevisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
+	o.LookupOwners, o.LookupWarning = s.asks.above.Get, s.asks.warned.Newest
 	if w.fleet == nil {
-		o.Cluster, o.Server = w.Place(), w.Host
+		o.Cluster, o.Server = w.DisplayName(), w.Host
 	}
 	if w.beside != nil {
-		s.options.Recording = w.beside.offer()
+		s.options.RecordingHandler = w.beside.offer()
 	}
 	s.begin(w, o)
 	return s.hub, nil
@@ -122,7 +122,7 @@ func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink
 func (s *served) shown(w *watching) page.Options {
 	return page.Options{
 		Targets: w.plan.Targets, Title: w.typed(), Version: orDevel(release), UTC: s.utc,
-		Compare: w.print.Compare, Loss: fail.Loss, SomeEvents: w.isFiltered() || w.scope.Selects(),
+		Compare: w.print.Compare, DescribeConnectionError: fail.ExplainDisconnect, KubeEventsFiltered: w.isFiltered() || w.scope.IsFiltered(),
 	}
 }
 
@@ -157,10 +157,10 @@ func (s *served) announce(w *watching) {
 	if s.Insecure {
 		w.warn("warning: the page is served without TLS: who listens to the network sees all of it, and the token")
 	}
-	if s.options.Recording != nil {
-		w.say(fmt.Sprintf("who has this address may ask by --from for all that is recorded in %s, by earlier runs, too, where this one may see that", output.Line(w.beside.dir())))
+	if s.options.RecordingHandler != nil {
+		w.say(fmt.Sprintf("who has this address may ask by --from for all that is recorded in %s, by earlier runs, too, where this one may see that", output.EscapeLine(w.beside.dir())))
 	}
-	if s.Open {
+	if s.OpenBrowser {
 		if err := openBrowser(s.server.OneTimeURL()); err != nil {
 			w.say(fmt.Sprintf("no browser was opened: %v", err))
 		}

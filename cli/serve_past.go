@@ -35,11 +35,11 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 		return err
 	}
 	o := s.page.shown(s.w)
-	o.Cluster = "recording " + output.Line(s.rewound.from.String())
+	o.Cluster = "recording " + output.EscapeLine(s.rewound.from.String())
 	if from.isSeveral() {
 		o.Clusters = from.members
 	}
-	if o.Past, err = s.past(ctx, from); err != nil {
+	if o.Recording, err = s.past(ctx, from); err != nil {
 		return ended(ctx, err, false)
 	}
 	tuneLong()
@@ -51,16 +51,16 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 }
 
 // past says which times can be shown, and how.
-func (s *servedPast) past(ctx context.Context, from *recordingOf) (*page.Past, error) {
+func (s *servedPast) past(ctx context.Context, from *recordingOf) (*page.Recording, error) {
 	span := s.rewound.aim(from)
 	part := &shownPart{from: from, since: span.Since, before: span.Before}
-	p := &page.Past{At: s.rewound.at, Play: part.play}
-	if p.At.IsZero() {
+	p := &page.Recording{InitialTime: s.rewound.at, Replay: part.play}
+	if p.InitialTime.IsZero() {
 		_, found, err := from.at(ctx, span.Before) // the last that is known
 		if err != nil {
 			return nil, err
 		}
-		p.At = found.settled()
+		p.InitialTime = found.settled()
 	}
 	return p, nil
 }
@@ -71,18 +71,18 @@ type shownPart struct {
 	since, before time.Time // zero: from the begin, to the end
 }
 
-func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
+func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) (page.Coverage, error) {
 	known, _, err := s.prove(ctx, until, sink)
 	return known, err
 }
 
 // prove is play, which also says what all of it rests on.
-func (s *shownPart) prove(ctx context.Context, until time.Time, sink event.Sink) (page.Known, proofs, error) {
+func (s *shownPart) prove(ctx context.Context, until time.Time, sink event.Sink) (page.Coverage, proofs, error) {
 	now, err := s.from.again(ctx)
 	if err != nil {
-		return page.Known{}, nil, err
+		return page.Coverage{}, nil, err
 	}
-	q := recording.Query{From: s.since, To: s.before, Mend: true}
+	q := recording.Query{From: s.since, To: s.before, ReconcileGaps: true}
 	begin := s.since
 	if begin.IsZero() {
 		begin = now.begin()
@@ -96,14 +96,14 @@ func (s *shownPart) prove(ctx context.Context, until time.Time, sink event.Sink)
 	playing := &playing{tables: true}
 	found, err := now.play(ctx, q, &partUntil{Sink: playing.shown(sink), until: until})
 	if err != nil {
-		return page.Known{}, nil, err
+		return page.Coverage{}, nil, err
 	}
 	return s.known(now, found, until), found, nil
 }
 
 // known is what is known up to the end of what is shown, and of a time of it.
-func (s *shownPart) known(now *recordingOf, found proofs, until time.Time) page.Known {
-	known := page.Known{From: found.from(), To: found.to()}
+func (s *shownPart) known(now *recordingOf, found proofs, until time.Time) page.Coverage {
+	known := page.Coverage{From: found.from(), To: found.to()}
 	if until.Before(known.From) { // not all is known yet then
 		known.From = until
 	}
@@ -115,8 +115,8 @@ func (s *shownPart) known(now *recordingOf, found proofs, until time.Time) page.
 	}
 	for _, p := range now.parts {
 		if p.unknown != nil {
-			none := page.Gap{Cluster: p.cluster, From: known.From, To: known.To, Why: errUnrecorded.Error()}
-			known.Gaps, known.Unknown = append(known.Gaps, none), append(known.Unknown, none)
+			none := page.Gap{Cluster: p.cluster, From: known.From, To: known.To, Reason: errUnrecorded.Error()}
+			known.Gaps, known.StateGapsAtTime = append(known.Gaps, none), append(known.StateGapsAtTime, none)
 		}
 		if now.isSeveral() {
 			known.Clusters = append(known.Clusters, p.cluster)
@@ -127,31 +127,31 @@ func (s *shownPart) known(now *recordingOf, found proofs, until time.Time) page.
 }
 
 // addTo adds what is known of one of several clusters, or of the only one.
-func (a *proven) addTo(known *page.Known, until time.Time) {
+func (a *proven) addTo(known *page.Coverage, until time.Time) {
 	if until.After(known.To) {
 		until = known.To
 	}
-	gaps, missing := a.gaps(a.proof.Gaps), a.gaps(a.proof.At(until).Gaps)
+	gaps, missing := a.gaps(a.proof.Gaps), a.gaps(a.proof.AtInstant(until).Gaps)
 	if known.To.After(a.proof.To) {
-		after := page.Gap{Cluster: a.cluster, From: a.proof.To, To: known.To, Why: "not proven yet"}
-		if known.To.Sub(a.End()) > provenWithin {
-			after.Why = "nothing was recorded since"
+		after := page.Gap{Cluster: a.cluster, From: a.proof.To, To: known.To, Reason: "not proven yet"}
+		if known.To.Sub(a.EndTime()) > provenWithin {
+			after.Reason = "nothing was recorded since"
 		}
 		gaps = append(gaps, after)
-		known.Blind = append(known.Blind, page.Gap{Cluster: a.cluster, From: after.From, To: after.To.Add(time.Millisecond), Why: after.Why}) // its end, too
+		known.StateGaps = append(known.StateGaps, page.Gap{Cluster: a.cluster, From: after.From, To: after.To.Add(time.Millisecond), Reason: after.Reason}) // its end, too
 		if until.After(a.proof.To) {
 			missing = []page.Gap{after}
 		}
 	}
-	known.Gaps, known.Unknown = append(known.Gaps, gaps...), append(known.Unknown, missing...)
-	known.Blind = append(known.Blind, a.gaps(a.proof.Blind())...)
-	for _, d := range slices.Concat(a.Notes(), a.proof.Damage) {
-		known.Damage = append(known.Damage, atNamed(a.cluster, errors.New(d)).Error())
+	known.Gaps, known.StateGapsAtTime = append(known.Gaps, gaps...), append(known.StateGapsAtTime, missing...)
+	known.StateGaps = append(known.StateGaps, a.gaps(a.proof.AllGaps())...)
+	for _, d := range slices.Concat(a.Warnings(), a.proof.Damage) {
+		known.ReadErrors = append(known.ReadErrors, atNamed(a.cluster, errors.New(d)).Error())
 	}
 }
 
 // first is the time of all that is played which is shown first: settled, where gaps may go on to the end.
-func (a proofs) first(known page.Known) time.Time {
+func (a proofs) first(known page.Coverage) time.Time {
 	return a.settledBy(func(one *proven) time.Time {
 		to := known.To
 		for _, g := range known.Gaps {
@@ -166,11 +166,11 @@ func (a proofs) first(known page.Known) time.Time {
 // gaps are those of the part as the page has them.
 func (a *proven) gaps(gaps []recording.Gap) (all []page.Gap) {
 	for _, g := range gaps {
-		why := g.Why
-		if g.Of != nil {
-			why = strings.Join(g.Of, ", ") + ": " + why
+		why := g.Reason
+		if g.Targets != nil {
+			why = strings.Join(g.Targets, ", ") + ": " + why
 		}
-		all = append(all, page.Gap{Cluster: a.cluster, From: g.From, To: g.To, Why: why})
+		all = append(all, page.Gap{Cluster: a.cluster, From: g.From, To: g.To, Reason: why})
 	}
 	return all
 }

@@ -29,7 +29,7 @@ func TestExportFirst(t *testing.T) {
 		"and another is not proven yet": {[]int{10, 59, 60}, 59},
 		"all ended":                     {[]int{10, 30}, 30},
 	} {
-		known := page.Known{From: begin, To: at(60)}
+		known := page.Coverage{From: begin, To: at(60)}
 		var all proofs
 		for i, minutes := range test.until {
 			cluster := string(rune('a' + i))
@@ -56,16 +56,16 @@ func TestSettled(t *testing.T) {
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	part := func(cluster string, began, synced, proven int) *recordedPart {
 		dir, now := t.TempDir(), at(began)
-		r, err := recording.Open(dir)
+		r, err := recording.OpenRecorder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		encode, err := output.NewEncoder(output.Options{})
 		if err == nil {
-			err = r.Begin(recording.Options{
-				Encode: encode, Object: event.Object.Raw, Now: func() time.Time { return now },
-				Describe: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
-			}, recording.About{Cluster: cluster}, []event.Target{configMaps})
+			err = r.StartRun(recording.Options{
+				EncodeEvent: encode, EncodeObject: event.Object.Raw, Now: func() time.Time { return now },
+				DescribeResource: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
+			}, recording.RunInfo{ClusterUID: cluster}, []event.Target{configMaps})
 		}
 		for _, e := range []event.Event{
 			{Type: event.Synced, Target: configMaps, Time: at(synced)},

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/access"
-	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/lookup"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/mapper"
@@ -22,8 +22,8 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
-	"dwatch/watcher/owned"
 	"dwatch/watcher/source"
+	"dwatch/watcher/subject"
 )
 
 // session is a command at a cluster that has answered: what the names it was given stand for there.
@@ -34,42 +34,42 @@ type session struct {
 	mapper    *mapper.Mapper
 	planner   *plan.Planner
 	plan      *plan.Plan
-	questions *ask.Client // which help people, and nothing depends on
-	rights    *access.Rights
+	questions *lookup.Client // which help people, and nothing depends on
+	rights    *access.Checker
 	about     *about           // nil: Events about anything
-	whole     *owned.Subject   // all that belongs to the object of --for; nil: that is not asked for
+	whole     *subject.Subject // all that belongs to the object of --for; nil: that is not asked for
 	fleet     *fleet           // nil: it is one cluster
 	others    []*mapper.Mapper // those of clusters that are compared with it, which may have what it lacks
 }
 
 func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
 	r := of.request
-	r.Home, r.Ask = k.Namespace, k.Ask
+	r.DefaultNamespace, r.WithTimeout = k.Namespace, k.WithTimeout
 	s := &session{console: c, Cluster: k, scope: r}
 	if err := k.Login(ctx); err != nil {
-		return nil, fail.Server(k.Host, err)
+		return nil, fail.FromServer(k.Host, err)
 	}
-	d, err := k.Discovery()
+	d, err := k.NewDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
 	s.mapper = mapper.New(d)
-	if s.questions, err = ask.New(k, s.mapper); err != nil {
+	if s.questions, err = lookup.New(k, s.mapper); err != nil {
 		return nil, err
 	}
 	if !of.anywhere {
-		r.List = s.namespaces()
+		r.ListNamespaces = s.namespaces()
 	}
 	if err := s.findSubject(ctx, of, &r); err != nil {
 		return nil, err
 	}
 	s.planner = plan.New(r, s.mapper)
-	s.plan, err = s.planner.First(ctx)
+	s.plan, err = s.planner.InitialPlan(ctx)
 	if unseen, ok := errors.AsType[*plan.NamespacesError](err); ok && apierrors.IsForbidden(err) {
 		return nil, unseen
 	}
 	if err != nil {
-		return nil, fail.Server(k.Host, err)
+		return nil, fail.FromServer(k.Host, err)
 	}
 	for _, note := range s.plan.Notes {
 		s.say(note)
@@ -81,7 +81,7 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 		LabelSelector: r.LabelSelector,
 		FieldSelector: r.FieldSelector,
 		Namespaces:    r.Namespaces,
-		Several:       len(s.plan.Targets) > 1,
+		ManyTargets:   len(s.plan.Targets) > 1,
 	})
 	return s, err
 }
@@ -91,13 +91,13 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 func (s *session) namespaces() func(context.Context) ([]plan.Namespace, error) {
 	var known, said atomic.Bool
 	return func(ctx context.Context) ([]plan.Namespace, error) {
-		there, err := s.Namespaces(ctx)
+		there, err := s.ListNamespaces(ctx)
 		switch {
 		case err == nil:
 			known.Store(true)
 			said.Store(false)
 		case known.Load() && apierrors.IsForbidden(err) && !said.Swap(true):
-			s.warn("which namespaces match is not known any more, trying again: " + fail.Loss(err))
+			s.warn("which namespaces match is not known any more, trying again: " + fail.ExplainDisconnect(err))
 		}
 		var all []plan.Namespace
 		for _, n := range there {
@@ -110,7 +110,7 @@ func (s *session) namespaces() func(context.Context) ([]plan.Namespace, error) {
 // orWait adds --wait to an error of a resource that the server may have later.
 func orWait(err error) error {
 	unknown, ok := errors.AsType[*mapper.UnknownError](err)
-	if !ok || unknown.Instead != "" {
+	if !ok || unknown.Hint != "" {
 		return err
 	}
 	return fmt.Errorf("%w (--wait waits until there is one)", err)
@@ -118,7 +118,7 @@ func orWait(err error) error {
 
 // several reports whether objects may be in different namespaces, so that these are shown.
 func (s *session) several() bool {
-	return s.fleet.showsNamespaces(s.scope) || s.scope.AllNamespaces || s.scope.Chooses() || len(s.scope.Namespaces) > 1
+	return s.fleet.showsNamespaces(s.scope) || s.scope.AllNamespaces || s.scope.SelectsNamespaces() || len(s.scope.Namespaces) > 1
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are several.
@@ -158,7 +158,7 @@ func (s *session) shortName(r schema.GroupVersionResource) string {
 }
 
 // asks returns what asks a cluster for what helps people.
-func (s *session) asks(cluster string) *ask.Client {
+func (s *session) asks(cluster string) *lookup.Client {
 	if s.fleet != nil {
 		return s.fleet.asks(cluster)
 	}
@@ -178,7 +178,7 @@ func (s *session) title() string {
 	if s.fleet != nil {
 		return s.typed()
 	}
-	return s.Place() + ": " + report.Describe(s.plan.Targets)
+	return s.DisplayName() + ": " + report.DescribeTargets(s.plan.Targets)
 }
 
 // eventsAbout returns what asks the cluster of an object for the Events about it.
@@ -195,7 +195,7 @@ func (s *session) eventsAbout(masks *change.Masks) func(context.Context, string,
 // namesake returns the resource that is called name, too. The events wait
 // meanwhile, so the server is not asked.
 func (s *session) namesake(name string) string {
-	mappings := s.mapper.Recall(name)
+	mappings := s.mapper.ResolveCached(name)
 	if len(mappings) == 0 {
 		return ""
 	}
@@ -212,9 +212,9 @@ func (s *session) typed() string {
 	case r.AllNamespaces:
 		words = append(words, "-A")
 	case r.NamespaceSelector != "":
-		words = append(words, r.Choice())
-	case len(r.Namespaces)+len(r.Patterns) > 0:
-		words = append(words, "-n "+strings.Join(r.Where(), ","))
+		words = append(words, r.NamespaceFlag())
+	case len(r.Namespaces)+len(r.NamespacePatterns) > 0:
+		words = append(words, "-n "+strings.Join(r.WatchedNamespaces(), ","))
 	}
 	if r.LabelSelector != "" {
 		words = append(words, "-l "+r.LabelSelector)
@@ -228,8 +228,8 @@ func (s *session) fillTable(t *output.TableOptions) {
 	for _, target := range s.plan.Targets {
 		kinds[target.Mapping.GroupVersionKind] = true
 	}
-	t.Namespaces = s.several()
-	t.Kinds = t.Kinds || len(kinds) > 1 || s.plan.Live || s.fleet != nil && len(s.scope.Arguments) > 1
+	t.ShowNamespaces = s.several()
+	t.ShowKind = t.ShowKind || len(kinds) > 1 || s.plan.DynamicResources || s.fleet != nil && len(s.scope.Arguments) > 1
 }
 
 // watched are the options of a watcher that come with what was asked for.
@@ -239,8 +239,8 @@ func (s *session) watched() watcher.Options {
 		HTTP:     s.HTTP,
 		Resolver: s.planner,
 		Targets:  s.plan.Targets,
-		Follow:   s.plan.Follows(), Namespaces: s.plan.Namespaces,
-		Look: s.look(),
+		Follow:   s.plan.IsDynamic(), Namespaces: s.plan.Namespaces,
+		ResolveAgain: s.look(),
 		Request: source.Request{
 			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector, Shard: s.scope.Shard,
 			RequestTimeout: s.RequestTimeout,

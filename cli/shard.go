@@ -53,10 +53,10 @@ func (c *common) checkShard(arguments []mapper.Argument) error {
 	}
 	for _, a := range arguments {
 		if a.Name != "" {
-			return fmt.Errorf("--shard is of all objects that there are, and %s is one, which may be in another shard: leave one of the two out", output.Line(a.String()))
+			return fmt.Errorf("--shard is of all objects that there are, and %s is one, which may be in another shard: leave one of the two out", output.EscapeLine(a.String()))
 		}
 	}
-	if c.connection.IsSeveral() {
+	if c.connection.HasMultipleContexts() {
 		return errors.New("--shard is of one cluster: it does not go with several, each of which may have shards of its own")
 	}
 	return nil
@@ -71,9 +71,9 @@ func (s *selection) findShard() error {
 	if err != nil {
 		return fail.Usage(fmt.Errorf("--shard %s/%d: %w", flags.AutoShard, s.request.Shard.Count, err))
 	}
-	ordinal, is := flags.Ordinal(host)
+	ordinal, is := flags.PodOrdinal(host)
 	if !is {
-		return fail.Usage(fmt.Errorf("--shard %s/%d takes the number at the end of the host's name, as pods of a StatefulSet have it, and this is %s: say which one it is, --shard 1/%[2]d", flags.AutoShard, s.request.Shard.Count, output.Line(host)))
+		return fail.Usage(fmt.Errorf("--shard %s/%d takes the number at the end of the host's name, as pods of a StatefulSet have it, and this is %s: say which one it is, --shard 1/%[2]d", flags.AutoShard, s.request.Shard.Count, output.EscapeLine(host)))
 	}
 	s.request.Shard.Number = ordinal + 1
 	return nil
@@ -92,7 +92,7 @@ func sharding(ctx context.Context, s *session) string {
 	if s.isQuiet() || s.Cluster == nil {
 		return text
 	}
-	switch can, err := s.HasShards(ctx, listPath(s.plan.Targets), shard.Selector()); {
+	switch can, err := s.SupportsShardSelector(ctx, listPath(s.plan.Targets), shard.Selector()); {
 	case err != nil:
 		return text
 	case can:
@@ -133,15 +133,15 @@ const (
 // handingOver returns a Sink before next, which knows --state, that finds out what became of what the file has of
 // other shards.
 func handingOver(w *watching, next event.Sink) (event.Sink, error) {
-	if w.state == nil || w.connection.IsSeveral() {
+	if w.state == nil || w.connection.HasMultipleContexts() {
 		return next, nil
 	}
 	h, err := resume.NewHandover(w.state.file, next)
 	if h == nil {
 		return next, err
 	}
-	h.Waits = []time.Duration{handoverSoon, handoverWait - handoverSoon}
-	h.Named, h.Again = namedAnywhere(w.session), handoverAgain
+	h.LookupDelays = []time.Duration{handoverSoon, handoverWait - handoverSoon}
+	h.ListIdentities, h.RetryInterval = namedAnywhere(w.session), handoverAgain
 	w.state.handover = h
 	return h, nil
 }
@@ -155,9 +155,9 @@ func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) 
 	ctx, stop := context.WithCancel(ctx)
 	over := make(chan error, 1)
 	go func() {
-		n := h.Count()
+		n := h.ObjectCount()
 		if n > 0 {
-			w.say(output.Line(w.state.path) + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
+			w.say(output.EscapeLine(w.state.path) + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
 		}
 		err := h.Run(ctx)
 		switch {
@@ -165,7 +165,7 @@ func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) 
 			err = sinkError{err} // as one of the watch: what it was told is lost
 			failed(err)
 		case n > 0 && ctx.Err() == nil:
-			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", output.Line(w.state.path), n, h.Deleted()))
+			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", output.EscapeLine(w.state.path), n, h.DeletedCount()))
 		}
 		over <- err
 	}()
@@ -186,9 +186,9 @@ func namedAnywhere(s *session) func(context.Context, event.Target) ([]*event.Ide
 		if err != nil {
 			return nil, err
 		}
-		named, err := all.Named(ctx, t)
+		named, err := all.ListIdentities(ctx, t)
 		if err != nil && !said[t.Key()] && ctx.Err() == nil {
-			s.warn("what became of " + report.Describe([]event.Target{t}) + " of other shards is not known yet, trying again: " + fail.Loss(err))
+			s.warn("what became of " + report.DescribeTargets([]event.Target{t}) + " of other shards is not known yet, trying again: " + fail.ExplainDisconnect(err))
 			said[t.Key()] = true
 		}
 		return named, err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 const (
@@ -122,7 +122,7 @@ func f(t T) {}
 // sizesOfOurs returns the size of each type of the module that has methods, by its
 // package and name. Neither tests nor what is in testdata count.
 func sizesOfOurs() (map[string]size, error) {
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (w *watching) openState(ctx context.Context) (*state, error) {
 	}
 	cluster, err := w.Identity(ctx)
 	if err != nil {
-		return nil, fail.Server(w.Host, err)
+		return nil, fail.FromServer(w.Host, err)
 	}
 	file, err := w.openFile(ctx, resume.Header{Server: w.Host, Cluster: cluster, Selection: w.plan.Selection})
 	if err != nil {
@@ -71,22 +71,22 @@ func (w *watching) openFile(ctx context.Context, h resume.Header) (*resume.File,
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !said:
-			w.say(output.Line(w.stateFile) + " is in use by another dwatch, which does not hold the Lease: waiting for it to end")
+			w.say(output.EscapeLine(w.stateFile) + " is in use by another dwatch, which does not hold the Lease: waiting for it to end")
 		}
 	}
 }
 
 // enter has a file be that of the Term from now on, and says of which it was.
 func (w *watching) enter(file *resume.File) error {
-	now := resume.Term{Lease: string(w.term.Lease), Number: w.term.Number}
-	before, err := file.Enter(now)
+	now := resume.Term{Lease: string(w.term.LeaseUID), Number: w.term.Number}
+	before, err := file.SwapTerm(now)
 	if err != nil {
 		file.Close()
 		return sinkError{err}
 	}
 	what := ""
-	switch path := output.Line(w.stateFile); {
-	case file.Fresh():
+	switch path := output.EscapeLine(w.stateFile); {
+	case file.IsNew():
 		what = path + " is new: the last states of what is there are told"
 	case before == now:
 	case before == resume.Term{Lease: now.Lease, Number: now.Number - 1}:
@@ -109,7 +109,7 @@ func (w *watching) openSeveralState() (*state, error) {
 	if w.stateFile == "" {
 		return nil, nil
 	}
-	file, err := resume.OpenSeveral(w.stateFile)
+	file, err := resume.OpenMultiCluster(w.stateFile)
 	if err != nil {
 		return nil, unopened(err)
 	}
@@ -141,14 +141,14 @@ func (w *watching) newState(file *resume.File) (_ *state, err error) {
 func (w *watching) keepDigests(file *resume.File) error {
 	var patterns change.Patterns
 	for _, c := range w.conditions() {
-		patterns = append(patterns, c.Changed()...)
+		patterns = append(patterns, c.ChangedPatterns()...)
 	}
 	if len(patterns) == 0 {
 		return nil
 	}
-	return file.KeepDigests(func(key []byte) func(event.Object) string {
+	return file.EnableDigests(func(key []byte) func(event.Object) string {
 		w.digests = &change.Digester{Key: key, Patterns: patterns, Noise: w.print.Compare.Noise}
-		return func(o event.Object) string { return w.digests.Of(o.Raw()) }
+		return func(o event.Object) string { return w.digests.DigestObject(o.Raw()) }
 	})
 }
 
@@ -161,31 +161,31 @@ func (s *state) openOutbox(delivers bool, format string) (err error) {
 		if had {
 			s.changed = "; what is in it was delivered to a receiver, and is not printed"
 		}
-		return s.file.WithoutOutbox()
-	case !had && !s.file.Fresh():
+		return s.file.RemoveOutbox()
+	case !had && !s.file.IsNew():
 		s.changed = "; what is in it was printed, and is not delivered"
 	}
-	s.outbox, err = s.file.Outbox(format)
+	s.outbox, err = s.file.OpenOutbox(format)
 	return err
 }
 
 // join carries on from the part of a cluster, for what is planned there: that goes on with the targets
 // that an earlier run watched. It returns what there is to say of it.
 func (s *state) join(cluster, uid string, at *session) (note string, err error) {
-	fresh, err := s.file.Join(cluster, resume.Header{Server: at.Host, Cluster: uid, Selection: at.plan.Selection})
+	fresh, err := s.file.AddCluster(cluster, resume.Header{Server: at.Host, Cluster: uid, Selection: at.plan.Selection})
 	switch {
 	case err != nil:
 		return "", unopened(err)
 	case fresh:
 		return "", nil
 	}
-	if at.plan.Live {
+	if at.plan.DynamicResources {
 		var present []event.Target
 		for _, t := range at.plan.Targets {
 			t.Cluster = cluster
 			present = append(present, t)
 		}
-		for _, t := range s.file.Orphans(cluster, present) {
+		for _, t := range s.file.OrphanedTargets(cluster, present) {
 			t.Cluster = ""
 			at.plan.Targets = append(at.plan.Targets, t)
 		}
@@ -202,7 +202,7 @@ func (s *state) pastOf(cluster string, access sync.Locker) event.HistoryFunc {
 		access.Lock()
 		defer access.Unlock()
 		t.Cluster = cluster
-		return s.file.Past(t, take)
+		return s.file.History(t, take)
 	}
 }
 
@@ -211,8 +211,8 @@ func (s *state) around(next event.Sink, failed func(error), held bool) event.Sin
 	if s == nil {
 		return next
 	}
-	s.stage = s.file.Stage(next, failed)
-	s.stage.Held = held
+	s.stage = s.file.NewStage(next, failed)
+	s.stage.UpstreamBuffers = held
 	return s.stage
 }
 
@@ -221,20 +221,20 @@ func (s *state) past() event.HistoryFunc {
 	if s == nil {
 		return nil
 	}
-	return s.file.Past
+	return s.file.History
 }
 
 // orphans returns the targets that an earlier run watched and p does not have.
 // There are none unless what the arguments name may come and go.
 func (s *state) orphans(p *plan.Plan) []event.Target {
-	if s == nil || !p.Live {
+	if s == nil || !p.DynamicResources {
 		return nil
 	}
-	return s.file.Orphans("", p.Targets)
+	return s.file.OrphanedTargets("", p.Targets)
 }
 
 func (s *state) note() string {
-	if s == nil || s.file.Fresh() {
+	if s == nil || s.file.IsNew() {
 		return ""
 	}
 	note := ", carrying on from " + s.path + s.changed
@@ -252,7 +252,7 @@ func (s *state) note() string {
 func (s *state) checkThere() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.opened, info) {
-		return fmt.Errorf("state file %s was removed or replaced while dwatch ran: the next run does not carry on from this one, and what waited in it is lost", output.Line(s.path))
+		return fmt.Errorf("state file %s was removed or replaced while dwatch ran: the next run does not carry on from this one, and what waited in it is lost", output.EscapeLine(s.path))
 	}
 	return nil // or who knows
 }

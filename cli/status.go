@@ -28,7 +28,7 @@ func whenAsked(out io.Writer) *asked {
 	a.done.Go(func() {
 		for range a.signals {
 			for _, line := range (*a.answer.Load())() {
-				report.Line(a.out, line)
+				report.WriteLine(a.out, line)
 			}
 		}
 	})

@@ -85,7 +85,7 @@ func (t *stderrLog) write(at time.Time, text []byte) error {
 	var dated []byte
 	for line := range bytes.Lines(text) {
 		if !t.inLine {
-			dated = append(dated, output.Stamp(at)+" "...)
+			dated = append(dated, output.FormatTimestamp(at)+" "...)
 		}
 		dated = append(dated, line...)
 		t.inLine = line[len(line)-1] != '\n'

@@ -35,8 +35,8 @@ type look struct {
 }
 
 func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
-	l.format.AddsTemplates(formats, usage)(f)
-	f.BoolVar(&p.Table.Kinds, "show-kind", false, "Of tables, show the kind with each name, as of several resources")
+	l.format.FlagsWithTemplates(formats, usage)(f)
+	f.BoolVar(&p.Table.ShowKind, "show-kind", false, "Of tables, show the kind with each name, as of several resources")
 	flags.Columns(&p.Table)(f)
 	l.masks.AddTo(f)
 	l.masks.AddMaskSecretsTo(f)
@@ -46,23 +46,23 @@ func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []
 
 // parse sets how to print. all are the flags of the command.
 func (l *look) parse(o *output.Options, t terminal, all *pflag.FlagSet) error {
-	o.Terminal, o.Color = t.isTerminal, l.color.On(t.isTerminal && !t.noColor)
+	o.Terminal, o.Color = t.isTerminal, l.color.IsEnabled(t.isTerminal && !t.noColor)
 	return cmp.Or(l.format.Parse(o), l.format.Check(all), l.masks.Parse(o, false))
 }
 
 func (s *streamFlags) groups() []flags.Group {
 	w := &s.w
 	return []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.About(&s.object), s.targets.AddWait),
-		flags.NewGroup("The past", flags.Spans(
+		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
+		flags.NewGroup("The past", flags.SinceBefore(
 			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
 			"Only what happened before `TIME`, and end"), s.from.AddTo),
-		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
+		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.StatusEvents(&w.filter.PassStatus, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
 		}),
-		flags.NewGroup("What changed", s.view.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
+		flags.NewGroup("What changed", s.view.AddTo, flags.PreviousState(&w.print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
 		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
 			f.BoolP("watch", "w", false, "Without effect: dwatch watches")
@@ -76,27 +76,27 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w := &s.w
-	if err := cmp.Or(w.past.span.Read(s.all), s.from.Check(s.all)); err != nil {
+	if err := cmp.Or(w.past.span.Parse(s.all), s.from.Check(s.all)); err != nil {
 		return nil, err
 	}
 	span := w.past.span
-	if s.from.Is() {
+	if s.from.IsSet() {
 		w.past = past{} // no cluster remembers it
 	}
 	isForPrograms := slices.ContainsFunc(forPrograms, s.all.Changed)
 	surprises := t.isPiped && !isForPrograms && !s.all.Changed("output") && !s.all.Changed("template")
 	if t.isTerminal && !isForPrograms {
-		s.look.format.Choose(flags.Changes)
+		s.look.format.Resolve(flags.FormatChanges)
 	} else {
-		s.look.format.Choose("json")
+		s.look.format.Resolve("json")
 	}
 	if err := cmp.Or(s.parseTargets(args), s.look.parse(&w.print, t, s.all), s.check(), w.past.check(s)); err != nil {
 		return nil, err
 	}
-	s.noise.Set(&w.print.Compare)
-	w.ignored = s.noise.Ignored()
+	s.noise.Apply(&w.print.Compare)
+	w.ignored = s.noise.IgnoredPaths()
 	w.print.Timestamps = s.view.Timestamps
-	isChanges := w.print.Format == flags.Changes
+	isChanges := w.print.Format == flags.FormatChanges
 	w.needs = needs{
 		old:           isChanges || w.showsOld(),
 		managedFields: isChanges || w.print.Changes,
@@ -104,12 +104,12 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	}
 	w.fold = isChanges || w.needs.tables
 	w.seen = isChanges && t.isTerminal
-	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
+	w.filter.PassStatus = w.filter.PassStatus || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is() && w.request.Shard.Count < 2}
+		w.to = &changesView{view: s.view, why: s.noise.ChangedFlag(s.all), looks: t.isTerminal && !s.from.IsSet() && w.request.Shard.Count < 2}
 	}
-	if s.from.Is() {
+	if s.from.IsSet() {
 		return s.parseReplay(span)
 	}
 	return &streamed{w, surprises}, nil
@@ -117,24 +117,24 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 
 // parseReplay is for a recording. What was there before --since is not what happened since then,
 // but -o changes says how much that was.
-func (s *streamFlags) parseReplay(span flags.Span) (runner, error) {
+func (s *streamFlags) parseReplay(span flags.TimeRange) (runner, error) {
 	w := &s.w
-	if w.print.Format != flags.Changes && !span.Since.IsZero() {
+	if w.print.Format != flags.FormatChanges && !span.Since.IsZero() {
 		w.filter.WatchOnly = true
 	}
-	return s.replay(flags.Played{From: s.from, Span: span}, printedInPart)
+	return s.replay(flags.Replay{From: s.from, Range: span}, printedInPart)
 }
 
 func (s *streamFlags) check() error {
 	format := s.look.format.Name
-	compares := format == flags.Changes || s.w.print.Changes || s.w.past.isAsked()
+	compares := format == flags.FormatChanges || s.w.print.Changes || s.w.past.isAsked()
 	given := s.all.Changed
-	switch name := s.noise.Given(s.all); {
+	switch name := s.noise.ChangedFlag(s.all); {
 	case name != "" && !compares:
 		return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
 	case given("show-secrets") && !compares && !s.w.print.Patch:
 		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
-	case format == flags.None && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
+	case format == flags.FormatNone && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
 		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
 	}
 	return nil
@@ -164,7 +164,7 @@ type printed struct{ direct }
 
 func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	w.fillTable(&w.print.Table)
-	w.print.Clusters, w.print.ClusterNames = w.print.Clusters || w.fleet != nil, w.clusterNames()
+	w.print.MultiCluster, w.print.ClusterNames = w.print.MultiCluster || w.fleet != nil, w.clusterNames()
 	return output.New(w.out, w.print)
 }
 
@@ -180,9 +180,9 @@ type changesView struct {
 func (v *changesView) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := w.changes(v.view)
 	v.looks = v.looks && !w.past.ends() // else it shows nothing of now
-	if o.Look, o.Fold = v.looks, v.looks && !v.view.Full; v.looks {
+	if o.ShowProblems, o.Fold = v.looks, v.looks && !v.view.Full; v.looks {
 		v.asks = newLookAsks(w)
-		o.Above, o.Warned, o.IsAsking = v.asks.above.Of, v.asks.warned.Of, v.asks.isAsking
+		o.LookupOwners, o.LookupWarning, o.HasPendingLookups = v.asks.above.Get, v.asks.warned.Newest, v.asks.isAsking
 	}
 	v.shown = changes.New(w.out, o)
 	return v.shown, nil
@@ -202,7 +202,7 @@ func (v *changesView) around(ctx context.Context, _ context.CancelCauseFunc, _ *
 		for at := time.NewTicker(tick); ; {
 			select {
 			case now := <-at.C:
-				v.shown.Tick(now)
+				v.shown.FlushDue(now)
 			case <-ticking.Done():
 				at.Stop()
 				return
@@ -212,7 +212,7 @@ func (v *changesView) around(ctx context.Context, _ context.CancelCauseFunc, _ *
 	err := v.asks.beside(ctx, watch)
 	stop()
 	done.Wait()
-	v.shown.End(time.Now())
+	v.shown.FlushAll(time.Now())
 	return err
 }
 
@@ -221,9 +221,9 @@ func (v *changesView) look() []string {
 	if v.shown == nil {
 		return nil
 	}
-	v.shown.Look(time.Now()) // has asked for what is not known
+	v.shown.DescribeProblems(time.Now()) // has asked for what is not known
 	v.asks.answers()
-	return v.shown.Look(time.Now())
+	return v.shown.DescribeProblems(time.Now())
 }
 
 // isFiltered reports whether events are left out.
@@ -233,19 +233,19 @@ func (w *watching) isFiltered() bool {
 
 func (w *watching) changes(view flags.View) changes.Options {
 	return changes.Options{
-		Width:      func() int { return widthOf(w.out.file) },
-		Color:      w.print.Color,
-		Timestamps: view.Timestamps,
-		Full:       view.Full,
-		Initial:    view.Initial,
-		Filtered:   w.isFiltered(),
-		SomeEvents: w.isFiltered() || w.scope.Selects(),
-		Past:       w.object != nil && !w.past.isAsked(),
-		Namespaces: w.several(),
-		Targets:    w.plan.Targets,
-		Clusters:   w.members(),
-		Compare:    w.print.Compare,
-		ShortName:  w.shortName,
+		Width:              func() int { return widthOf(w.out.file) },
+		Color:              w.print.Color,
+		FullTimestamps:     view.Timestamps,
+		NoTruncate:         view.Full,
+		ShowInitial:        view.Initial,
+		Prefiltered:        w.isFiltered(),
+		KubeEventsFiltered: w.isFiltered() || w.scope.IsFiltered(),
+		InitialEvents:      w.object != nil && !w.past.isAsked(),
+		ShowNamespaces:     w.several(),
+		Targets:            w.plan.Targets,
+		Clusters:           w.members(),
+		Compare:            w.print.Compare,
+		ShortName:          w.shortName,
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/cli/ask"
+	"dwatch/cli/lookup"
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/owned"
+	"dwatch/watcher/subject"
 )
 
 // fronting are the resources of which it is looked what stands in front of the pods of a subject, or
@@ -31,7 +31,7 @@ func ownedBy(kind schema.GroupKind) []string {
 		return []string{"endpointslices.discovery.k8s.io"}
 	}
 	switch {
-	case !owner.HasPods(kind):
+	case !owner.MayOwnPods(kind):
 		return nil
 	case kind.Group == "apps" || kind.Group == "batch" || kind.Group == "":
 		return []string{"pods"}
@@ -51,40 +51,40 @@ func (s *session) findSubject(ctx context.Context, of selection, r *plan.Request
 	}
 	target := event.Target{Mapping: mapping, Name: of.object.Name}
 	if target.Namespaced() {
-		target.Namespace = r.Where()[0]
+		target.Namespace = r.WatchedNamespaces()[0]
 	}
-	s.whole = owned.NewSubject(owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Namespace: target.Namespace, Name: target.Name})
-	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
+	s.whole = subject.NewSubject(owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Namespace: target.Namespace, Name: target.Name})
+	asking, cancel := context.WithTimeout(ctx, lookup.Timeout)
 	defer cancel()
-	known, beside := s.questions.Causes(nil).Gather(asking, target)
+	known, beside := s.questions.NewCauseFinder(nil).RelatedObjects(asking, target)
 	for _, u := range known {
 		s.whole.Learn(u)
 	}
 	for _, u := range beside {
-		s.whole.Fronts(u)
+		s.whole.IsTargetOf(u)
 	}
 	if of.ofObject {
-		home := r.Where()[0]
-		r.Also = func() []plan.Beside { return alsoOf(target, home, s.whole) }
+		home := r.WatchedNamespaces()[0]
+		r.ExtraResources = func() []plan.ExtraResource { return alsoOf(target, home, s.whole) }
 	}
 	return nil
 }
 
 // areEvents reports whether nothing but Events was asked for.
 func (s *session) areEvents(ctx context.Context, arguments []mapper.Argument) bool {
-	ctx, cancel := s.Ask(ctx)
+	ctx, cancel := s.WithTimeout(ctx)
 	defer cancel()
 	return !slices.ContainsFunc(arguments, func(a mapper.Argument) bool {
 		answer, err := s.mapper.Resolve(ctx, a.Resource)
-		return err == nil && (answer.Set || !event.IsEvent(answer.Mappings[0].GroupVersionKind.GroupKind()))
+		return err == nil && (answer.Multiple || !event.IsEvent(answer.Mappings[0].GroupVersionKind.GroupKind()))
 	})
 }
 
 // alsoOf is what is watched for the subject of a target, as far as that is known, in the namespace home. Events
 // about what is in no namespace, such as Nodes, are in one of their own.
-func alsoOf(of event.Target, home string, s *owned.Subject) (also []plan.Beside) {
+func alsoOf(of event.Target, home string, s *subject.Subject) (also []plan.ExtraResource) {
 	add := func(resource, name, namespace string) {
-		also = append(also, plan.Beside{Argument: mapper.Argument{Resource: resource, Name: name}, Namespace: namespace})
+		also = append(also, plan.ExtraResource{Argument: mapper.Argument{Resource: resource, Name: name}, Namespace: namespace})
 	}
 	for _, resource := range slices.Concat(ownedBy(of.Mapping.GroupVersionKind.GroupKind()), fronting, []string{"events"}) {
 		add(resource, "", "")
@@ -92,7 +92,7 @@ func alsoOf(of event.Target, home string, s *owned.Subject) (also []plan.Beside)
 	isBeside := !of.Namespaced()
 	for _, r := range s.Refs() {
 		add(r.Kind+"."+r.Version+"."+r.Group, r.Name, "")
-		isBeside = isBeside || owned.IsNode(r)
+		isBeside = isBeside || subject.IsNode(r)
 	}
 	if isBeside && home != metav1.NamespaceDefault {
 		add("events", "", metav1.NamespaceDefault)
@@ -105,5 +105,5 @@ func (s *session) look() <-chan struct{} {
 	if s.whole == nil {
 		return nil
 	}
-	return s.whole.Grown()
+	return s.whole.RefsAdded()
 }

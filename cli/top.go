@@ -23,7 +23,7 @@ type topFlags struct {
 	noise  flags.Noise
 	masks  flags.Masks
 	color  flags.Color
-	played flags.Played
+	played flags.Replay
 }
 
 func (f *topFlags) groups() []flags.Group {
@@ -32,32 +32,32 @@ func (f *topFlags) groups() []flags.Group {
 		flags.NewGroup("What to watch", f.targets.AddTo, f.targets.AddWait),
 		f.played.Group(),
 		flags.NewGroup("Which changes", f.noise.AddTo),
-		flags.NewGroup("How it looks", f.format.Adds([]string{"table", "json"}, "table or json, a line for each object"), f.top.AddRowsTo, f.color.AddTo, f.masks.AddTo, f.masks.AddShowSecrets("")),
+		flags.NewGroup("How it looks", f.format.Flags([]string{"table", "json"}, "table or json, a line for each object"), f.top.AddRowsTo, f.color.AddTo, f.masks.AddTo, f.masks.AddShowSecrets("")),
 		flags.NewGroup("When it is printed, and ends", f.top.AddTo, flags.Timeout(&w.ending.Timeout, "with exit code 0, after what was found until then")),
 	}
 }
 
 func (f *topFlags) parse(args []string, t terminal) (runner, error) {
 	w := &f.w
-	f.format.Choose("table")
-	if err := cmp.Or(f.selectTargets(args), f.played.Read(f.all)); err != nil {
+	f.format.Resolve("table")
+	if err := cmp.Or(f.selectTargets(args), f.played.Parse(f.all)); err != nil {
 		return nil, err
 	}
-	f.noise.Set(&w.print.Compare)
-	w.ignored = f.noise.Ignored()
+	f.noise.Apply(&w.print.Compare)
+	w.ignored = f.noise.IgnoredPaths()
 	w.needs = needs{old: true, managedFields: true}
 	d := &topTable{flags: f.top, json: f.format.Name == "json"}
 	d.inPlace = t.isTerminal && !t.isDumb && !d.json
-	d.every = f.top.Every(d.inPlace, w.ending.Timeout)
-	w.print.Color = f.color.On(t.isTerminal && !t.noColor)
+	d.every = f.top.EffectiveInterval(d.inPlace, w.ending.Timeout)
+	w.print.Color = f.color.IsEnabled(t.isTerminal && !t.noColor)
 	w.to, w.lasting, w.fleets = d, true, true
-	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || !f.played.From.Is() {
+	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || !f.played.From.IsSet() {
 		return &topRun{w, d}, err
 	}
 	if f.all.Changed("interval") || f.all.Changed("count") {
 		return nil, errors.New("--from counts what was recorded, and prints once: it does not go with --interval and --count")
 	}
-	d.inPlace, d.every, d.began = false, 0, f.played.Span.Since
+	d.inPlace, d.every, d.began = false, 0, f.played.Range.Since
 	return f.replay(f.played, "nothing was printed")
 }
 
@@ -102,9 +102,9 @@ func (d *topTable) open(_ context.Context, w *watching, _ func(error)) (event.Si
 		d.began = time.Now()
 	}
 	d.top = top.New(w.out, d.began, top.Options{
-		By: d.flags.By, JSON: d.json, InPlace: d.inPlace, Size: func() (int, int) { return sizeOf(file) },
-		Rows: d.flags.Rows, Namespaces: w.several(), ShortName: w.shortName, Compare: w.print.Compare,
-		Color: w.print.Color, Clusters: w.clusterNames(),
+		RankBy: d.flags.By, JSON: d.json, InPlace: d.inPlace, Size: func() (int, int) { return sizeOf(file) },
+		MaxRows: d.flags.Rows, ShowNamespaces: w.several(), ShortName: w.shortName, Compare: w.print.Compare,
+		Color: w.print.Color, ClusterNames: w.clusterNames(),
 	})
 	if !d.inPlace {
 		return event.SinkFunc(d.top.Deliver), nil // what becomes of the watch goes to stderr
@@ -118,7 +118,7 @@ func (d *topTable) hidden() string {
 		return ""
 	}
 	var lost []string
-	objects, fields := d.top.Lost()
+	objects, fields := d.top.Uncounted()
 	if objects > 0 {
 		lost = append(lost, fmt.Sprintf("%d objects are not counted any more: too many changed, and these changed least", objects))
 	}

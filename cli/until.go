@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/fail"
+	"dwatch/cli/lookup"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
@@ -43,8 +43,8 @@ type wait struct {
 	outcome *until.Outcome          // what that has decided
 	cancel  context.CancelCauseFunc // ends the run then
 
-	why    map[string]*ask.Causes // by cluster
-	causes *causes                // nil: they are not asked for on the way; until they are stopped they use why
+	why    map[string]*lookup.CauseFinder // by cluster
+	causes *causes                        // nil: they are not asked for on the way; until they are stopped they use why
 
 	mu    sync.Mutex  // of all that is above, but why and causes
 	due   *time.Timer // says what was too early to say; nil while nothing was
@@ -56,19 +56,19 @@ type wait struct {
 // no event does.
 func (w *watching) newWait(ctx context.Context, next event.Sink, cancel context.CancelCauseFunc) *wait {
 	c := &w.ending
-	var awaited []until.Awaited
+	var awaited []until.AwaitedTarget
 	for _, m := range w.plan.Missing {
-		awaited = append(awaited, until.Awaited{Name: m.Name, Why: notServed, Is: m.Is})
+		awaited = append(awaited, until.AwaitedTarget{Name: m.Name, Reason: notServed, Matches: m.Matches})
 	}
 	stage := until.New(next, w.plan.Targets, until.Options{
-		Until:   c.Until.Expression,
-		FailIf:  c.FailIf.Expression,
-		Awaited: slices.Concat(awaited, w.fleet.awaited()),
-		For:     c.Of,
-		Input:   w.input(),
-		Mistake: w.sayMistake,
+		Until:      c.Until.Expression,
+		FailIf:     c.FailIf.Expression,
+		Awaited:    slices.Concat(awaited, w.fleet.awaited()),
+		Quantifier: c.Quantifier,
+		Input:      w.input(),
+		OnError:    w.sayMistake,
 	})
-	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen && !w.isPast(), cancel: cancel, why: map[string]*ask.Causes{}}
+	wait := &wait{watching: w, Stage: stage, progress: c.Until.IsSet() && !w.seen && !w.isPast(), cancel: cancel, why: map[string]*lookup.CauseFinder{}}
 	if wait.progress && !w.isQuiet() {
 		wait.causes = askForCauses(ctx, wait)
 	}
@@ -93,7 +93,7 @@ func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 
 // opened has --until wait for what a cluster that has answered does not have; and for the cluster as
 // a whole no more if nothing is watched there, since nothing is to be.
-func (w *wait) opened(cluster string, missing []until.Awaited, nowhere bool) {
+func (w *wait) opened(cluster string, missing []until.AwaitedTarget, nowhere bool) {
 	if w == nil {
 		return
 	}
@@ -103,11 +103,11 @@ func (w *wait) opened(cluster string, missing []until.Awaited, nowhere bool) {
 		w.Awaited = append(w.Awaited, missing...)
 		return
 	}
-	w.settle(func(a until.Awaited) bool { return a.Name == cluster })
+	w.settle(func(a until.AwaitedTarget) bool { return a.Name == cluster })
 }
 
 // joins has --until wait for a cluster that is asked for from now on, and leaves has it not wait for one any more.
-func (w *wait) joins(cluster until.Awaited) {
+func (w *wait) joins(cluster until.AwaitedTarget) {
 	if w != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -116,11 +116,11 @@ func (w *wait) joins(cluster until.Awaited) {
 }
 
 // rejoins has --until wait for a cluster that begins anew, and for nothing else of it.
-func (w *wait) rejoins(cluster until.Awaited) {
+func (w *wait) rejoins(cluster until.AwaitedTarget) {
 	if w != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.Awaited = slices.DeleteFunc(w.Awaited, func(a until.Awaited) bool { return a.Cluster == cluster.Cluster })
+		w.Awaited = slices.DeleteFunc(w.Awaited, func(a until.AwaitedTarget) bool { return a.Cluster == cluster.Cluster })
 		w.Awaited = append(w.Awaited, cluster)
 	}
 }
@@ -129,14 +129,14 @@ func (w *wait) leaves(cluster string) {
 	if w != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.settle(func(a until.Awaited) bool { return a.Cluster == cluster })
+		w.settle(func(a until.AwaitedTarget) bool { return a.Cluster == cluster })
 	}
 }
 
 // settle has something no longer be awaited, which may decide.
-func (w *wait) settle(is func(until.Awaited) bool) {
+func (w *wait) settle(is func(until.AwaitedTarget) bool) {
 	if w.outcome == nil && !w.ended {
-		if w.outcome = w.Settle(is); w.outcome != nil {
+		if w.outcome = w.StopAwaiting(is); w.outcome != nil {
 			w.cancel(w.outcome)
 		}
 	}
@@ -144,7 +144,7 @@ func (w *wait) settle(is func(until.Awaited) bool) {
 
 func (w *wait) planAgain(after time.Duration) {
 	w.again = nil
-	if w.IsTimed() && !w.isPast() {
+	if w.DependsOnTime() && !w.isPast() {
 		w.again = time.AfterFunc(after, w.judgeAgain)
 	}
 }
@@ -166,7 +166,7 @@ func (w *wait) judgeAgain() {
 
 func (w *wait) byTime() bool {
 	if w.outcome == nil {
-		w.outcome = w.Again()
+		w.outcome = w.Reevaluate()
 	}
 	return w.outcome != nil
 }
@@ -199,14 +199,14 @@ func (w *wait) sayProgress() {
 
 // firstPending is the first object that is waited for, and how much there is besides; Unsynced
 // says that of any of it what exists is not known yet.
-func (w *wait) firstPending() (*until.Pending, int) {
+func (w *wait) firstPending() (*until.PendingItem, int) {
 	some, more := w.Pending()
-	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
+	first := slices.IndexFunc(some, func(p until.PendingItem) bool { return !p.Object.IsZero() })
 	if first < 0 {
 		return nil, 0
 	}
 	p := some[first]
-	p.Unsynced = slices.ContainsFunc(some, func(p until.Pending) bool { return p.Unsynced })
+	p.Unsynced = slices.ContainsFunc(some, func(p until.PendingItem) bool { return p.Unsynced })
 	return &p, more + len(some) - 1
 }
 
@@ -243,26 +243,26 @@ func (w *wait) stop() {
 }
 
 // cause asks why an object is not ready, at its cluster.
-func (w *wait) cause(ctx context.Context, p until.Pending) ask.Cause {
-	return w.causesAt(p.Target.Cluster).Cause(ctx, p.Object)
+func (w *wait) cause(ctx context.Context, p until.PendingItem) lookup.Cause {
+	return w.causesAt(p.Target.Cluster).FindCause(ctx, p.Object)
 }
 
-func (w *wait) causesAt(cluster string) *ask.Causes {
+func (w *wait) causesAt(cluster string) *lookup.CauseFinder {
 	if w.why[cluster] == nil {
-		w.why[cluster] = w.asks(cluster).Causes(w.print.Compare.Masks)
+		w.why[cluster] = w.asks(cluster).NewCauseFinder(w.print.Compare.Masks)
 	}
 	return w.why[cluster]
 }
 
 // describe says what is waited for, and how far that is.
-func (w *wait) describe(p until.Pending) string {
-	if p.Awaited != "" {
-		return p.Awaited + ": " + cmp.Or(w.fleet.whyNot(p.Awaited), p.Why)
+func (w *wait) describe(p until.PendingItem) string {
+	if p.AwaitedName != "" {
+		return p.AwaitedName + ": " + cmp.Or(w.fleet.whyNot(p.AwaitedName), p.Reason)
 	}
 	subject := w.subject(p.Target, p.Object)
 	switch {
-	case p.Lost != nil:
-		return subject + ": " + lossText(p.Lost)
+	case p.ConnectionError != nil:
+		return subject + ": " + lossText(p.ConnectionError)
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
 	case p.Object.IsZero() && p.Target.Name == "":
@@ -274,7 +274,7 @@ func (w *wait) describe(p until.Pending) string {
 	if err != nil {
 		return subject
 	}
-	s := status.Shown(u, w.print.Compare.Masks.Object)
+	s := status.Shown(u, w.print.Compare.Masks.MaskObject)
 	switch word := s.Word; {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about
@@ -290,7 +290,7 @@ func (w *wait) describe(p until.Pending) string {
 
 // asksStatus reports whether --until asks in what state an object is.
 func (w *wait) asksStatus() bool {
-	if !w.ending.Until.Is() {
+	if !w.ending.Until.IsSet() {
 		return false
 	}
 	text := w.ending.Until.Expression.String()
@@ -303,7 +303,7 @@ func lossText(err error) string {
 		err = of.Err
 	}
 	if apierrors.IsForbidden(err) {
-		return "denied: " + fail.Loss(err)
+		return "denied: " + fail.ExplainDisconnect(err)
 	}
-	return "connection lost: " + fail.Loss(err)
+	return "connection lost: " + fail.ExplainDisconnect(err)
 }

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/fail"
+	"dwatch/cli/lookup"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/until"
@@ -43,11 +43,11 @@ func (w *wait) end(ctx context.Context, err error) error {
 		w.held = true
 		w.say(fmt.Sprintf("%s: %s holds %s", w.decider(outcome), w.ending.Until, w.when()))
 		return nil
-	case !w.ending.Until.Is(), !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
+	case !w.ending.Until.IsSet(), !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
 		return err
 	}
 	code, what := w.ending.undecided(ctx, err)
-	return fail.Code(code, w.unmet(ctx, what, code == fail.ExitTimeout))
+	return fail.WithExitCode(code, w.unmet(ctx, what, code == fail.ExitTimeout))
 }
 
 // failed is the error of --fail-if, that holds of an event.
@@ -56,21 +56,21 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	if e.Type == event.Deleted {
 		subject += " deleted"
 	} else {
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookup.Timeout)
 		defer cancel()
 		var pod *unstructured.Unstructured
-		subject, pod = w.explain(asking, until.Pending{Target: e.Target, Object: e.Object})
+		subject, pod = w.explain(asking, until.PendingItem{Target: e.Target, Object: e.Object})
 		logging, end := forLogs(ctx)
 		defer end()
-		w.sayAllLogs(logging, []until.Pending{{Target: e.Target, Object: e.Object}}, []*unstructured.Unstructured{pod})
+		w.sayAllLogs(logging, []until.PendingItem{{Target: e.Target, Object: e.Object}}, []*unstructured.Unstructured{pod})
 	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds %s: %s", w.ending.FailIf, w.when(), subject))
+	return fail.WithExitCode(fail.ExitFailIf, fmt.Errorf("%s holds %s: %s", w.ending.FailIf, w.when(), subject))
 }
 
 // when says when it was decided.
 func (w *wait) when() string {
 	if w.isPast() {
-		return "at " + output.Exact(w.now(), time.Now(), w.print.Timestamps)
+		return "at " + output.FormatTimeMillis(w.now(), time.Now(), w.print.Timestamps)
 	}
 	return "after " + w.elapsed()
 }
@@ -78,8 +78,8 @@ func (w *wait) when() string {
 // decider names what decided: an object, or how many did.
 func (w *wait) decider(o *until.Outcome) string {
 	switch {
-	case o.Objects > 1:
-		return fmt.Sprintf("%d objects", o.Objects)
+	case o.ObjectCount > 1:
+		return fmt.Sprintf("%d objects", o.ObjectCount)
 	case o.Object.Name == "":
 		return "all " + o.Object.Resource().Resource
 	default:
@@ -103,7 +103,7 @@ func (w *wait) elapsed() string {
 // each object if there are several. withLogs has those said of each.
 func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	some, more := w.Pending()
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookup.Timeout)
 	defer cancel()
 	isOne := len(some)+more == 1 && len(some) == 1
 	if len(some) > maxPending {
@@ -130,7 +130,7 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 }
 
 // explain says what is waited for, and why it is not ready, by which pod if one was asked for.
-func (w *wait) explain(ctx context.Context, p until.Pending) (text string, pod *unstructured.Unstructured) {
+func (w *wait) explain(ctx context.Context, p until.PendingItem) (text string, pod *unstructured.Unstructured) {
 	if p.Object.IsZero() || w.isPast() || !needsCause(p.Object) {
 		return w.describe(p), nil
 	}

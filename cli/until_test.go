@@ -38,7 +38,7 @@ func newTestWait(t *testing.T, next event.Sink) (*wait, *bytes.Buffer) {
 	said := &bytes.Buffer{}
 	c := &console{reports: said, started: time.Now()}
 	w := &watching{session: &session{console: c, mapper: mapper.New(nil), plan: &plan.Plan{Targets: []event.Target{jobsTarget}}}}
-	w.ending.Ending = flags.Ending{Until: flags.Condition{Flag: "until", Text: "done", Expression: x}, Timeout: time.Minute}
+	w.ending.StopConditions = flags.StopConditions{Until: flags.Condition{Flag: "until", Text: "done", Expression: x}, Timeout: time.Minute}
 	return w.newWait(t.Context(), next, func(error) {}), said
 }
 
@@ -113,10 +113,10 @@ func TestWaitEnd(t *testing.T) {
 		code int
 		said string // the beginning of the error, or what is in it
 	}{
-		"holds":                            {t.Context(), &until.Outcome{Objects: 2}, fail.ExitOK, ""},
-		"holds as the time is over":        {late, &until.Outcome{Objects: 2}, fail.ExitOK, ""},
-		"holds, and nobody reads":          {gone, &until.Outcome{Objects: 2, Undelivered: pipe}, fail.ExitOK, ""},
-		"holds, and the disk is full":      {t.Context(), &until.Outcome{Objects: 2, Undelivered: full}, fail.ExitFailed, "write to stdout: no space"},
+		"holds":                            {t.Context(), &until.Outcome{ObjectCount: 2}, fail.ExitOK, ""},
+		"holds as the time is over":        {late, &until.Outcome{ObjectCount: 2}, fail.ExitOK, ""},
+		"holds, and nobody reads":          {gone, &until.Outcome{ObjectCount: 2, Undelivered: pipe}, fail.ExitOK, ""},
+		"holds, and the disk is full":      {t.Context(), &until.Outcome{ObjectCount: 2, Undelivered: full}, fail.ExitFailed, "write to stdout: no space"},
 		"fails, and nobody reads":          {gone, &until.Outcome{Failed: true, Event: jobEvent(t, event.Deleted, "a", "x"), Undelivered: pipe}, fail.ExitFailIf, "jobs/a deleted"},
 		"a broken pipe":                    {t.Context(), pipe, fail.ExitFailed, "the reader closed the pipe before --until done held"},
 		"a broken pipe, after time was up": {late, pipe, fail.ExitTimeout, "--timeout 1m0s passed, and --until done does not hold: jobs: "},
@@ -207,7 +207,7 @@ func TestDescribeMasked(t *testing.T) {
 	}
 	pod := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"n","creationTimestamp":"2026-01-31T09:00:00Z"},
 		"status":{"phase":"Failed","containerStatuses":[{"name":"web","state":{"terminated":{"exitCode":1,"reason":"Error","message":"password"}}}]}}`)
-	p := until.Pending{Target: jobsTarget, Object: pod}
+	p := until.PendingItem{Target: jobsTarget, Object: pod}
 	if got := w.describe(p); !strings.Contains(got, "Error (exit 1): password") {
 		t.Error(got)
 	}

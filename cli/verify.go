@@ -21,8 +21,8 @@ const maxVerified = 10
 // sayVerified returns what takes the results of --verify at a cluster.
 func sayVerified(s *session, counts *metrics.Metrics) func(watcher.Verification) {
 	return func(v watcher.Verification) {
-		counts.Verified(v.Target, len(v.Missed), v.Err == nil)
-		switch of := report.Describe([]event.Target{v.Target}); {
+		counts.RecordVerification(v.Target, len(v.Missed), v.Err == nil)
+		switch of := report.DescribeTargets([]event.Target{v.Target}); {
 		case v.Err != nil:
 			s.warn(fmt.Sprintf("--verify: %s could not be compared with the server: %s", of, strings.Join(fail.Explain(v.Err), "; ")))
 		case len(v.Missed) > 0:
@@ -37,7 +37,7 @@ func sayVerified(s *session, counts *metrics.Metrics) func(watcher.Verification)
 func missedIn(v watcher.Verification) string {
 	var names []string
 	for _, o := range v.Missed[:min(len(v.Missed), maxMissed)] {
-		names = append(names, output.Line(strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")))
+		names = append(names, output.EscapeLine(strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")))
 	}
 	if len(v.Missed) > maxMissed {
 		names = append(names, "...")

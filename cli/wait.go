@@ -10,8 +10,8 @@ import (
 
 type waitFlags struct {
 	watchFlags
-	until  flags.Await
-	played flags.Played
+	until  flags.Wait
+	played flags.Replay
 }
 
 func (f *waitFlags) groups() []flags.Group {
@@ -24,10 +24,10 @@ func (f *waitFlags) groups() []flags.Group {
 
 func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
 	f.w.to, f.w.fleets = nowhere{}, true
-	if err := cmp.Or(f.selectTargets(args), f.played.Read(f.all)); err != nil {
+	if err := cmp.Or(f.selectTargets(args), f.played.Parse(f.all)); err != nil {
 		return nil, err
 	}
-	if f.w.ending.Ending, err = f.until.Parse(); err == nil && f.played.From.Is() {
+	if f.w.ending.StopConditions, err = f.until.Parse(); err == nil && f.played.From.IsSet() {
 		return f.replay(f.played, "whether it ever held is not known")
 	}
 	return &f.w, err

@@ -148,18 +148,20 @@ func (w *watching) itself() *watching { return w }
 func (w *watching) goesOn() bool { return true }
 
 // conditions are all that look at events.
-func (w *watching) conditions() []flags.Condition { return slices.Concat(w.where, w.ending.All()) }
+func (w *watching) conditions() []flags.Condition {
+	return slices.Concat(w.where, w.ending.AllConditions())
+}
 
 func (w *watching) run(ctx context.Context, c *console) error {
 	if err := w.findShard(); err != nil {
 		return err
 	}
-	several := w.connection.IsSeveral()
+	several := w.connection.HasMultipleContexts()
 	if several && !w.fleets {
-		return fail.Usage(cluster.ErrSeveral)
+		return fail.Usage(cluster.ErrMultipleContexts)
 	}
 	if several { // before anything is made for those that are not there
-		if _, err := w.connection.Each(w.isPlaced()); err != nil {
+		if _, err := w.connection.SelectedContexts(w.isPlaced()); err != nil {
 			return err
 		}
 	}
@@ -211,11 +213,11 @@ func (c *console) listen(address string, start func() (*metrics.Server, error)) 
 }
 
 func (w *watching) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
-	w.request.Awaited = w.ending.Until.Is()
+	w.request.AwaitsObjects = w.ending.Until.IsSet()
 	if w.session, err = c.open(ctx, k, w.selection); err != nil {
 		return orWait(err)
 	}
-	return w.rights.Detail(ctx, w.follow(ctx))
+	return w.rights.DescribeDenials(ctx, w.follow(ctx))
 }
 
 // follow watches what is planned, until that ends.
@@ -224,12 +226,12 @@ func (w *watching) follow(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = w.state.end(err) }()
-	if w.plan.IsNowhere() {
-		w.say("no namespace matches " + w.scope.Choice() + " yet; waiting for one")
+	if w.plan.MatchesNoNamespace() {
+		w.say("no namespace matches " + w.scope.NamespaceFlag() + " yet; waiting for one")
 	}
 	o := w.optionsOf(w.session)
 	o.Targets = slices.Concat(o.Targets, w.state.orphans(w.plan))
-	o.Past = w.state.past()
+	o.History = w.state.past()
 	if d, ok := w.to.(demanding); ok {
 		d.demand(&o)
 	}
@@ -240,7 +242,7 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !w.plan.Follows() && !w.lasting {
+	if !w.plan.IsDynamic() && !w.lasting {
 		tuneRun(len(w.plan.Targets) + w.parallel)
 	}
 	return w.process(ctx, watch)
@@ -250,11 +252,11 @@ func (w *watching) follow(ctx context.Context) (err error) {
 func (w *watching) optionsOf(s *session) watcher.Options {
 	n := w.needed()
 	o := s.watched()
-	o.ManagedFields = w.kept || n.managedFields
-	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
-	o.Heartbeat = cmp.Or(w.beatEvery(), w.metrics.Interval())
+	o.KeepManagedFields = w.kept || n.managedFields
+	o.Tables, o.FullObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
+	o.HeartbeatInterval = cmp.Or(w.beatEvery(), w.metrics.HeartbeatInterval())
 	if w.verify > 0 {
-		o.Verify, o.Verified = w.verify, sayVerified(s, w.metrics)
+		o.VerifyInterval, o.OnVerified = w.verify, sayVerified(s, w.metrics)
 	}
 	return o
 }
@@ -264,14 +266,14 @@ func (w *watching) isPast() bool { return w.now != nil }
 
 // beatEvery is how often a heartbeat is asked for; 0: never.
 func (w *watching) beatEvery() time.Duration {
-	if w.settle.Is() { // whose time passes by them
-		return new(w.settleOptions()).Beat()
+	if w.settle.IsSet() { // whose time passes by them
+		return new(w.settleOptions()).HeartbeatInterval()
 	}
 	return w.heartbeat
 }
 
 func (w *watching) settleOptions() settle.Options {
-	return settle.Options{Quiet: w.settle.Quiet, Max: w.settle.Max, Compare: w.print.Compare}
+	return settle.Options{QuietPeriod: w.settle.Quiet, MaxWait: w.settle.Max, Compare: w.print.Compare}
 }
 
 // members returns which clusters there are, of several; nil: it is one.
@@ -294,15 +296,15 @@ func (w *watching) clusterNames() []string {
 func (w *watching) needed() needs {
 	n := w.needs
 	for _, c := range w.conditions() {
-		n.old = n.old || c.Needs().Old
-		n.managedFields = n.managedFields || c.Needs().ManagedFields
+		n.old = n.old || c.Requirements().Old
+		n.managedFields = n.managedFields || c.Requirements().ManagedFields
 		n.wholeObjects = true
 	}
-	n.old = n.old || w.settle.Is()
+	n.old = n.old || w.settle.IsSet()
 	n.wholeObjects = n.wholeObjects || w.object != nil
 	n.managedFields = n.managedFields || w.past.isAsked()
 	if t := w.print.Template; t != nil {
-		n.managedFields = n.managedFields || t.LooksAt("metadata", "managedFields")
+		n.managedFields = n.managedFields || t.MayRead("metadata", "managedFields")
 	}
 	return n
 }
@@ -327,10 +329,10 @@ func (w *watching) process(ctx context.Context, from origin) error {
 	defer w.sayHidden()
 	about := reporting(w.session, s.note)
 	if s.wait != nil {
-		about.IsWell = s.wait.HoldsOfNothing
+		about.IsExpected = s.wait.HoldsWithoutObjects
 	}
 	if w.isPast() { // what the marks say is no news, and nobody can be asked
-		about = report.Options{Out: io.Discard, Err: io.Discard, Note: s.note, Namesake: w.namesake}
+		about = report.Options{Out: io.Discard, Err: io.Discard, OnStatus: s.note, ResourceNamed: w.namesake}
 	}
 	run := w.beside.around(from.Run)
 	if w.past.ends() && len(w.plan.Targets) == 0 {
@@ -361,8 +363,8 @@ type stages struct {
 // newStages makes the last first.
 func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc) (*stages, error) {
 	n := w.needed()
-	w.print.Unmanaged = w.print.Template == nil && (n.managedFields || w.isPast()) && !w.kept
-	apart := w.prints && w.ending.Conditions()
+	w.print.OmitManagedFields = w.print.Template == nil && (n.managedFields || w.isPast()) && !w.kept
+	apart := w.prints && w.ending.HasConditions()
 	if apart {
 		w.out.written = &atomic.Int64{}
 	}
@@ -377,9 +379,9 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 		w.apart = newApart(ctx, sink, w.out.written, cancel)
 		sink = w.apart
 	}
-	sink = w.metrics.Back(sink)
+	sink = w.metrics.OutputStage(sink)
 	if w.fold {
-		sink = output.FoldSeries(sink)
+		sink = output.CoalesceEventSeries(sink)
 	}
 	if !w.whereLast {
 		w.filter.Where = w.passing()
@@ -389,11 +391,11 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	s.past = counting(last, filter.New(sink, w.filter))
 	sink = w.past.before(s.past, w, s.note)
-	s.first = w.settled(w.state.around(w.sayingUnjudged(sink), cancel, w.settle.Is()))
+	s.first = w.settled(w.state.around(w.sayingUnjudged(sink), cancel, w.settle.IsSet()))
 	switch {
 	case w.ending.Count > 0:
 		s.first = upTo(w.ending.Count, printed, s.first)
-	case w.ending.Conditions():
+	case w.ending.HasConditions():
 		s.wait = w.newWait(ctx, s.first, cancel)
 		s.first = s.wait
 	}
@@ -404,13 +406,13 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 // settled returns a Sink before next, which knows --state, that waits until things are quiet: what waits has
 // not been reported.
 func (w *watching) settled(next event.Sink) event.Sink {
-	if !w.settle.Is() {
+	if !w.settle.IsSet() {
 		return next
 	}
 	o := w.settleOptions()
 	o.Warn = w.warn
 	w.settling = settle.New(next, o)
-	w.metrics.Settles(w.settling.Waiting)
+	w.metrics.SetSettleStats(w.settling.Pending)
 	return w.settling
 }
 
@@ -419,7 +421,7 @@ func (w *watching) settleAll(ctx context.Context, err error) error {
 	if w.settling == nil {
 		return err
 	}
-	if failed := w.settling.End(ctx); failed != nil && !isLoss(err) {
+	if failed := w.settling.Flush(ctx); failed != nil && !isLoss(err) {
 		return sinkError{failed}
 	}
 	return err
@@ -437,17 +439,17 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 		note += d.note()
 	}
 	note += w.beside.note()
-	reporter.Begin(targets, note)
+	reporter.AnnounceTargets(targets, note)
 	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
-		reporter.CheckNamespaces(asking, w.request.Namespaces)
+		reporter.ReportMissingNamespaces(asking, w.request.Namespaces)
 	}
 	w.about.check(asking, w.session, w.selection, reporter)
 	checked, wait := checkFields(w.session, fieldsNamed(w), w.warn, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
 		handedOver := handOver(asking, w, cancel)
-		err := run(asking, blamed(&tuned{next: w.metrics.Front(checked)}))
+		err := run(asking, blamed(&tuned{next: w.metrics.InputStage(checked)}))
 		err = w.settleAll(ctx, cmp.Or(err, handedOver()))
-		w.metrics.End()
+		w.metrics.SetStopping()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()
 		wait()
@@ -458,12 +460,12 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 // reporting says where reports go. With --quiet the server is asked nothing for them: the
 // few that are left have no details.
 func reporting(s *session, note func(time.Time, string)) report.Options {
-	o := report.Options{Out: s.reports, Err: s.stderr, Note: note, Namesake: s.namesake, About: strings.TrimPrefix(s.about.note(), ",")}
+	o := report.Options{Out: s.reports, Err: s.stderr, OnStatus: note, ResourceNamed: s.namesake, Scope: strings.TrimPrefix(s.about.note(), ",")}
 	if shard := s.scope.Shard; !shard.IsAll() {
-		o.About += " in shard " + shard.String()
+		o.Scope += " in shard " + shard.String()
 	}
 	if !s.isQuiet() {
-		o.Rights, o.Near, o.IsMissing = s.rights, s.questions.Near, s.questions.IsMissing
+		o.Access, o.SimilarName, o.CheckNamespace = s.rights, s.questions.SimilarName, s.questions.CheckNamespace
 	}
 	return o
 }
@@ -472,7 +474,7 @@ func reporting(s *session, note func(time.Time, string)) report.Options {
 func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err error) error {
 	switch {
 	case errors.Is(err, errEnough) && w.past.unlisted:
-		return fail.Code(fail.ExitUnknown, errors.New("of some of what was asked for nothing is known"))
+		return fail.WithExitCode(fail.ExitIncomplete, errors.New("of some of what was asked for nothing is known"))
 	case errors.Is(err, errEnough):
 		return nil
 	case wait != nil:
@@ -489,8 +491,8 @@ func joinStatus(parts ...string) string {
 
 // inCluster names the cluster to who sees what happens there.
 func (w *watching) inCluster() string {
-	if !w.seen || !w.prints || w.connection.IsSeveral() || w.Cluster == nil {
+	if !w.seen || !w.prints || w.connection.HasMultipleContexts() || w.Cluster == nil {
 		return ""
 	}
-	return ", cluster " + output.Line(w.Place())
+	return ", cluster " + output.EscapeLine(w.DisplayName())
 }

@@ -16,20 +16,20 @@ func (w *watching) passing() func(*event.Event) bool {
 	wrong := map[*expression.Expression]bool{}
 	in := expression.NewInput(event.Event{}, w.input())
 	return func(e *event.Event) bool {
-		in.Take(*e)
+		in.Reset(*e)
 		unknown := false
 		for _, c := range w.where {
-			if !e.HasFullObject() && c.Needs().Content {
+			if !e.HasFullObject() && c.Requirements().Content {
 				unknown = true
 				continue
 			}
-			holds, err := c.Holds(in)
+			holds, err := c.Matches(in)
 			if err != nil && !wrong[c.Expression] {
 				wrong[c.Expression] = true
 				w.sayMistake(c.Expression, *e, err)
 			}
 			switch {
-			case in.IsUnknown():
+			case in.LacksOldState():
 				unknown = true
 			case !holds || err != nil:
 				return false

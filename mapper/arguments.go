@@ -51,7 +51,7 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 }
 
 // HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all have to be.
-func HasPairs(args []string) bool {
+func HasTypeNamePairs(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
 }
 
@@ -59,7 +59,7 @@ func parsePositional(args []string) ([]Argument, error) {
 	switch {
 	case len(args) == 0:
 		return nil, nil
-	case HasPairs(args):
+	case HasTypeNamePairs(args):
 		return parsePairs(args)
 	}
 	types, err := parseLists(args[:1])

@@ -52,10 +52,10 @@ var here = context.Background()
 
 // find returns what name names: a set, which is everything, a group or a category, else one resource.
 func (c *catalog) find(name string) (found []resource, set bool) {
-	if name == Everything {
+	if name == AllResources {
 		return c.everything(), true
 	}
-	if group, isGroup := strings.CutPrefix(name, Everything+"."); isGroup && group != "" {
+	if group, isGroup := strings.CutPrefix(name, AllResources+"."); isGroup && group != "" {
 		return c.group(strings.ToLower(group)), true
 	}
 	if members := c.category(name); len(members) > 0 {
@@ -216,7 +216,7 @@ func (c *catalog) preferred() []resource {
 
 // Everything names all resources that can be watched, each in the version that the server prefers.
 // Events, which the server has in two groups, are those of the core group.
-const Everything = "*"
+const AllResources = "*"
 
 func (c *catalog) everything() []resource {
 	all := c.preferred()

@@ -34,11 +34,11 @@ func TestNoCore(t *testing.T) {
 	m := New(client(t, config))
 	core := schema.GroupVersion{Version: "v1"}
 	answer, err := m.Resolve(t.Context(), "pods")
-	if _, unknown := errors.AsType[*UnknownError](err); !unknown || !slices.Contains(answer.Unsure, core) {
-		t.Errorf("pods: %v, unsure of %v", err, answer.Unsure)
+	if _, unknown := errors.AsType[*UnknownError](err); !unknown || !slices.Contains(answer.FailedGroups, core) {
+		t.Errorf("pods: %v, unsure of %v", err, answer.FailedGroups)
 	}
 	answer, err = m.Resolve(t.Context(), "deploy")
-	if err != nil || !slices.Contains(answer.Unsure, core) {
-		t.Errorf("deploy: %v, unsure of %v", err, answer.Unsure)
+	if err != nil || !slices.Contains(answer.FailedGroups, core) {
+		t.Errorf("deploy: %v, unsure of %v", err, answer.FailedGroups)
 	}
 }

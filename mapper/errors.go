@@ -18,23 +18,23 @@ type UnknownError struct {
 	// nearest first, as "deployments (apps/v1)".
 	Suggestions []string
 	// Failed are the group versions whose server did not answer: the name may be one of theirs.
-	Failed []schema.GroupVersion
+	FailedGroups []schema.GroupVersion
 	// Instead says what there is in place of a command of kubectl that has this name.
-	Instead string
+	Hint string
 }
 
 func (e *UnknownError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the server doesn't have a resource type %q", e.Name)
-	if e.Instead != "" {
-		b.WriteString(": " + e.Instead)
+	if e.Hint != "" {
+		b.WriteString(": " + e.Hint)
 	}
 	if len(e.Suggestions) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", enumerate(e.Suggestions, "or"))
 	}
-	if len(e.Failed) > 0 {
+	if len(e.FailedGroups) > 0 {
 		var failed []string
-		for _, gv := range e.Failed {
+		for _, gv := range e.FailedGroups {
 			failed = append(failed, gv.String())
 		}
 		fmt.Fprintf(&b, "; it could not say what is in %s", enumerate(failed, "and"))
@@ -70,7 +70,7 @@ func IsUnknown(err error) bool {
 }
 
 // IsAbsent reports whether err wraps an *UnknownError or an *UnwatchableError.
-func IsAbsent(err error) bool {
+func IsNotWatchable(err error) bool {
 	_, ok := errors.AsType[*UnwatchableError](err)
 	return ok || IsUnknown(err)
 }
@@ -83,8 +83,8 @@ func (s *snapshot) explain(name string) error {
 	if r, ok := s.all.one(name); ok {
 		return &UnwatchableError{Name: name, Resource: r.gvr(), Verbs: r.Verbs}
 	}
-	unknown := &UnknownError{Name: name, Failed: s.failed, Instead: instead(name)}
-	if unknown.Instead == "" { // "did you mean jobs" would lead away from "logs"
+	unknown := &UnknownError{Name: name, FailedGroups: s.failed, Hint: instead(name)}
+	if unknown.Hint == "" { // "did you mean jobs" would lead away from "logs"
 		unknown.Suggestions = s.watchable.suggest(name)
 	}
 	return unknown

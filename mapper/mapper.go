@@ -37,16 +37,16 @@ func New(d *discovery.DiscoveryClient) *Mapper {
 //
 // The error is an *UnknownError, an *UnwatchableError, or it wraps why the server
 // could not be asked. With the first two, Unsure of the Answer is set all the same.
-func (m *Mapper) Resolve(ctx context.Context, name string) (Answer, error) {
+func (m *Mapper) Resolve(ctx context.Context, name string) (Result, error) {
 	called := time.Now()
 	known, err := m.known(ctx)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	answer := known.answer(name)
 	if len(answer.Mappings) == 0 { // by now it may be there; learn knows if this call has just asked
 		if known, err = m.learn(ctx, called); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		answer = known.answer(name)
 	}
@@ -57,7 +57,7 @@ func (m *Mapper) Resolve(ctx context.Context, name string) (Answer, error) {
 }
 
 // Recall returns what name named when the server was last asked, if it was. It makes no request.
-func (m *Mapper) Recall(name string) []*meta.RESTMapping {
+func (m *Mapper) ResolveCached(name string) []*meta.RESTMapping {
 	known, _ := m.newest()
 	if known == nil {
 		return nil
@@ -76,7 +76,7 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 }
 
 // Watchable returns what can be watched, in the server's order. Partial knowledge is no error.
-func (m *Mapper) Watchable(ctx context.Context) ([]Resource, error) {
+func (m *Mapper) WatchableResources(ctx context.Context) ([]Resource, error) {
 	known, err := m.known(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (m *Mapper) Watchable(ctx context.Context) ([]Resource, error) {
 }
 
 // Reset makes the next call ask the server again. It does not wait.
-func (m *Mapper) Reset() {
+func (m *Mapper) Invalidate() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.since = time.Now()
@@ -155,25 +155,25 @@ func ask(ctx context.Context, server documents) (*snapshot, error) {
 }
 
 // Answer is what the server serves under one name, all of it from one look at the server.
-type Answer struct {
+type Result struct {
 	// Mappings are the resources that the name names, in the server's order of
 	// priority; one, unless Set.
 	Mappings []*meta.RESTMapping
 	// Set: the name is a category, a group or Everything, so what it names can change.
-	Set bool
+	Multiple bool
 	// Alternatives are the resources of other groups that answer to the name and
 	// were not taken, one for each group, in the server's order. There are none if
 	// the core group won, or if the name says exactly which group it means.
 	Alternatives []*meta.RESTMapping
 	// Unsure are the group versions whose server did not answer.
-	Unsure []schema.GroupVersion
+	FailedGroups []schema.GroupVersion
 }
 
 // answer returns what name names. It has no Mappings if that is nothing.
-func (s *snapshot) answer(name string) Answer {
-	answer := Answer{Unsure: slices.Clone(s.failed)}
+func (s *snapshot) answer(name string) Result {
+	answer := Result{FailedGroups: slices.Clone(s.failed)}
 	found, set := s.watchable.find(name)
-	answer.Mappings, answer.Set = mappings(found), set
+	answer.Mappings, answer.Multiple = mappings(found), set
 	if len(found) == 1 && !set {
 		answer.Alternatives = mappings(s.watchable.alternatives(name, found[0]))
 	}

@@ -27,7 +27,7 @@ func resolve(t testing.TB, m *Mapper, name string) []string {
 	return text(answer(t, m, name).Mappings)
 }
 
-func answer(t testing.TB, m *Mapper, name string) Answer {
+func answer(t testing.TB, m *Mapper, name string) Result {
 	t.Helper()
 	found, err := m.Resolve(t.Context(), name)
 	if err != nil {
@@ -89,8 +89,8 @@ func TestResolve(t *testing.T) {
 			if len(found.Alternatives) > 0 {
 				t.Errorf("alternatives %v", text(found.Alternatives))
 			}
-			if found.Set || found.Unsure != nil {
-				t.Errorf("set %v, unsure %v", found.Set, found.Unsure)
+			if found.Multiple || found.FailedGroups != nil {
+				t.Errorf("set %v, unsure %v", found.Multiple, found.FailedGroups)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestCategoryWinsOverResource(t *testing.T) {
 	if found := resolve(t, m, "all"); len(found) < 5 {
 		t.Errorf("found %v", found)
 	}
-	all, err := m.Watchable(t.Context())
+	all, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestReset(t *testing.T) {
 	awaitServed(t, gone, false)
 	resolve(t, m, "gones") // from memory
 	wantRequests(t, count, 2)
-	m.Reset()
+	m.Invalidate()
 	if _, err := m.Resolve(t.Context(), "gones"); !IsUnknown(err) {
 		t.Fatal(err)
 	}
@@ -226,16 +226,16 @@ func TestReset(t *testing.T) {
 
 func TestRecall(t *testing.T) {
 	m, count := fresh(t)
-	if found := m.Recall("pods"); found != nil {
+	if found := m.ResolveCached("pods"); found != nil {
 		t.Errorf("recalled %v before anything was learned", text(found))
 	}
 	wantRequests(t, count, 0)
 	resolve(t, m, "deploy")
-	m.Reset()
-	if diff := cmp.Diff([]string{"v1/pods Pod"}, text(m.Recall("po"))); diff != "" {
+	m.Invalidate()
+	if diff := cmp.Diff([]string{"v1/pods Pod"}, text(m.ResolveCached("po"))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if found := m.Recall("nonesuch"); found != nil {
+	if found := m.ResolveCached("nonesuch"); found != nil {
 		t.Errorf("recalled %v", text(found))
 	}
 	wantRequests(t, count, 2)
@@ -250,8 +250,8 @@ func TestConcurrent(t *testing.T) {
 			if _, err := m.Resolve(t.Context(), name); err != nil {
 				t.Error(err)
 			}
-			m.Recall(name)
-			if _, err := m.Watchable(t.Context()); err != nil {
+			m.ResolveCached(name)
+			if _, err := m.WatchableResources(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -320,8 +320,8 @@ func TestUnknown(t *testing.T) {
 		if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if (unknown.Instead != "") != test.verb {
-			t.Errorf("%s: instead is %q", test.name, unknown.Instead)
+		if (unknown.Hint != "") != test.verb {
+			t.Errorf("%s: instead is %q", test.name, unknown.Hint)
 		}
 	}
 }
@@ -350,16 +350,16 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 	if diff := cmp.Diff([]string{"apps/v1/deployments Deployment"}, text(deploy.Mappings)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(unsure, deploy.Unsure); diff != "" {
+	if diff := cmp.Diff(unsure, deploy.FailedGroups); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	wantRequests(t, count, 2)
-	if all, err := m.Watchable(t.Context()); err != nil || len(all) == 0 {
+	if all, err := m.WatchableResources(t.Context()); err != nil || len(all) == 0 {
 		t.Error(len(all), err)
 	}
 	// Whoever waits for a name has to know what else could have it.
 	unknown, err := m.Resolve(t.Context(), "whatever.broken.example.com")
-	if diff := cmp.Diff(Answer{Unsure: unsure}, unknown); diff != "" {
+	if diff := cmp.Diff(Result{FailedGroups: unsure}, unknown); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	const want = `the server doesn't have a resource type "whatever.broken.example.com"; it could not say what is in broken.example.com/v1beta1`
@@ -396,7 +396,7 @@ func TestServerCannotBeAsked(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if found := m.Recall("pods"); found != nil {
+			if found := m.ResolveCached("pods"); found != nil {
 				t.Error(text(found))
 			}
 		})
@@ -452,7 +452,7 @@ func TestEndsWithContext(t *testing.T) {
 
 func TestWatchable(t *testing.T) {
 	m, count := fresh(t)
-	all, err := m.Watchable(t.Context())
+	all, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

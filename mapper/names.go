@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/mapper/near"
+	"dwatch/internal/spelling"
 )
 
 const suggestions = 3
@@ -17,11 +17,11 @@ const suggestions = 3
 // name or kind is near what was typed before a group: the nearest first, then in its order.
 func (c *catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
-	byDistance := make([][]string, near.Tolerance(typed)+1) // by distance
+	byDistance := make([][]string, spelling.MaxDistance(typed)+1) // by distance
 	for _, r := range c.preferred() {
 		best := len(byDistance)
 		for _, candidate := range append([]string{r.Name, r.singular(), strings.ToLower(r.Kind)}, r.ShortNames...) {
-			best = min(best, near.Distance(typed, candidate))
+			best = min(best, spelling.EditDistance(typed, candidate))
 		}
 		if best < len(byDistance) {
 			byDistance[best] = append(byDistance[best], fmt.Sprintf("%s (%s)", r.Name, r.gv))

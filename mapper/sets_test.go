@@ -7,9 +7,9 @@ import (
 
 func TestEverything(t *testing.T) {
 	m, count := fresh(t)
-	found := answer(t, m, Everything)
+	found := answer(t, m, AllResources)
 	all := text(found.Mappings)
-	watchable, err := m.Watchable(t.Context())
+	watchable, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestEverything(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	m, _ := fresh(t)
-	for name, want := range map[string]bool{Everything: true, "all": true, "*.apps": true, "pods": false, "deployments.v1.apps": false} {
-		if got := answer(t, m, name).Set; got != want {
+	for name, want := range map[string]bool{AllResources: true, "all": true, "*.apps": true, "pods": false, "deployments.v1.apps": false} {
+		if got := answer(t, m, name).Multiple; got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

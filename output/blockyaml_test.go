@@ -33,7 +33,7 @@ func checkBlockYAML(t *testing.T, text string) bool {
 	gaveUp := false
 	for _, unmanaged := range []bool{false, true} {
 		got, is := appendBlockYAML([]byte("before"), text, unmanaged)
-		if want := "before" + decodedYAML(t, text, Options{Unmanaged: unmanaged}); is && string(got) != want {
+		if want := "before" + decodedYAML(t, text, Options{OmitManagedFields: unmanaged}); is && string(got) != want {
 			t.Fatalf("%s is\n%s\nwant\n%s", text, got, want)
 		}
 		gaveUp = gaveUp || !is

@@ -6,28 +6,28 @@ import "time"
 const stamp = "2006-01-02T15:04:05.000-07:00"
 
 // Clock is a time as people read it, in their zone: that of a day, or as Stamp.
-func Clock(t time.Time, isWhole bool) string {
+func FormatClock(t time.Time, isWhole bool) string {
 	if isWhole {
-		return Stamp(t)
+		return FormatTimestamp(t)
 	}
 	return t.Local().Format(time.TimeOnly)
 }
 
 // Stamp is a time as people read it, in their zone, with the date, milliseconds and the offset of the zone.
-func Stamp(t time.Time) string { return t.Local().Format(stamp) }
+func FormatTimestamp(t time.Time) string { return t.Local().Format(stamp) }
 
 // Day is a time as people read it in their zone at now: with its date, if that is another one.
-func Day(t, now time.Time, isWhole bool) string {
+func FormatTime(t, now time.Time, isWhole bool) string {
 	if isWhole {
-		return Stamp(t)
+		return FormatTimestamp(t)
 	}
 	return t.Local().Format(dayLayout(t, now))
 }
 
 // Exact is as Day, to the millisecond where that is not a whole second.
-func Exact(t, now time.Time, isWhole bool) string {
+func FormatTimeMillis(t, now time.Time, isWhole bool) string {
 	if isWhole || t.Nanosecond() < int(time.Millisecond) {
-		return Day(t, now, isWhole)
+		return FormatTime(t, now, isWhole)
 	}
 	return t.Local().Format(dayLayout(t, now) + ".000")
 }

@@ -17,10 +17,10 @@ func TestDay(t *testing.T) {
 		{now.Add(-2 * time.Hour), "2026-03-01 23:00:00", "2026-03-01 23:00:00", "2026-03-01T23:00:00.000" + now.Format("-07:00")},
 		{now.Add(-500 * time.Millisecond), "00:59:59", "00:59:59.500", "2026-03-02T00:59:59.500" + now.Format("-07:00")},
 	} {
-		if day, exact := Day(c.at, now, false), Exact(c.at, now, false); day != c.day || exact != c.exact {
+		if day, exact := FormatTime(c.at, now, false), FormatTimeMillis(c.at, now, false); day != c.day || exact != c.exact {
 			t.Errorf("%v: %q, %q", c.at, day, exact)
 		}
-		if day, exact := Day(c.at, now, true), Exact(c.at, now, true); day != c.whole || exact != c.whole {
+		if day, exact := FormatTime(c.at, now, true), FormatTimeMillis(c.at, now, true); day != c.whole || exact != c.whole {
 			t.Errorf("%v: %q, %q", c.at, day, exact)
 		}
 	}

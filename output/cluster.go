@@ -8,7 +8,7 @@ import (
 
 // InCluster returns an object of a list of several clusters: with a member "cluster" that says of which
 // it is, before those that the server sent.
-func InCluster(o event.Object, cluster string) event.Object {
+func WithCluster(o event.Object, cluster string) event.Object {
 	content := append([]byte(`{"cluster":`), JSON(cluster)...)
 	if raw := o.Raw(); len(raw) > len("{}") {
 		content = append(append(content, ','), raw[1:]...)

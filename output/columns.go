@@ -49,7 +49,7 @@ func newColumnsTemplate(headers, paths []string) (*Template, error) {
 	t := &Template{columns: []column{}, looksAt: members{}}
 	for i, header := range headers {
 		path := jsonpath.New(header).AllowMissingKeys(true)
-		expression, err := RelaxedPath(paths[i])
+		expression, err := NormalizeJSONPath(paths[i])
 		if err == nil {
 			err = path.Parse(expression)
 		}
@@ -63,7 +63,7 @@ func newColumnsTemplate(headers, paths []string) (*Template, error) {
 }
 
 // RelaxedPath makes a JSONPath of one that, as with kubectl, may lack its braces and leading dot.
-func RelaxedPath(text string) (string, error) {
+func NormalizeJSONPath(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
@@ -101,7 +101,7 @@ func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, c.failed(e, err)
 	}
-	c.grid.event(c.layout, e, Clock(e.Time, c.Timestamps), cells...)
+	c.grid.event(c.layout, e, FormatClock(e.Time, c.Timestamps), cells...)
 	return dst, nil
 }
 

@@ -12,8 +12,8 @@ import (
 
 // appendObject appends the server's JSON, but for what is not to be seen. It never fails.
 func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) {
-	text := o.Masks.ObjectJSON(object.Raw())
-	if !o.Unmanaged {
+	text := o.Masks.MaskJSON(object.Raw())
+	if !o.OmitManagedFields {
 		return append(dst, text...), nil
 	}
 	before, after := event.CutManagedFields(text)
@@ -22,7 +22,7 @@ func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) 
 
 // YAML returns an object as these options have it: Masks and Unmanaged.
 func (o *Options) YAML(object event.Object) ([]byte, error) {
-	if text, is := appendBlockYAML(nil, o.Masks.ObjectJSON(object.Raw()), o.Unmanaged); is {
+	if text, is := appendBlockYAML(nil, o.Masks.MaskJSON(object.Raw()), o.OmitManagedFields); is {
 		return text, nil
 	}
 	u, err := o.open(object)
@@ -33,7 +33,7 @@ func (o *Options) YAML(object event.Object) ([]byte, error) {
 	// would not take control characters that JSON leaves unescaped.
 	text, err := yaml.Marshal(u.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, Line(object.Name), err)
+		return nil, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, EscapeLine(object.Name), err)
 	}
 	return text, nil
 }
@@ -41,11 +41,11 @@ func (o *Options) YAML(object event.Object) ([]byte, error) {
 // open returns an object decoded, but for what is not to be seen.
 func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(o.Masks.ObjectJSON(object.Raw()))); err != nil {
+	if err := u.UnmarshalJSON([]byte(o.Masks.MaskJSON(object.Raw()))); err != nil {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
 	// Only now: by them the masks tell items of lists apart. u is nobody else's.
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.Unmanaged {
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.OmitManagedFields {
 		delete(metadata, "managedFields")
 	}
 	return u, nil
@@ -63,11 +63,11 @@ func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error
 		return u, utiljson.Unmarshal(line, &u.Object)
 	}
 	object := e.Object
-	if !o.Masks.Concern(object.APIVersion, object.Kind) { // else what is hidden may depend on what else there is
+	if !o.Masks.AppliesTo(object.APIVersion, object.Kind) { // else what is hidden may depend on what else there is
 		object = o.Template.looksAt.reduce(object)
 	}
 	if e.Target.Cluster != "" {
-		object = InCluster(object, e.Target.Cluster)
+		object = WithCluster(object, e.Target.Cluster)
 	}
 	return o.open(object)
 }

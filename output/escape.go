@@ -17,7 +17,7 @@ func unsafe(r rune) bool {
 }
 
 // Line makes text fit for one line, with escapes for what is unsafe or ends a line.
-func Line(text string) string { return escape(text, "") }
+func EscapeLine(text string) string { return escape(text, "") }
 
 // escape writes what is unsafe as \u escapes, but for what is to stay. In strings of JSON they mean
 // the same, and outside of them nothing is unsafe but the ends of lines.
@@ -48,7 +48,7 @@ func (o *Options) safe(text string) string {
 
 // Escape returns a writer for what another program prints, which passes it on to w at once, with
 // escapes as Line has them, but for the ends of lines and tabs.
-func Escape(w io.Writer) io.Writer { return &escaper{w: w} }
+func NewEscapeWriter(w io.Writer) io.Writer { return &escaper{w: w} }
 
 type escaper struct {
 	w    io.Writer
@@ -67,7 +67,7 @@ func (e *escaper) Write(p []byte) (int, error) {
 		case r == '\n' || r == '\t':
 			escaped = append(escaped, byte(r))
 		default:
-			escaped = append(escaped, Line(string(text[:size]))...)
+			escaped = append(escaped, EscapeLine(string(text[:size]))...)
 		}
 		text = text[size:]
 	}

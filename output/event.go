@@ -82,7 +82,7 @@ func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
 		return all, nil
 	}
 	fields := []string{}
-	for _, c := range change.Between(r.Base.Raw(), e.Object.Raw(), o.Compare).Changes {
+	for _, c := range change.Diff(r.Base.Raw(), e.Object.Raw(), o.Compare).Changes {
 		fields = append(fields, c.Path.String())
 	}
 	line, err := marshal(fields)
@@ -100,16 +100,16 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 	add := func(name string, value any) {
 		line, failed := marshal(value)
 		if failed != nil {
-			err = fmt.Errorf("encode the %s of %s/%s: %w", name, e.Object.Namespace, Line(e.Object.Name), failed)
+			err = fmt.Errorf("encode the %s of %s/%s: %w", name, e.Object.Namespace, EscapeLine(e.Object.Name), failed)
 		}
 		all = append(all, member{name: name, value: string(line)})
 	}
 	if changes {
-		changes := change.Between(old, new, o.Compare).Changes
+		changes := change.Diff(old, new, o.Compare).Changes
 		add("changes", append([]change.Change{}, changes...)) // [] if there are none
 	}
 	if o.Patch {
-		add("patch", change.Patch(old, new, o.Compare.Masks, !o.Unmanaged))
+		add("patch", change.Patch(old, new, o.Compare.Masks, !o.OmitManagedFields))
 	}
 	return all, err
 }

@@ -15,7 +15,7 @@ const managed = `"managedFields":[{"manager":"kubectl","operation":"Update","fie
 // fields are known, but not printed.
 func TestCompared(t *testing.T) {
 	masks := &change.Masks{Secrets: true}
-	all := Options{Old: true, Changes: true, Patch: true, Unmanaged: true, Compare: change.Options{Noise: change.DefaultNoise(), Masks: masks}}
+	all := Options{Old: true, Changes: true, Patch: true, OmitManagedFields: true, Compare: change.Options{Noise: change.DefaultNoise(), Masks: masks}}
 	e := event.Event{
 		Type:   event.Modified,
 		Old:    object(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"1",`+managed+`},"data":{"a":"aHVudGVyMg=="}}`),
@@ -30,7 +30,7 @@ func TestCompared(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"nothing": {Options{Unmanaged: true}, `{"type":"MODIFIED","object":` + now + "}\n"},
+		"nothing": {Options{OmitManagedFields: true}, `{"type":"MODIFIED","object":` + now + "}\n"},
 		"all": {all, `{"type":"MODIFIED","object":` + now + `,"old":` + before + `,"changes":` + changes +
 			`,"patch":[{"op":"replace","path":"/metadata/resourceVersion","value":"2"},{"op":"add","path":"/n","value":12345678901234567890}]}` + "\n"},
 		"masked": {masked, `{"type":"MODIFIED","object":{"apiVersion":"v1","data":{"a":"<7 bytes>"},"kind":"Secret","metadata":{"name":"s","resourceVersion":"2"},"n":12345678901234567890},"changes":` + changes + "}\n"},
@@ -65,7 +65,7 @@ func TestLongNames(t *testing.T) {
 
 // TestComparedYAML: the same members, with what could steer a terminal escaped.
 func TestComparedYAML(t *testing.T) {
-	o := Options{Format: "yaml", Changes: true, Patch: true, Unmanaged: true}
+	o := Options{Format: "yaml", Changes: true, Patch: true, OmitManagedFields: true}
 	e := event.Event{
 		Type:   event.Modified,
 		Old:    object(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"s"},"data":{"a\u001b":"x"},"l":[]}`),

@@ -58,7 +58,7 @@ func (g *grid) add(l *layout, cells ...string) {
 // event adds what happened, when, and cells, which stay on one line.
 func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 	for i, cell := range cells {
-		cells[i] = Line(cell)
+		cells[i] = EscapeLine(cell)
 	}
 	g.add(l, append([]string{string(e.Type), when}, cells...)...)
 }
@@ -95,28 +95,28 @@ func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte
 }
 
 // Colored is what a cell of a line, which is not its first, begins with, and the SGR of its colour. The zero value: nothing.
-type Colored struct {
+type CellColor struct {
 	Cell      int
 	Text, SGR string
 }
 
 // Columns returns lines, whose cells stay on them, with columns as wide as they need. colored has a colour for each
 // line; nil: there are none.
-func Columns(lines [][]string, colored []Colored) (aligned []string) {
+func AlignColumns(lines [][]string, colored []CellColor) (aligned []string) {
 	var widths []int
 	for _, cells := range lines {
 		for i, cell := range cells {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			cells[i] = Line(cell)
+			cells[i] = EscapeLine(cell)
 			widths[i] = max(widths[i], displaywidth.String(cells[i])+gap)
 		}
 	}
 	for i, cells := range lines {
 		var paint painted
 		if colored != nil {
-			paint = painted{colored[i].Cell, colored[i].SGR, len(Line(colored[i].Text))}
+			paint = painted{colored[i].Cell, colored[i].SGR, len(EscapeLine(colored[i].Text))}
 		}
 		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths, paint)), " "))
 	}

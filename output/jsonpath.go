@@ -10,9 +10,9 @@ import (
 
 // parseJSONPath checks the template. One with a range is parsed again for each object:
 // once it has met that, a JSONPath does not begin at its beginning any more.
-func parseJSONPath(text TemplateText) (*Template, error) {
+func parseJSONPath(text TemplateSource) (*Template, error) {
 	parse := func() (*jsonpath.JSONPath, error) {
-		path := jsonpath.New("out").AllowMissingKeys(!text.MissingFail)
+		path := jsonpath.New("out").AllowMissingKeys(!text.FailOnMissing)
 		path.EnableJSONOutput(text.Format == "jsonpath-as-json")
 		return path, path.Parse(text.Text)
 	}

@@ -33,7 +33,7 @@ func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) 
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
-		return dst, fmt.Errorf("encode %s/%s as KYAML: %w", o.Namespace, Line(o.Name), err)
+		return dst, fmt.Errorf("encode %s/%s as KYAML: %w", o.Namespace, EscapeLine(o.Name), err)
 	}
 	return append(dst, text...), nil
 }

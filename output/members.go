@@ -101,7 +101,7 @@ func appendMember(dst []byte, key, value string) []byte {
 }
 
 // LooksAt reports whether the template may look at a member of a member of an object.
-func (t *Template) LooksAt(first, second string) bool {
+func (t *Template) MayRead(first, second string) bool {
 	names, known := t.looksAt[first]
 	return t.looksAt == nil || known && names == nil || slices.Contains(names, second)
 }

@@ -59,14 +59,14 @@ func TestTemplateLooksAt(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{.metadata.name}`: false, `{.spec}`: false, `{.metadata}`: true, `{.metadata.managedFields}`: true, `{..manager}`: true,
 	} {
-		if got := template(t, "jsonpath", text).Template.LooksAt("metadata", "managedFields"); got != want {
+		if got := template(t, "jsonpath", text).Template.MayRead("metadata", "managedFields"); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if !template(t, "go-template", `{{.kind}}`).Template.LooksAt("metadata", "managedFields") {
+	if !template(t, "go-template", `{{.kind}}`).Template.MayRead("metadata", "managedFields") {
 		t.Error("of a Go template it is not known")
 	}
-	if template(t, "custom-columns", `NAME:.metadata.name`).Template.LooksAt("metadata", "managedFields") {
+	if template(t, "custom-columns", `NAME:.metadata.name`).Template.MayRead("metadata", "managedFields") {
 		t.Error("of columns it is known")
 	}
 }

@@ -23,7 +23,7 @@ func (n nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 func (n nameEncoder) list(w io.Writer, objects []event.Object) error {
 	return writeList(w, objects, "", "", func(dst []byte, o event.Object) ([]byte, error) {
 		cluster := ""
-		if n.Clusters {
+		if n.MultiCluster {
 			cluster = clusterOf(o)
 		}
 		return n.append(dst, cluster, o), nil
@@ -31,9 +31,9 @@ func (n nameEncoder) list(w io.Writer, objects []event.Object) error {
 }
 
 func (n nameEncoder) append(dst []byte, cluster string, o event.Object) []byte {
-	if n.Clusters {
-		dst = append(append(dst, Line(cluster)...), ' ')
+	if n.MultiCluster {
+		dst = append(append(dst, EscapeLine(cluster)...), ' ')
 	}
 	kind := strings.ToLower(o.GroupVersionKind().GroupKind().String())
-	return fmt.Appendf(dst, "%s/%s\n", kind, Line(o.Name))
+	return fmt.Appendf(dst, "%s/%s\n", kind, EscapeLine(o.Name))
 }

@@ -178,7 +178,7 @@ func TestList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.List(objects); err != nil {
+			if err := p.PrintList(objects); err != nil {
 				t.Fatal(err)
 			}
 			if o.Format == "" {
@@ -262,7 +262,7 @@ func TestLine(t *testing.T) {
 		"\u202ekcab":          `\u202ekcab`,
 		"byte \x9b31m":        "byte \ufffd31m",
 	} {
-		if got := Line(text); got != want {
+		if got := EscapeLine(text); got != want {
 			t.Errorf("Line(%q) = %s, want %s", text, got, want)
 		}
 	}
@@ -279,8 +279,8 @@ func TestEscape(t *testing.T) {
 		"byte \xe6\n":                "byte \ufffd\n",
 	} {
 		var whole, cut strings.Builder
-		io.WriteString(Escape(&whole), text)
-		w := Escape(&cut)
+		io.WriteString(NewEscapeWriter(&whole), text)
+		w := NewEscapeWriter(&cut)
 		for i := range len(text) {
 			io.WriteString(w, text[i:i+1])
 		}
@@ -333,7 +333,7 @@ func TestWriteError(t *testing.T) {
 			t.Errorf("Deliver: %v", err)
 		}
 	}
-	if err := p.List(nil); !errors.Is(err, full) {
+	if err := p.PrintList(nil); !errors.Is(err, full) {
 		t.Errorf("List: %v", err)
 	}
 }

@@ -10,29 +10,29 @@ import (
 func TestPalette(t *testing.T) {
 	var p, again Palette
 	of, seen := map[string]int{}, map[int]bool{}
-	for n := range Colors {
+	for n := range PaletteSize {
 		name := fmt.Sprint("prod-", n)
-		of[name] = p.Of(name)
+		of[name] = p.ColorIndex(name)
 		seen[of[name]] = true
 	}
-	if len(seen) != Colors {
-		t.Errorf("%d names have %d colours", Colors, len(seen))
+	if len(seen) != PaletteSize {
+		t.Errorf("%d names have %d colours", PaletteSize, len(seen))
 	}
-	if color := p.Of("one more"); color < 0 || color >= Colors {
+	if color := p.ColorIndex("one more"); color < 0 || color >= PaletteSize {
 		t.Errorf("there is no colour %d", color)
 	}
 	for name, color := range of {
-		if p.Of(name) != color {
+		if p.ColorIndex(name) != color {
 			t.Errorf("%s has another colour", name)
 		}
 	}
-	if first := again.Of("prod-0"); first != of["prod-0"] {
+	if first := again.ColorIndex("prod-0"); first != of["prod-0"] {
 		t.Errorf("in another run prod-0 has %d, not %d", first, of["prod-0"])
 	}
 	names := []string{"eu", "prod-eu", "prod-us", "us", "asia", "staging"}
 	one, other := NewPalette(names...), NewPalette("staging", "asia", "us", "prod-us", "prod-eu", "eu")
 	for _, name := range names {
-		if one.Of(name) != other.Of(name) {
+		if one.ColorIndex(name) != other.ColorIndex(name) {
 			t.Errorf("%s has another colour where it is named elsewhere", name)
 		}
 	}

@@ -31,14 +31,14 @@ type Options struct {
 	// Masks hide values in objects; nil: none.
 	Masks *change.Masks
 	// Unmanaged leaves out the managed fields, of which Changes knows who did it.
-	Unmanaged bool
+	OmitManagedFields bool
 
 	// Template is that of a format which takes one.
 	Template *Template
 	// Table is for the formats "table" and "wide", whose objects need an event.Object.Row.
 	Table TableOptions
 	// Clusters: what is printed is of several. The objects of a list are those of InCluster.
-	Clusters bool
+	MultiCluster bool
 	// ClusterNames are those that are known at the start: with Color each has its own, in tables.
 	ClusterNames []string
 	// Order sorts lists, of tables each for itself; nil: they stay as they are.
@@ -48,7 +48,7 @@ type Options struct {
 	// NoHeaders leaves out the line with the names of columns.
 	NoHeaders bool
 	// Single: the list is of one object that was asked for by its name. A template is given that.
-	Single bool
+	SingleObject bool
 }
 
 // encoder is one format.
@@ -141,7 +141,7 @@ func New(w io.Writer, o Options) (*Printer, error) {
 		return nil, err
 	}
 	p := &Printer{w: bufio.NewWriterSize(w, 64<<10), encoder: encoder}
-	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
+	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.SingleObject {
 		p.order = o.Order
 	}
 	return p, nil
@@ -173,7 +173,7 @@ func (p *Printer) write(line []byte) error {
 }
 
 // List writes objects as one document, in their order or that of Options.
-func (p *Printer) List(objects []event.Object) error {
+func (p *Printer) PrintList(objects []event.Object) error {
 	if p.order != nil {
 		objects = slices.Clone(objects)
 		if err := p.order.sort(objects); err != nil {

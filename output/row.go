@@ -61,7 +61,7 @@ func (c *columnSet) cells(o event.Object) []string {
 	created := gjson.Get(o.Raw(), "metadata.creationTimestamp")
 	if len(c.columns) == 0 || created.Exists() {
 		*c = columnSet{columns: ParseColumns("")}
-		return []string{o.Name, HowLong(time.Now(), created.Time())}
+		return []string{o.Name, FormatAge(time.Now(), created.Time())}
 	}
 	cells := make([]string, len(c.columns))
 	for i := range c.columns {
@@ -87,10 +87,10 @@ func rowCells(values gjson.Result, n int) []string {
 
 // Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
 // prints them: safe for a terminal, and empty where there are less.
-func Cells(row string, n int) []string {
+func ParseCells(row string, n int) []string {
 	cells := rowCells(gjson.Parse(row), n)
 	for i, cell := range cells {
-		cells[i] = strings.Clone(Line(cell)) // not a part of the whole row
+		cells[i] = strings.Clone(EscapeLine(cell)) // not a part of the whole row
 	}
 	return cells
 }
@@ -122,7 +122,7 @@ func cellText(value gjson.Result) string {
 }
 
 // HowLong is how long ago something was, as kubectl says it; that is not known if then is zero.
-func HowLong(now, then time.Time) string {
+func FormatAge(now, then time.Time) string {
 	if then.IsZero() {
 		return unknown
 	}

@@ -15,7 +15,7 @@ import (
 
 // FoldSeries returns a Sink before next to which of each Event of Kubernetes only the last state in
 // a batch comes: who is late is not told each number of how often the same has happened.
-func FoldSeries(next event.Sink) event.Sink {
+func CoalesceEventSeries(next event.Sink) event.Sink {
 	return &folder{next: next}
 }
 

@@ -39,7 +39,7 @@ func TestFoldSeries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			sink := FoldSeries(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+			sink := CoalesceEventSeries(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 				for _, e := range batch {
 					got = append(got, foldedLine(t, e))
 				}

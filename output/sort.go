@@ -19,7 +19,7 @@ type Order struct {
 
 // ParseOrder parses what --sort-by takes: a JSONPath as RelaxedPath reads it.
 func ParseOrder(text string) (*Order, error) {
-	field, err := RelaxedPath(text)
+	field, err := NormalizeJSONPath(text)
 	if err != nil {
 		return nil, err
 	}

@@ -16,13 +16,13 @@ import (
 // TableOptions say what is in a table beside the server's columns.
 type TableOptions struct {
 	// Namespaces: NAMESPACE is a column of its own. Kinds: the kind is part of the name.
-	Namespaces, Kinds bool
+	ShowNamespaces, ShowKind bool
 	// Unscoped are the kinds in no namespace that have an empty column NAMESPACE: in a
 	// list each that comes after one with namespaces, as with kubectl.
-	Unscoped map[schema.GroupVersionKind]bool
+	ClusterScoped map[schema.GroupVersionKind]bool
 	// Labels are those that have columns. ShowLabels: one column has all.
-	Labels     []string
-	ShowLabels bool
+	LabelColumns []string
+	ShowLabels   bool
 }
 
 // tableEncoder prints the rows that the server makes of objects, as kubectl does.
@@ -53,8 +53,8 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 	kind := o.GroupVersionKind()
 	if t.tables[kind] == nil {
 		t.tables[kind] = &table{kind: kind, layout: newLayout()}
-		if len(t.tables) > 1 && t.Clusters { // which was not known at the start
-			t.Table.Kinds, t.last = true, nil
+		if len(t.tables) > 1 && t.MultiCluster { // which was not known at the start
+			t.Table.ShowKind, t.last = true, nil
 		}
 	}
 	return t.tables[kind]
@@ -64,7 +64,7 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 // columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsStatus() {
-		t.grid.event(t.marks, e, Clock(e.Time, t.Timestamps), t.markText(e))
+		t.grid.event(t.marks, e, FormatClock(e.Time, t.Timestamps), t.markText(e))
 		return dst, nil
 	}
 	of := t.tableOf(e.Object)
@@ -77,8 +77,8 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Object.IsEvent() {
 		countSeries(header, cells, of.named(e.Object))
 	}
-	t.grid.event(of.layout, e, Clock(e.Time, t.Timestamps), cells...)
-	if t.Clusters && t.Color {
+	t.grid.event(of.layout, e, FormatClock(e.Time, t.Timestamps), cells...)
+	if t.MultiCluster && t.Color {
 		t.grid.paint(0, t.palette.SGR(e.Target.Cluster))
 	}
 	return dst, nil
@@ -117,7 +117,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	clusters := map[int]string{} // by the number of the line
 	for _, o := range objects {
 		cluster := ""
-		if t.Clusters {
+		if t.MultiCluster {
 			cluster = clusterOf(o)
 		}
 		cells := t.cells(of, o, cluster)
@@ -128,7 +128,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 		for i, cell := range cells {
 			cells[i] = t.safe(cell)
 		}
-		if t.Clusters && t.Color {
+		if t.MultiCluster && t.Color {
 			clusters[len(lines)] = cluster
 		}
 		lines = append(lines, cells)
@@ -147,7 +147,7 @@ func (t *tableEncoder) inColor(w io.Writer, lines [][]string, clusters map[int]s
 	}
 	written := strings.SplitAfter(aligned.String(), "\n")
 	for n, line := range written {
-		name := Line(clusters[n])
+		name := EscapeLine(clusters[n])
 		if rest, is := strings.CutPrefix(line, name); is && name != "" && len(written) == len(lines)+1 { // else a cell has lines
 			written[n] = t.palette.Paint(clusters[n], name) + rest
 		}
@@ -174,14 +174,14 @@ func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object
 // cells returns what is shown of an object: a cell for each name of header.
 func (t *tableEncoder) cells(of *table, o event.Object, cluster string) []string {
 	all := of.cells(o)
-	cells := make([]string, 0, len(all)+3+len(t.Table.Labels))
-	if t.Clusters {
-		cells = append(cells, Line(cluster))
+	cells := make([]string, 0, len(all)+3+len(t.Table.LabelColumns))
+	if t.MultiCluster {
+		cells = append(cells, EscapeLine(cluster))
 	}
 	if t.namespaced(of, o) {
 		cells = append(cells, o.Namespace)
 	}
-	named := !t.Table.Kinds
+	named := !t.Table.ShowKind
 	for i, column := range of.columns {
 		cell := all[i]
 		if !named && column.IsName() {
@@ -191,20 +191,20 @@ func (t *tableEncoder) cells(of *table, o event.Object, cluster string) []string
 			cells = append(cells, cell)
 		}
 	}
-	if t.Table.ShowLabels || len(t.Table.Labels) > 0 {
-		cells = append(cells, labelCells(o, t.Table.Labels, t.Table.ShowLabels)...)
+	if t.Table.ShowLabels || len(t.Table.LabelColumns) > 0 {
+		cells = append(cells, labelCells(o, t.Table.LabelColumns, t.Table.ShowLabels)...)
 	}
 	return cells
 }
 
 // namespaced reports whether an object has a cell in the column NAMESPACE.
 func (t *tableEncoder) namespaced(of *table, o event.Object) bool {
-	return t.Table.Namespaces && (o.Namespace != "" || t.Table.Unscoped[of.kind])
+	return t.Table.ShowNamespaces && (o.Namespace != "" || t.Table.ClusterScoped[of.kind])
 }
 
 func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	var names []string
-	if t.Clusters {
+	if t.MultiCluster {
 		names = append(names, "CLUSTER")
 	}
 	if namespaced {
@@ -212,10 +212,10 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	}
 	for _, column := range of.columns {
 		if column.Priority == 0 || t.Format == "wide" {
-			names = append(names, strings.ToUpper(Line(column.Name)))
+			names = append(names, strings.ToUpper(EscapeLine(column.Name)))
 		}
 	}
-	for _, label := range t.Table.Labels {
+	for _, label := range t.Table.LabelColumns {
 		names = append(names, LabelHeader(label))
 	}
 	if t.Table.ShowLabels {
@@ -232,7 +232,7 @@ func (t *tableEncoder) markText(e event.Event) string {
 			text = fmt.Sprintf("%d watched, not all connected", e.Count)
 		}
 		if !e.LastEvent.IsZero() {
-			text += ", last event at " + Clock(e.LastEvent, t.Timestamps)
+			text += ", last event at " + FormatClock(e.LastEvent, t.Timestamps)
 		}
 		return text
 	}

@@ -46,7 +46,7 @@ ADDED       09:00:00    m       3
 EVENT       TIME        NAME                STATE
 DELETED     09:00:00    c                   <unknown>
 `},
-		"wide": {Options{Format: "wide", NoHeaders: true, Table: TableOptions{Namespaces: true, Kinds: true, Labels: []string{"x/b", "none"}, ShowLabels: true}}, `
+		"wide": {Options{Format: "wide", NoHeaders: true, Table: TableOptions{ShowNamespaces: true, ShowKind: true, LabelColumns: []string{"x/b", "none"}, ShowLabels: true}}, `
 ADDED       09:00:00    n     pod/a                       Running     node-1      2           a=1,x/b=2
 MODIFIED    09:00:00    n     pod/a-longer-name           Pending                 2           a=1,x/b=2
 ADDED       09:00:00    n     configmap/m         3     2           a=1,x/b=2
@@ -98,7 +98,7 @@ func TestTableHostile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.List([]event.Object{o}); err != nil {
+		if err := p.PrintList([]event.Object{o}); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "x^[[31m") || strings.ContainsAny(got, "\u009b\u202e") == terminal {
@@ -124,11 +124,11 @@ func TestNoRows(t *testing.T) {
 	created := time.Now().Add(-90 * time.Second).UTC().Format(time.RFC3339)
 	o := object(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","creationTimestamp":"`+created+`"}}`)
 	var out bytes.Buffer
-	p, err := New(&out, Options{Format: "table", Table: TableOptions{Kinds: true, Namespaces: true}})
+	p, err := New(&out, Options{Format: "table", Table: TableOptions{ShowKind: true, ShowNamespaces: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.List([]event.Object{o, object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)}); err != nil {
+	if err := p.PrintList([]event.Object{o, object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	want := "NAMESPACE   NAME                  AGE\nn           deployment.apps/web   90s\n\nNAME    AGE\npod/x   <unknown>\n"
@@ -175,20 +175,20 @@ func TestTableClusters(t *testing.T) {
 	for _, cluster := range []string{"prod-eu", "us", "prod-eu", "\x1b[31mred"} {
 		e := event.Event{Type: event.Modified, Object: object, Time: at}
 		e.Target.Cluster = cluster
-		events, objects = append(events, e), append(objects, InCluster(object, cluster))
+		events, objects = append(events, e), append(objects, WithCluster(object, cluster))
 	}
 	list := func(o Options) string {
 		var out bytes.Buffer
 		p, err := New(&out, o)
 		if err == nil {
-			err = p.List(objects)
+			err = p.PrintList(objects)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	plain := Options{Format: "table", Terminal: true, Clusters: true}
+	plain := Options{Format: "table", Terminal: true, MultiCluster: true}
 	colored := plain
 	colored.Color = true
 	for _, test := range []struct{ plain, colored string }{

@@ -30,15 +30,15 @@ type Template struct {
 }
 
 // TemplateText is what a Template is made of.
-type TemplateText struct {
+type TemplateSource struct {
 	// Format is one of TemplateFormats. Of a -file format Text is what the file holds.
 	Format, Text string
 	// MissingFail makes it an error that a jsonpath or Go template names what an object lacks.
-	MissingFail bool
+	FailOnMissing bool
 }
 
 // ParseTemplate parses a template.
-func ParseTemplate(text TemplateText) (t *Template, err error) {
+func ParseTemplate(text TemplateSource) (t *Template, err error) {
 	switch text.Format {
 	case "jsonpath", "jsonpath-as-json", "jsonpath-file":
 		t, err = parseJSONPath(text)
@@ -57,12 +57,12 @@ func ParseTemplate(text TemplateText) (t *Template, err error) {
 	return t, nil
 }
 
-func parseGoTemplate(text TemplateText) (*Template, error) {
+func parseGoTemplate(text TemplateSource) (*Template, error) {
 	printer, err := printers.NewGoTemplatePrinter([]byte(text.Text))
 	if err != nil {
 		return nil, err
 	}
-	printer.AllowMissingKeys(!text.MissingFail)
+	printer.AllowMissingKeys(!text.FailOnMissing)
 	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
 		var filled bytes.Buffer // where it fails, it prints all of the object
 		if err := printer.PrintObj(o, &filled); err != nil {
@@ -101,7 +101,7 @@ func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 func (o *Options) failed(e event.Event, err error) error {
 	what := strings.ToLower(string(e.Type)) + " mark"
 	if !e.Object.IsZero() {
-		what = strings.ToLower(e.Object.Kind) + "/" + Line(e.Object.Name)
+		what = strings.ToLower(e.Object.Kind) + "/" + EscapeLine(e.Object.Name)
 		if e.Object.Namespace != "" {
 			what += " in namespace " + e.Object.Namespace
 		}
@@ -116,7 +116,7 @@ func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 		return err
 	}
 	var whole runtime.Unstructured = list
-	if t.Single && len(list.Items) == 1 {
+	if t.SingleObject && len(list.Items) == 1 {
 		whole = &list.Items[0]
 	}
 	t.filled.Reset()

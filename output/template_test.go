@@ -11,7 +11,7 @@ import (
 
 func template(t *testing.T, format, text string) Options {
 	t.Helper()
-	parsed, err := ParseTemplate(TemplateText{Format: format, Text: text})
+	parsed, err := ParseTemplate(TemplateSource{Format: format, Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestTemplateAtTerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.List([]event.Object{o}); err != nil {
+		if err := p.PrintList([]event.Object{o}); err != nil {
 			t.Fatal(err)
 		}
 		for _, got := range []string{printed(t, options, event.Event{Type: event.Added, Object: o}), list.String()} {
@@ -80,12 +80,12 @@ func TestRelaxedPath(t *testing.T) {
 		"..a":              "{..a}",
 		`a[?(@.b=="c")].d`: `{.a[?(@.b=="c")].d}`,
 	} {
-		if got, err := RelaxedPath(text); got != want || err != nil {
+		if got, err := NormalizeJSONPath(text); got != want || err != nil {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"{", "}", "{}", "{a", "a}", "{a}{b}", "a{b}c"} {
-		if got, err := RelaxedPath(text); err == nil {
+		if got, err := NormalizeJSONPath(text); err == nil {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

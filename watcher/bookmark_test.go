@@ -16,7 +16,7 @@ func TestBookmarks(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}, Request: source.Request{Bookmarks: true, WatchLife: 12 * time.Second}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}, Request: source.Request{Bookmarks: true, MinWatchTimeout: 12 * time.Second}})
 	w.await("SYNCED", 2)
 	done := map[string]time.Time{"ADDED initial a=0": time.Now()}
 	w.proven(r.target().Key(), time.Now())
@@ -51,7 +51,7 @@ func TestStoodStill(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Bookmarks: true, WatchLife: 30 * time.Second}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Bookmarks: true, MinWatchTimeout: 30 * time.Second}})
 	w.await("SYNCED", 1)
 	w.proven(r.target().Key(), time.Now())
 	release := f.hold()

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // faults is a client's transport that misbehaves when a test wants it to.
@@ -30,7 +30,7 @@ type faults struct {
 	changed sync.Cond
 }
 
-func newFaults(t *testing.T, c *bed.Cluster) (*faults, *rest.Config) {
+func newFaults(t *testing.T, c *testenv.Cluster) (*faults, *rest.Config) {
 	t.Helper()
 	f := &faults{open: map[*faultyBody]bool{}}
 	f.changed.L = &f.mu

@@ -57,7 +57,7 @@ func newFollower(poll time.Duration) *follower {
 
 // followServer looks whenever the server may serve something else.
 func (s *targetSet) followServer() {
-	f := newFollower(cmp.Or(s.options.Poll, 30*time.Second))
+	f := newFollower(cmp.Or(s.options.PollInterval, 30*time.Second))
 	watched := []event.Target{definitions, apiServices}
 	if s.options.Namespaces != nil {
 		watched = append(watched, namespaces)
@@ -73,7 +73,7 @@ func (s *targetSet) followServer() {
 			return
 		case <-f.changed:
 			f.lookSoon(0)
-		case <-s.options.Look:
+		case <-s.options.ResolveAgain:
 			f.lookSoon(0)
 		case <-f.up:
 			f.lookSoon(len(lookAfter) - 2)
@@ -120,15 +120,15 @@ func (f *follower) planNext() {
 func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 	r := *s.run
 	r.options.Resolver = nil
-	r.source.Client, r.source.Gate = s.metadata, source.NewGate()
+	r.source.Client, r.source.Budget = s.metadata, source.NewByteBudget()
 	r.source.LabelSelector, r.source.FieldSelector, r.source.Shard = "", "", event.Shard{} // not those of the targets
 	var blind atomic.Bool
 	r.note = func(n note) {
-		r.source.Gate.Leave(n.Held)
+		r.source.Budget.Release(n.ReservedBytes)
 		switch {
 		case n.Kind == source.Changed:
 			source.Signal(f.changed)
-		case n.Kind == source.SyncEnded, n.Kind == source.Answered && n.ResourceVersion != "":
+		case n.Kind == source.SyncEnded, n.Kind == source.Connected && n.ResourceVersion != "":
 			if blind.CompareAndSwap(true, false) {
 				f.blind.Add(-1)
 			}
@@ -141,6 +141,6 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 		}
 	}
 	l := r.newLife(newTarget(t, false))
-	l.source.SetAnswered() // so that it retries for ever
+	l.source.AssumeServerResponded() // so that it retries for ever
 	_ = l.live(s.ctx, l.source.Run)
 }

@@ -87,7 +87,7 @@ func TestFollowByPolling(t *testing.T) {
 		}
 		return found, nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Poll: 50 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, PollInterval: 50 * time.Millisecond})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := []string{"ARRIVED", "ADDED a=0", "SYNCED"}
@@ -114,7 +114,7 @@ func TestFollowByPollingOf404(t *testing.T) {
 		}
 		return found, nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Poll: 50 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, PollInterval: 50 * time.Millisecond})
 	w.await("SYNCED", 1)
 	w.stop()
 }

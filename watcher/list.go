@@ -20,7 +20,7 @@ func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	defer cancel()
 	r := w.newRun()
 	r.options.Follow = false
-	r.source.Objects = true
+	r.source.KeepObjects = true
 	found := make([][]event.Object, len(r.options.Targets))
 	errs := make([]error, len(r.options.Targets))
 	var running sync.WaitGroup
@@ -43,7 +43,7 @@ func (r *run) list(ctx context.Context, t event.Target) (objects []event.Object,
 	defer cancel(nil)
 	listing := *r
 	listing.note = func(n note) {
-		r.source.Gate.Leave(n.Held)
+		r.source.Budget.Release(n.ReservedBytes)
 		if n.what == refused {
 			cancel(n.Err)
 		}

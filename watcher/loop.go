@@ -17,7 +17,7 @@ import (
 type loop struct {
 	sink   event.Sink
 	queue  *queue
-	gate   *source.Gate
+	gate   *source.ByteBudget
 	cancel context.CancelCauseFunc
 	links  *event.WatchStates // of what was delivered
 	// recheck renews all watches.
@@ -110,7 +110,7 @@ func (l *loop) take(n *note) {
 		l.batch = t.vanish(l.batch)
 	}
 	t.note()
-	l.held += n.Held
+	l.held += n.ReservedBytes
 }
 
 // settle decides what refusals mean that came before their targets were served: when all are
@@ -152,7 +152,7 @@ func (l *loop) deliver(ctx context.Context) {
 		}
 	}
 	l.batch = emptied(l.batch)
-	l.gate.Leave(l.held)
+	l.gate.Release(l.held)
 	l.held = 0
 }
 

@@ -21,7 +21,7 @@ func TestHeartbeatLast(t *testing.T) {
 	beats := make(chan time.Time, 1)
 	beats <- time.Time{}
 	var got []event.Type
-	l := &loop{queue: q, gate: source.NewGate(), cancel: func(err error) { t.Error(err) }, links: event.NewWatchStates(nil)}
+	l := &loop{queue: q, gate: source.NewByteBudget(), cancel: func(err error) { t.Error(err) }, links: event.NewWatchStates(nil)}
 	l.sink = event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
 			if got = append(got, e.Type); len(got) == 2 {
@@ -41,7 +41,7 @@ func TestHeartbeatLast(t *testing.T) {
 // TestMarkTime: a mark is not older than what it comes after, or that would not have been there when all was.
 func TestMarkTime(t *testing.T) {
 	var got []event.Event
-	l := &loop{gate: source.NewGate(), links: event.NewWatchStates(nil)}
+	l := &loop{gate: source.NewByteBudget(), links: event.NewWatchStates(nil)}
 	l.sink = event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		got = append(got, batch...)
 		return nil

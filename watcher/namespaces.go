@@ -35,7 +35,7 @@ func chosenOf(all map[string]event.Namespace) map[string]bool {
 // joining says how a target joins: with its namespace, or as the server has its resource. What is in
 // a namespace that was there at the start, and is chosen only now, is new only if it was created since.
 func (s *targetSet) joining(t event.Target, found event.Resolution) (event.Target, event.Type, bool) {
-	if s.options.Look != nil && t.Name != "" {
+	if s.options.ResolveAgain != nil && t.Name != "" {
 		return t, event.Joined, true // something has come to refer to it
 	}
 	if found.Namespaces == nil || t.Namespace == "" || s.chosen[t.Namespace] {

@@ -81,7 +81,7 @@ func TestShards(t *testing.T) {
 			meters = append(meters, m)
 			all = append(all, watchWith(t, Options{
 				Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Shard: event.Shard{Number: number, Count: shards}},
-				Verify: 50 * time.Millisecond, Verified: func(v Verification) { verified <- v }, // which the server is asked at most
+				VerifyInterval: 50 * time.Millisecond, OnVerified: func(v Verification) { verified <- v }, // which the server is asked at most
 			}))
 		}
 		for _, w := range all {

@@ -21,7 +21,7 @@ func TestBusySilence(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	r.create("b")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilence: time.Second}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilenceTimeout: time.Second}})
 	w.await("SYNCED", 1)
 	var writing sync.WaitGroup
 	defer writing.Wait()

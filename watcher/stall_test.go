@@ -24,7 +24,7 @@ const (
 	// fat is the content of the objects here: a few fill the gate.
 	fat = 200 << 10
 	// fits is how many events of that size are let in at a time.
-	fits = source.GateBytes / (fat + source.EventBytes)
+	fits = source.BudgetBytes / (fat + source.EventOverhead)
 	// beside is how many events more may have been read: one that waits for the
 	// gate, one that client-go has, one that the reader has.
 	beside = 3
@@ -166,7 +166,7 @@ func measure() int64 {
 // stalledCost is what a stalled reader may cost: the gate, and beside it what
 // each stream has received, is decoding, or waits with.
 func stalledCost(streams int64) int64 {
-	return source.GateBytes + streams*(4<<20+(beside+2)*fat) + 4<<20
+	return source.BudgetBytes + streams*(4<<20+(beside+2)*fat) + 4<<20
 }
 
 // TestStall: the reader stalls while objects change. The server is held back,

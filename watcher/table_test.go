@@ -91,7 +91,7 @@ func TestWholeTables(t *testing.T) {
 	r := newRoom(t, cluster)
 	r.create("a")
 	for _, whole := range []bool{true, false} {
-		options := Options{Config: config(t, cluster), Targets: []event.Target{r.target()}, Tables: true, WholeObjects: whole}
+		options := Options{Config: config(t, cluster), Targets: []event.Target{r.target()}, Tables: true, FullObjects: whole}
 		objects, err := newWatcher(t, options).List(t.Context())
 		if err != nil || len(objects) != 1 {
 			t.Fatal(objects, err)

@@ -43,8 +43,8 @@ func newTarget(t event.Target, keepContent bool) *target {
 
 func (o *Options) newTarget(t event.Target) *target {
 	target := newTarget(t, o.KeepContent)
-	if o.Verify > 0 {
-		target.verified = o.Verified
+	if o.VerifyInterval > 0 {
+		target.verified = o.OnVerified
 	}
 	return target
 }
@@ -65,9 +65,9 @@ func (t *target) restore(past event.HistoryFunc) error {
 func (t *target) observe(dst []event.Event, o source.Observation) []event.Event {
 	from := len(dst)
 	switch o.Kind {
-	case source.Began:
+	case source.SessionBegan:
 		t.progress.begin()
-	case source.Answered:
+	case source.Connected:
 		dst = mark(dst, t.progress.answer(o.ResourceVersion != ""), o.Event)
 	case source.Lost:
 		dst = mark(dst, t.progress.fail(lossOf(o.Err)), o.Event)

@@ -44,7 +44,7 @@ func (s *targetSet) begin() error {
 	for i, t := range s.options.Targets {
 		target := s.options.newTarget(t)
 		target.index = i
-		if err := target.restore(s.options.Past); err != nil {
+		if err := target.restore(s.options.History); err != nil {
 			return err
 		}
 		lives[i] = s.newLife(target)
@@ -55,7 +55,7 @@ func (s *targetSet) begin() error {
 	if s.options.Follow {
 		s.startFollowing()
 	}
-	if s.options.Drop != nil {
+	if s.options.RequestsChanged != nil {
 		s.running.Go(s.dropUnasked)
 	}
 	return nil
@@ -67,12 +67,12 @@ func (s *targetSet) dropUnasked() {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-s.options.Drop:
+		case <-s.options.RequestsChanged:
 		}
 		var unasked []*life
 		s.mu.Lock()
 		for key, l := range s.present {
-			if !s.options.Asked(key) {
+			if !s.options.IsRequested(key) {
 				unasked = append(unasked, l)
 			}
 		}
@@ -89,7 +89,7 @@ func (s *targetSet) dropUnasked() {
 func (s *targetSet) add(t event.Target, mark event.Type, existing bool) {
 	l := s.newLife(s.options.newTarget(t))
 	l.joined, l.target.existed = true, s.existed
-	l.source.SetAnswered()
+	l.source.AssumeServerResponded()
 	s.mu.Lock()
 	present := maps.Clone(s.present)
 	s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *targetSet) launch(l *life) {
 		var verifying sync.WaitGroup
 		defer verifying.Wait()
 		defer cancel()
-		if s.options.Verify > 0 {
+		if s.options.VerifyInterval > 0 {
 			verifying.Go(func() { l.verify(ctx) })
 		}
 		err := l.live(ctx, l.source.Run)

@@ -27,7 +27,7 @@ func TestMissing(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []event.Target{r.target()}, Heartbeat: 100 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []event.Target{r.target()}, HeartbeatInterval: 100 * time.Millisecond})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
 	f.cut()
@@ -104,7 +104,7 @@ func testGoneAtStart(t *testing.T, follow bool) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: follow, Heartbeat: 100 * time.Millisecond,
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: follow, HeartbeatInterval: 100 * time.Millisecond,
 		Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
 	w.await("GONE", 1)
 	close(left)
@@ -161,7 +161,7 @@ func TestHangsAtStart(t *testing.T) {
 		return nil
 	})
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
-		Request: source.Request{RequestTimeout: time.Second, SyncSilence: time.Second}})
+		Request: source.Request{RequestTimeout: time.Second, SyncSilenceTimeout: time.Second}})
 	w.await("DISCONNECTED", 1)
 	f.set(nil)
 	w.await("SYNCED", 2)

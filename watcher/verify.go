@@ -28,9 +28,9 @@ type Verification struct {
 }
 
 // Named returns what the server names of a target, when it is asked, with nothing but its identity.
-func (w *Watcher) Named(ctx context.Context, t event.Target) ([]*event.Identity, error) {
+func (w *Watcher) ListIdentities(ctx context.Context, t event.Target) ([]*event.Identity, error) {
 	of := source.Options{Request: w.options.Request}
-	named, _, err := of.Named(ctx, w.metadata, t)
+	named, _, err := of.ListIdentities(ctx, w.metadata, t)
 	return named, err
 }
 
@@ -57,7 +57,7 @@ const verifyPatience = 5 * time.Minute
 // verify compares a target again and again, until ctx ends. At one time the server names the objects
 // of one target, which take memory.
 func (l *life) verify(ctx context.Context) {
-	for tick := time.NewTicker(l.options.Verify); ; {
+	for tick := time.NewTicker(l.options.VerifyInterval); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
@@ -86,7 +86,7 @@ func (l *life) compare(ctx context.Context) {
 		if !is {
 			return
 		}
-		v.named, v.at, v.err = l.run.source.Named(ctx, l.metadata, t)
+		v.named, v.at, v.err = l.run.source.ListIdentities(ctx, l.metadata, t)
 	}
 	if ctx.Err() == nil {
 		l.note(note{of: l.target, what: compared, verification: v})
@@ -137,7 +137,7 @@ func (t *target) noteReached(o *source.Observation) {
 	switch o.Kind {
 	case source.Changed:
 		t.reach(o.Object.ResourceVersion)
-	case source.SyncEnded, source.Reached:
+	case source.SyncEnded, source.Progressed:
 		t.reach(o.ResourceVersion)
 	}
 }

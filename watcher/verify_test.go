@@ -87,8 +87,8 @@ func TestVerifyFindsMiss(t *testing.T) {
 	r.create("seen")
 	results := make(chan Verification, 100000)
 	w := watchWith(t, Options{
-		Config: config, Targets: []event.Target{r.target()}, Request: source.Request{WatchLife: 4 * time.Second},
-		Verify: 300 * time.Millisecond, Verified: func(v Verification) {
+		Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: 4 * time.Second},
+		VerifyInterval: 300 * time.Millisecond, OnVerified: func(v Verification) {
 			if len(v.Missed) > 0 {
 				lost.text.Store(nil) // it is seen when all is listed
 			}
@@ -136,8 +136,8 @@ func TestVerifyChangesInFlight(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	results := make(chan Verification, 100000)
 	w := watchWith(t, Options{
-		Config: config, Targets: []event.Target{r.target()}, Request: source.Request{WatchLife: 4 * time.Second},
-		Verify: 20 * time.Millisecond, Verified: func(v Verification) { results <- v },
+		Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: 4 * time.Second},
+		VerifyInterval: 20 * time.Millisecond, OnVerified: func(v Verification) { results <- v },
 	})
 	w.await("SYNCED", 1)
 	for n := range 10 {
@@ -209,7 +209,7 @@ func TestVerifyAcrossRelist(t *testing.T) {
 			at.observe(nil, source.Observation{Kind: source.Listed, Event: event.Event{Type: event.Added, Object: event.NewObject(of, "{}")}})
 			at.observe(nil, source.Observation{Kind: source.SyncEnded, Event: event.Event{From: from, ResourceVersion: version}})
 		}
-		at.observe(nil, source.Observation{Kind: source.Answered})
+		at.observe(nil, source.Observation{Kind: source.Connected})
 		list("", "5", cm("one", "1"))
 		begun := func() bool {
 			asked := make(chan event.Target, 1)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"dwatch/watcher/codec"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 	"dwatch/watcher/source"
 )
 
@@ -31,38 +31,38 @@ type Options struct {
 	Namespaces map[string]event.Namespace
 	// Look, if not nil, has a signal when Resolver may find more objects by name, which join then: they
 	// may have existed before. Follow has to be set.
-	Look <-chan struct{}
+	ResolveAgain <-chan struct{}
 	// Drop, if not nil, has a signal when Asked may be false of a target, which leaves then.
-	Drop  <-chan struct{}
-	Asked func(event.Key) bool
+	RequestsChanged <-chan struct{}
+	IsRequested     func(event.Key) bool
 	// Began is when the watch began that Run goes on with: of what joins, that is new which was created since.
 	// Zero: now.
-	Began time.Time
+	StartTime time.Time
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
-	IgnoreMissing bool // it is no error of List that a named object is not there
-	ManagedFields bool // keeps metadata.managedFields, which are dropped otherwise
+	IgnoreMissing     bool // it is no error of List that a named object is not there
+	KeepManagedFields bool // keeps metadata.managedFields, which are dropped otherwise
 	// Tables asks the server for what it shows of each object in a table, as Object.Row, where it
 	// can. Of the object there is then only the metadata, as a PartialObjectMetadata, unless
 	// WholeObjects is set.
-	Tables, WholeObjects bool
+	Tables, FullObjects bool
 	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it an
 	// object costs less than a kilobyte once it has been delivered.
 	KeepContent bool
 	// Poll is how often the server is asked what it serves, to follow that, where the changes can't
 	// be watched. 0 means 30 seconds.
-	Poll time.Duration
+	PollInterval time.Duration
 	// Heartbeat is how often Run reports one; 0 means never. It is late while the sink blocks.
-	Heartbeat time.Duration
+	HeartbeatInterval time.Duration
 	// Verify is how often each target is compared with a fresh list of the server, 0 means never, and
 	// Verified gets what comes of that, by the goroutine that calls the sink. It must not block.
-	Verify   time.Duration
-	Verified func(Verification)
+	VerifyInterval time.Duration
+	OnVerified     func(Verification)
 	// Recheck, if not nil, has a signal when all watches are to be renewed.
 	Recheck <-chan struct{}
 	// Past, if not nil, is asked once for each of Targets, before it is watched, what was reported
 	// in earlier runs. Run then reports only what is different.
-	Past event.HistoryFunc
+	History event.HistoryFunc
 }
 
 // Watcher watches the targets of its options. It keeps no state between runs.
@@ -76,12 +76,12 @@ type Watcher struct {
 func New(options Options) (*Watcher, error) {
 	var clock *serverClock
 	clock, options.HTTP = newServerClock(options.HTTP)
-	read := shallow.Options{ManagedFields: options.ManagedFields, Shard: options.Shard}
-	client, err := shallow.NewClient(options.Config, options.HTTP, read)
+	read := codec.Options{KeepManagedFields: options.KeepManagedFields, Shard: options.Shard}
+	client, err := codec.NewClient(options.Config, options.HTTP, read)
 	if options.Tables {
-		client, err = shallow.NewTableClient(options.Config, options.HTTP, read, options.WholeObjects)
+		client, err = codec.NewTableClient(options.Config, options.HTTP, read, options.FullObjects)
 	}
-	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), shallow.Options{}) // also for what is of no shard
+	metadata, metadataErr := codec.NewClient(options.Config, codec.MetadataOnlyClient(options.HTTP), codec.Options{}) // also for what is of no shard
 	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -102,16 +102,16 @@ type run struct {
 
 func (w *Watcher) newRun() *run {
 	o := w.options
-	o.Positions = o.Verify > 0
-	if o.Began.IsZero() {
-		o.Began = time.Now()
+	o.ReportProgress = o.VerifyInterval > 0
+	if o.StartTime.IsZero() {
+		o.StartTime = time.Now()
 	}
 	return &run{
 		options:   o,
-		source:    source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
+		source:    source.Options{Client: w.client, Budget: source.NewByteBudget(), Request: o.Request},
 		metadata:  w.metadata,
 		clock:     w.clock,
-		began:     o.Began,
+		began:     o.StartTime,
 		verifying: make(chan struct{}, 1),
 	}
 }
@@ -124,7 +124,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	r, q := w.newRun(), newQueue()
 	r.note = q.put
 	l := &loop{
-		sink: sink, queue: q, gate: r.source.Gate, cancel: cancel,
+		sink: sink, queue: q, gate: r.source.Budget, cancel: cancel,
 		targets: len(w.options.Targets), links: event.NewWatchStates(w.options.Targets),
 	}
 	set := newTargetSet(ctx, r, cancel)
@@ -136,7 +136,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		set.running.Wait()
 		q.close()
 	}()
-	if err := l.run(ctx, time.Tick(w.options.Heartbeat), w.options.Recheck); err != nil {
+	if err := l.run(ctx, time.Tick(w.options.HeartbeatInterval), w.options.Recheck); err != nil {
 		return err
 	}
 	var failed *startError

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/source"
@@ -78,7 +78,7 @@ func leaks() string {
 // TestWithoutWatchList runs against a server that streams no initial events.
 func TestWithoutWatchList(t *testing.T) {
 	t.Parallel()
-	old, err := bed.Start("--apiserver-arg", "feature-gates=WatchList=false")
+	old, err := testenv.StartCluster("--apiserver-arg", "feature-gates=WatchList=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestSilentSync(t *testing.T) {
 		response.Body = silent
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilence: 50 * time.Millisecond}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilenceTimeout: 50 * time.Millisecond}})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)

@@ -60,7 +60,7 @@ func deniedVerb(message string) string {
 }
 
 // Detail finds out more about each denial in err. It blocks for at most two seconds.
-func (r *Rights) Detail(ctx context.Context, err error) error {
+func (r *Checker) DescribeDenials(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
 	several, ok := err.(interface{ Unwrap() []error })
@@ -74,7 +74,7 @@ func (r *Rights) Detail(ctx context.Context, err error) error {
 	return errors.Join(errs...)
 }
 
-func (r *Rights) detail(ctx context.Context, err error) error {
+func (r *Checker) detail(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
 		return err
@@ -84,7 +84,7 @@ func (r *Rights) detail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &of) {
 		return denied
 	}
-	n := r.Watch(of.Target)
+	n := r.WatchPermission(of.Target)
 	switch deniedVerb(status.Status().Message) {
 	case "list":
 		denied.both = r.lacks(ctx, n, "watch")
@@ -99,7 +99,7 @@ func (r *Rights) detail(ctx context.Context, err error) error {
 
 // narrower says which namespaces to ask for instead of all: what is denied in all may be
 // allowed in some. Asked about are those that -A has overruled, and that of the context.
-func (r *Rights) narrower(ctx context.Context, n Need) string {
+func (r *Checker) narrower(ctx context.Context, n Permission) string {
 	var allowed []string
 	likely := append(slices.Clone(r.options.Namespaces), r.cluster.Namespace)
 	for _, n.namespace = range likely[max(0, len(likely)-maxNamespaces):] {

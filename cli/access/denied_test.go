@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 		{errors.New("other"), "watch pods: other"},
 	} {
 		// It is of no target, so the server is not asked.
-		got := fail.Explain(new(Rights).Detail(t.Context(), fmt.Errorf("watch pods: %w", test.err)))
+		got := fail.Explain(new(Checker).DescribeDenials(t.Context(), fmt.Errorf("watch pods: %w", test.err)))
 		if _, detailed := test.err.(deniedError); detailed {
 			got = fail.Explain(fmt.Errorf("watch pods: %w", test.err))
 		}

@@ -54,7 +54,7 @@ type Options struct {
 	Warnings rest.WarningHandler
 	// Note gets a line for people when something takes long, from any goroutine;
 	// nil: nothing is said.
-	Note func(line string)
+	Notify func(line string)
 }
 
 // Connect reads the configuration. It makes no request. What a credential
@@ -80,9 +80,9 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 	}
 	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
 		// The error would quote all of the address, and there may be a password in it.
-		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.HostOf(config.Host)))
+		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.DisplayHost(config.Host)))
 	}
-	result := &Cluster{Host: fail.HostOf(config.Host), Context: f.context(loader), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
+	result := &Cluster{Host: fail.DisplayHost(config.Host), Context: f.context(loader), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
 	config.UserAgent = f.UserAgent
 	if err := result.prepare(o); err != nil {
 		return nil, fail.Usage(f.configError(loader, err))
@@ -101,7 +101,7 @@ func (c *Cluster) prepare(o Options) (err error) {
 	config.Dial = c.dialer.DialContext
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
 	readTokenAgain(config)
-	c.plugin = newPlugin(config, o.Note)
+	c.plugin = newPlugin(config, o.Notify)
 	c.HTTP, err = newClient(config, c.plugin)
 	return err
 }
@@ -118,7 +118,7 @@ func readTokenAgain(config *rest.Config) {
 
 // Apart returns a client with connections of its own, which share nothing: one is given up with a question that is not answered in time.
 // It takes client-go most of a minute to find out that nobody is at the end of one of HTTP/2, over which all else is asked.
-func (c *Cluster) Apart() (*http.Client, error) {
+func (c *Cluster) NewSeparateClient() (*http.Client, error) {
 	config := rest.CopyConfig(c.Config)
 	config.NextProtos = []string{"http/1.1"}
 	config.Dial = dial
@@ -126,21 +126,21 @@ func (c *Cluster) Apart() (*http.Client, error) {
 }
 
 // Renew closes all connections but those apart, and ends with them what is still asked: what is asked next is asked over new ones.
-func (c *Cluster) Renew() {
+func (c *Cluster) CloseConnections() {
 	if c.dialer != nil {
 		c.dialer.CloseAll()
 	}
 }
 
 // Place is which cluster it is, in a word: the context that was chosen, or the address.
-func (c *Cluster) Place() string { return cmp.Or(c.Context, c.Host) }
+func (c *Cluster) DisplayName() string { return cmp.Or(c.Context, c.Host) }
 
-func (c *Cluster) Discovery() (*discovery.DiscoveryClient, error) {
+func (c *Cluster) NewDiscoveryClient() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)
 }
 
 // Quiet is the configuration of questions about which people need no warnings.
-func (c *Cluster) Quiet() *rest.Config {
+func (c *Cluster) QuietConfig() *rest.Config {
 	config := rest.CopyConfig(c.Config)
 	config.WarningHandler = rest.NoWarnings{}
 	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
@@ -148,7 +148,7 @@ func (c *Cluster) Quiet() *rest.Config {
 }
 
 // Ask bounds questions to the server.
-func (c *Cluster) Ask(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *Cluster) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	timeout := askTimeout
 	if c.RequestTimeout > 0 {
 		timeout = c.RequestTimeout
@@ -169,8 +169,8 @@ func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 }
 
 // Namespaces returns the metadata of all that there are.
-func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	client, err := metadata.NewForConfigAndClient(c.Quiet(), c.HTTP)
+func (c *Cluster) ListNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	client, err := metadata.NewForConfigAndClient(c.QuietConfig(), c.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -184,11 +184,11 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadat
 // Identity returns what identifies the cluster, as other tools do it, too: the UID
 // of the namespace kube-system. It is empty where the user may not see that.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
-	d, err := c.Discovery()
+	d, err := c.NewDiscoveryClient()
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := c.Ask(ctx)
+	ctx, cancel := c.WithTimeout(ctx)
 	defer cancel()
 	text, err := d.RESTClient().Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).DoRaw(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
@@ -203,12 +203,12 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 
 // HasShards reports whether the server leaves out of a list at a path what is not in the shard that it is asked
 // for by a selector (KEP-5866).
-func (c *Cluster) HasShards(ctx context.Context, path, selector string) (bool, error) {
-	d, err := c.Discovery()
+func (c *Cluster) SupportsShardSelector(ctx context.Context, path, selector string) (bool, error) {
+	d, err := c.NewDiscoveryClient()
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := c.Ask(ctx)
+	ctx, cancel := c.WithTimeout(ctx)
 	defer cancel()
 	text, err := d.RESTClient().Get().AbsPath(path).Param("limit", "1").Param("shardSelector", selector).DoRaw(ctx)
 	var list struct {
@@ -224,7 +224,7 @@ func (c *Cluster) HasShards(ctx context.Context, path, selector string) (bool, e
 
 // Endpoint stands for the address of the server, and the certificates that prove that it is there: who
 // may not see what identifies the cluster knows it by that. It is empty where nothing is proven.
-func (c *Cluster) Endpoint() (string, error) {
+func (c *Cluster) EndpointHash() (string, error) {
 	address, path, err := rest.DefaultServerUrlFor(c.Config)
 	tls := c.Config.TLSClientConfig
 	if err != nil || address.Scheme != "https" || tls.Insecure {
@@ -243,12 +243,12 @@ func (c *Cluster) Endpoint() (string, error) {
 
 // ServerPorts returns where the API servers themselves listen, behind the Service that stands for
 // them, as far as the user may see that.
-func (c *Cluster) ServerPorts(ctx context.Context) ([]int, error) {
-	d, err := c.Discovery()
+func (c *Cluster) APIServerPorts(ctx context.Context) ([]int, error) {
+	d, err := c.NewDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.Ask(ctx)
+	ctx, cancel := c.WithTimeout(ctx)
 	defer cancel()
 	text, err := d.RESTClient().Get().AbsPath("/apis/discovery.k8s.io/v1/namespaces", metav1.NamespaceDefault, "endpointslices", "kubernetes").DoRaw(ctx)
 	var slice struct {

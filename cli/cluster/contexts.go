@@ -36,7 +36,7 @@ func (c *contexts) addTo(set *pflag.FlagSet) {
 
 // IsSeveral reports whether several clusters are asked for. It reads the kubeconfig only where a
 // name looks like a list: there may be a context of that very name.
-func (f *Flags) IsSeveral() bool {
+func (f *Flags) HasMultipleContexts() bool {
 	typed := f.contexts.typed
 	switch {
 	case f.contexts.all || len(typed) > 1:
@@ -49,12 +49,12 @@ func (f *Flags) IsSeveral() bool {
 }
 
 // ErrSeveral is the error of what takes one cluster, and was given several.
-var ErrSeveral = errors.New("this takes one cluster, and these are several contexts: choose one with --context")
+var ErrMultipleContexts = errors.New("this takes one cluster, and these are several contexts: choose one with --context")
 
 // one chooses the context that is typed, if there is one.
 func (f *Flags) one() error {
-	if f.IsSeveral() {
-		return fail.Usage(ErrSeveral)
+	if f.HasMultipleContexts() {
+		return fail.Usage(ErrMultipleContexts)
 	}
 	if len(f.contexts.typed) == 1 {
 		f.overrides.CurrentContext = f.contexts.typed[0]
@@ -63,24 +63,24 @@ func (f *Flags) one() error {
 }
 
 // Member is one of several clusters.
-type Member struct {
+type KubeContext struct {
 	Name      string   // that of the context
 	Namespace string   // of the context
 	Flags     Flags    // that lead there
-	Same      []string // contexts that lead there as well, which is watched once
+	Aliases   []string // contexts that lead there as well, which is watched once
 	lead      string   // digest of all that the kubeconfig says of the way there
 }
 
 // IsAs reports whether two contexts lead to the same namespace of the same server in the same way, with the
 // same credentials.
-func (m Member) IsAs(o Member) bool {
+func (m KubeContext) IsSameAs(o KubeContext) bool {
 	return m.Name == o.Name && m.Namespace == o.Namespace && m.lead == o.lead
 }
 
 // Each returns the clusters that are asked for, in the order in which they were named, and by name
 // where a pattern stands for them. Contexts of the same cluster and user are one, if their namespace is
 // the same, too, or placed says that it does not matter.
-func (f *Flags) Each(placed bool) ([]Member, error) {
+func (f *Flags) SelectedContexts(placed bool) ([]KubeContext, error) {
 	loader := f.Loader()
 	config, err := loader.RawConfig()
 	if err != nil {
@@ -93,29 +93,29 @@ func (f *Flags) Each(placed bool) ([]Member, error) {
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	var members []Member
+	var members []KubeContext
 	for _, name := range names {
-		same := func(m Member) bool {
+		same := func(m KubeContext) bool {
 			return isSame(config.Contexts[m.Name], config.Contexts[name]) && (placed || m.Namespace == namespaceOf(config.Contexts[name]))
 		}
 		if i := slices.IndexFunc(members, same); i >= 0 {
-			members[i].Same = append(members[i].Same, name)
+			members[i].Aliases = append(members[i].Aliases, name)
 			continue
 		}
 		one := *f
 		one.contexts, one.read = contexts{typed: []string{name}}, new(atomic.Pointer[api.Config])
 		one.read.Store(&config)
-		members = append(members, Member{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, lead: leadOf(&config, name)})
+		members = append(members, KubeContext{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, lead: leadOf(&config, name)})
 	}
 	return members, nil
 }
 
 // IsNamed reports whether contexts are asked for by name.
-func (f *Flags) IsNamed() bool { return f.contexts.all || len(f.contexts.typed) > 0 }
+func (f *Flags) SelectsContexts() bool { return f.contexts.all || len(f.contexts.typed) > 0 }
 
 // Among chooses of names, as of contexts of a kubeconfig: all, where none is asked for.
-func (f *Flags) Among(names []string) ([]string, error) {
-	if !f.IsNamed() {
+func (f *Flags) SelectFrom(names []string) ([]string, error) {
+	if !f.SelectsContexts() {
 		return names, nil
 	}
 	there := api.NewConfig()
@@ -126,11 +126,11 @@ func (f *Flags) Among(names []string) ([]string, error) {
 }
 
 // First returns what leads to the first of several clusters, or to the one that is asked for.
-func (f *Flags) First() *Flags {
-	if !f.IsSeveral() {
+func (f *Flags) ForFirstContext() *Flags {
+	if !f.HasMultipleContexts() {
 		return f
 	}
-	each, err := f.Each(false)
+	each, err := f.SelectedContexts(false)
 	if err != nil || len(each) == 0 {
 		return f
 	}
@@ -164,7 +164,7 @@ func leadOf(config *api.Config, context string) string {
 }
 
 // FollowsContexts reports whether what is asked for changes with the kubeconfig.
-func (f *Flags) FollowsContexts() bool {
+func (f *Flags) HasDynamicContexts() bool {
 	config, err := f.Loader().RawConfig()
 	return f.contexts.all || err == nil && slices.ContainsFunc(f.contexts.items(&config), func(item string) bool {
 		return config.Contexts[item] == nil && strings.ContainsAny(item, `*?[`)
@@ -172,14 +172,14 @@ func (f *Flags) FollowsContexts() bool {
 }
 
 // Present is Each for those that there are by now. What is named, and gone, has left.
-func (f *Flags) Present(placed bool) ([]Member, error) {
+func (f *Flags) ExistingContexts(placed bool) ([]KubeContext, error) {
 	now := *f
 	now.contexts.present = true
-	return now.Each(placed)
+	return now.SelectedContexts(placed)
 }
 
 // Stamp is another one when the files of the kubeconfig have changed.
-func (f *Flags) Stamp() string {
+func (f *Flags) KubeconfigFingerprint() string {
 	var stamp strings.Builder
 	for _, file := range f.Loader().ConfigAccess().GetLoadingPrecedence() {
 		if info, err := os.Stat(file); err == nil {

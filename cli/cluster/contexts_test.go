@@ -57,7 +57,7 @@ func TestReadOnce(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, f.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	members, err := f.Each(false)
+	members, err := f.SelectedContexts(false)
 	if err != nil || len(members) != 2 {
 		t.Fatal(members, err)
 	}

@@ -17,7 +17,7 @@ func TestEndpoint(t *testing.T) {
 	}
 	of := func(host string, tls rest.TLSClientConfig) string {
 		t.Helper()
-		text, err := (&Cluster{Config: &rest.Config{Host: host, TLSClientConfig: tls}}).Endpoint()
+		text, err := (&Cluster{Config: &rest.Config{Host: host, TLSClientConfig: tls}}).EndpointHash()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,14 +22,14 @@ func TestAdd(t *testing.T) {
 		offered := func(f *pflag.Flag) []string {
 			return map[string][]string{"output": {cmd.Name()}, "other": {"x"}}[f.Name]
 		}
-		Add(cmd, Options{Connection: &cluster.Flags{}, Offered: offered})
+		Register(cmd, Options{Connection: &cluster.Flags{}, FlagValues: offered})
 	}
 	var file string
 	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
-	Add(sub, Options{Connection: &cluster.Flags{}, Offered: func(*pflag.Flag) []string { return nil }}) // what is completed already stays
-	root.AddCommand(ScriptCommand("root"))
+	Register(sub, Options{Connection: &cluster.Flags{}, FlagValues: func(*pflag.Flag) []string { return nil }}) // what is completed already stays
+	root.AddCommand(NewScriptCommand("root"))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	Unquote(root)
+	UnquoteUsage(root)
 	for _, test := range []struct{ line, want string }{
 		{"--output |", "root\n:4\n"},
 		{"sub --output |", "sub\n:4\n"},

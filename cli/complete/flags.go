@@ -18,7 +18,7 @@ type completer struct{ Options }
 
 // flag returns how the value of a flag is completed; nil if nothing is known of it.
 func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
-	words := c.Offered(f)
+	words := c.FlagValues(f)
 	switch f.Name {
 	case "resource", "exclude":
 		return c.items(false)
@@ -90,7 +90,7 @@ func contexts(config *api.Config) []cobra.Completion {
 }
 
 func clusters(config *api.Config) []cobra.Completion {
-	return choices(config.Clusters, func(c *api.Cluster) string { return fail.HostOf(c.Server) })
+	return choices(config.Clusters, func(c *api.Cluster) string { return fail.DisplayHost(c.Server) })
 }
 
 func users(config *api.Config) []cobra.Completion {

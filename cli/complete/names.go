@@ -105,7 +105,7 @@ func (s server) item(ctx context.Context, given []mapper.Argument, head, item st
 // types returns the resource types that typed may become: their plurals and the categories, or else
 // short names, so that TAB goes on after "sv" too. With a dot typed, plurals have their group.
 func (s server) types(ctx context.Context, typed string) []cobra.Completion {
-	resources, err := s.mapper.Watchable(ctx)
+	resources, err := s.mapper.WatchableResources(ctx)
 	if err != nil {
 		return nil
 	}

@@ -101,16 +101,16 @@ var Shells = []string{"bash", "zsh", "fish", "powershell"}
 type Options struct {
 	Connection *cluster.Flags
 	// Offered are values of a flag; nil if nothing is known of it.
-	Offered func(*pflag.Flag) []string
+	FlagValues func(*pflag.Flag) []string
 	// Targets returns what arguments without a name, with the flags given so far, would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
 	// Directory: the first argument is one.
-	Directory bool
+	FirstArgIsDirectory bool
 }
 
 // Add has the arguments of cmd and the values of its flags completed. Several commands
 // may have flags in common: the first that is added completes those.
-func Add(cmd *cobra.Command, o Options) {
+func Register(cmd *cobra.Command, o Options) {
 	c := &completer{o}
 	cmd.ValidArgsFunction = c.arguments
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -122,15 +122,15 @@ func Add(cmd *cobra.Command, o Options) {
 
 // Unquote prepares root and its commands for a shell's question: it shows descriptions
 // of flags as they are, where help takes the name of the value from its backticks.
-func Unquote(root *cobra.Command) {
+func UnquoteUsage(root *cobra.Command) {
 	root.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, cmd := range root.Commands() {
-		Unquote(cmd)
+		UnquoteUsage(cmd)
 	}
 }
 
 // ScriptCommand prints the scripts. Its name hides no resource: that is what -r is for.
-func ScriptCommand(display string) *cobra.Command {
+func NewScriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),
 		Short:                 "Print a completion script: " + strings.Join(Shells, ", "),
@@ -149,17 +149,17 @@ func ScriptCommand(display string) *cobra.Command {
 
 // IsAfterDash reports whether a shell asks about a word after "--", where a command
 // stands: of that the shell knows more. (What cobra hands over does not have the "--".)
-func IsAfterDash(args []string) bool {
-	return IsAsked(args) && len(args) > 2 && slices.Contains(args[1:len(args)-1], "--")
+func IsAfterDashRequest(args []string) bool {
+	return IsCompletionRequest(args) && len(args) > 2 && slices.Contains(args[1:len(args)-1], "--")
 }
 
 // Files answers with nothing, which makes the shell complete files, and returns an exit code.
-func Files(w io.Writer) int {
+func CompleteFiles(w io.Writer) int {
 	fmt.Fprintf(w, ":%d\n", cobra.ShellCompDirectiveDefault)
 	return fail.ExitOK
 }
 
 // IsAsked reports whether args are a shell's question for completions.
-func IsAsked(args []string) bool {
+func IsCompletionRequest(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

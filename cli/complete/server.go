@@ -23,13 +23,13 @@ const deadline = 2 * time.Second
 
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if c.Directory {
+	if c.FirstArgIsDirectory {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
 		args = args[1:]
 	}
-	pairs := mapper.HasPairs(args)
+	pairs := mapper.HasTypeNamePairs(args)
 	if len(args) == 0 || pairs {
 		head, _ := lastItem(typed)
 		return c.items(pairs || strings.Contains(head, "/"))(cmd, args, typed)
@@ -106,11 +106,11 @@ func (c *completer) ask(ctx context.Context, question func(context.Context, serv
 }
 
 func (c *completer) connect() (server, error) {
-	cluster, err := c.Connection.First().Connect(cluster.Options{Warnings: rest.NoWarnings{}})
+	cluster, err := c.Connection.ForFirstContext().Connect(cluster.Options{Warnings: rest.NoWarnings{}})
 	if err != nil {
 		return server{}, err
 	}
-	d, err := cluster.Discovery()
+	d, err := cluster.NewDiscoveryClient()
 	if err != nil {
 		return server{}, err
 	}

@@ -15,7 +15,7 @@ func choice(word, description string) cobra.Completion {
 	if !isPlain(word) {
 		return ""
 	}
-	return cobra.CompletionWithDesc(word, output.Line(description))
+	return cobra.CompletionWithDesc(word, output.EscapeLine(description))
 }
 
 // choose returns the choices that begin with what is typed, each once, and

@@ -15,7 +15,7 @@ const (
 	ExitUsage  = 2 // wrong usage
 	ExitFailIf = 3 // --fail-if holds
 	// ExitUnknown: of the past that was asked for not all is known.
-	ExitUnknown = 4
+	ExitIncomplete = 4
 	// ExitTimeout is that of timeout(1): --timeout passed before --until held, or --count
 	// was reached.
 	ExitTimeout = 124
@@ -30,10 +30,10 @@ type coded struct {
 func (e coded) Unwrap() error { return e.error }
 
 // Code marks err as the end with an exit code.
-func Code(code int, err error) error { return coded{err, code} }
+func WithExitCode(code int, err error) error { return coded{err, code} }
 
 // IsCoded reports whether err was marked by Code: it is how a run has come to its end.
-func IsCoded(err error) bool { return Is[coded](err) }
+func HasExitCode(err error) bool { return Is[coded](err) }
 
 // Is reports whether err wraps an E.
 func Is[E error](err error) bool {
@@ -56,7 +56,7 @@ func ExitCode(err error) int {
 		return ExitOK
 	case ended:
 		return end.code
-	case Is[usageError](err), mapper.IsAbsent(err):
+	case Is[usageError](err), mapper.IsNotWatchable(err):
 		return ExitUsage
 	case Is[serverError](err):
 		// What dwatch asks first depends on nothing that was typed but the address.

@@ -58,7 +58,7 @@ func explain(err error) []string {
 
 // inLine makes a text fit for one line that can be read.
 func inLine(text string) string {
-	line := []rune(output.Line(strings.Join(strings.Fields(text), " ")))
+	line := []rune(output.EscapeLine(strings.Join(strings.Fields(text), " ")))
 	if len(line) > longest {
 		return string(line[:longest]) + "..."
 	}
@@ -67,13 +67,13 @@ func inLine(text string) string {
 
 // Loss says why a connection that has worked is lost. What Explain says
 // to do about it would be out of place: nothing that was typed is wrong.
-func Loss(err error) string {
+func ExplainDisconnect(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		reason := failed.Err
 		if op, ok := errors.AsType[*net.OpError](reason); ok {
 			reason = op.Err // it names the address once more
 		}
-		return inLine(fmt.Sprintf("%s: %v", HostOf(failed.URL), reason))
+		return inLine(fmt.Sprintf("%s: %v", DisplayHost(failed.URL), reason))
 	}
 	var api apierrors.APIStatus
 	if errors.As(err, &api) && api.Status().Details != nil {
@@ -95,10 +95,10 @@ func explainOne(err error) string {
 		Explain() string
 	}
 	switch {
-	case errors.As(err, &unknown) && unknown.Instead != "":
+	case errors.As(err, &unknown) && unknown.Hint != "":
 		return unknown.Error()
 	case errors.As(err, &failed):
-		host := HostOf(failed.URL)
+		host := DisplayHost(failed.URL)
 		if errors.As(err, &asked) {
 			host = asked.Host // not where something else has led to
 		}
@@ -152,7 +152,7 @@ func unable(host string, why error, what string) string {
 }
 
 // HostOf is what may be shown of a server's address: it may hold a password.
-func HostOf(address string) string {
+func DisplayHost(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host
 	}
@@ -167,8 +167,8 @@ type serverError struct {
 
 // Server says that err came of asking the server at host, unless the answer has shown that
 // what was typed is wrong.
-func Server(host string, err error) error {
-	if Is[usageError](err) || mapper.IsAbsent(err) {
+func FromServer(host string, err error) error {
+	if Is[usageError](err) || mapper.IsNotWatchable(err) {
 		return err
 	}
 	return serverError{host, err}

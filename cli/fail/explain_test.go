@@ -41,8 +41,8 @@ func TestExplain(t *testing.T) {
 		{get(errors.New(`net/http: invalid header field value for "Authorization"`)), `Unable to connect to the server a:6443: net/http: invalid header field value for "Authorization"; --token, --as and their like take one line`},
 		{serverError{"b", get(errors.New("stopped after 10 redirects"))}, "Unable to connect to the server b: stopped after 10 redirects; check the server's address"},
 		{serverError{"b", context.DeadlineExceeded}, "Unable to connect to the server b: no answer in time; check the address, or wait longer with --request-timeout"},
-		{serverError{"b", &mapper.UnknownError{Name: "get", Instead: "dwatch watches"}}, `the server doesn't have a resource type "get": dwatch watches`},
-		{Server("b", &mapper.UnknownError{Name: "podz"}), `the server doesn't have a resource type "podz"`},
+		{serverError{"b", &mapper.UnknownError{Name: "get", Hint: "dwatch watches"}}, `the server doesn't have a resource type "get": dwatch watches`},
+		{FromServer("b", &mapper.UnknownError{Name: "podz"}), `the server doesn't have a resource type "podz"`},
 		{fmt.Errorf("watch pods: %w", apierrors.NewUnauthorized("no")), "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"},
 		{fmt.Errorf("watch pods: %w", knowing{}), "it knows better"},
 	} {
@@ -84,7 +84,7 @@ func TestExplainLoss(t *testing.T) {
 		{apierrors.FromObject(apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding").AsObject(
 			errors.New("unable to decode an event from the watch stream: http2: client connection lost"))), "http2: client connection lost"},
 	} {
-		if got := Loss(test.err); got != test.want {
+		if got := ExplainDisconnect(test.err); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestHostOf(t *testing.T) {
 		"https://me:hunter2@a b:x":     "a b:x",
 		"https://me:p@hunter2@[::1]:x": "[::1]:x",
 	} {
-		if got := HostOf(address); got != want {
+		if got := DisplayHost(address); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}

@@ -21,7 +21,7 @@ type Chat struct {
 }
 
 func (c *Chat) AddTo(f *pflag.FlagSet) {
-	forms := chat.Forms()
+	forms := chat.Formats()
 	f.StringVar(&c.given, "template", "", "Send what changed in people's words, and nothing of what only ticks, as "+strings.Join(forms, ", ")+" take it, or as the Go template in `FILE` makes it")
 	offers(f, "template", forms...)
 	f.StringVar(&c.Cluster, "cluster-name", "", "With --template, call the cluster `NAME`, and not as the kubeconfig or by its address")
@@ -29,17 +29,17 @@ func (c *Chat) AddTo(f *pflag.FlagSet) {
 }
 
 // Is reports whether messages are for people.
-func (c *Chat) Is() bool { return c.given != "" }
+func (c *Chat) IsSet() bool { return c.given != "" }
 
 // Parse reads the file of a template.
 func (c *Chat) Parse() error {
-	if slices.Contains(chat.Forms(), c.given) {
+	if slices.Contains(chat.Formats(), c.given) {
 		c.Form = c.given
 		return nil
 	}
 	text, err := os.ReadFile(c.given)
 	if err != nil {
-		return fmt.Errorf("--template is one of %s, or a file: %w", strings.Join(chat.Forms(), ", "), err)
+		return fmt.Errorf("--template is one of %s, or a file: %w", strings.Join(chat.Formats(), ", "), err)
 	}
 	if c.Template, err = chat.ParseTemplate(string(text)); err != nil {
 		return fmt.Errorf("--template %s: %w", c.given, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Compared is what of the state before goes with an event.
-func Compared(p *output.Options) Adder {
+func PreviousState(p *output.Options) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&p.Changes, "changes", false, "Show with each MODIFIED object, as \"changes\", what changed: path, old and new value, and who changed it; keeps all content in memory")
 		f.BoolVar(&p.Patch, "patch", false, "Show with each MODIFIED object, as \"patch\", a JSON patch (RFC 6902) from the state before; keeps all content in memory")
@@ -42,7 +42,7 @@ func (n *Noise) AddTo(f *pflag.FlagSet) {
 	f.BoolVar(&n.all, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 }
 
-func (n *Noise) Set(compare *change.Options) {
+func (n *Noise) Apply(compare *change.Options) {
 	if !n.all {
 		compare.Noise = change.DefaultNoise()
 	}
@@ -51,17 +51,17 @@ func (n *Noise) Set(compare *change.Options) {
 }
 
 // SetApart is Set for the same objects of two clusters.
-func (n *Noise) SetApart(compare *change.Options) {
-	if compare.Apart = true; !n.all {
-		compare.Noise.Paths = append(compare.Noise.Paths, change.ServerMade()...)
+func (n *Noise) ApplyAcrossClusters(compare *change.Options) {
+	if compare.DistinctObjects = true; !n.all {
+		compare.Noise.Paths = append(compare.Noise.Paths, change.ServerSetFields()...)
 	}
 }
 
 // Ignored is what a flag says that it does not count.
-func (n *Noise) Ignored() change.Patterns { return n.ignore }
+func (n *Noise) IgnoredPaths() change.Patterns { return n.ignore }
 
 // Given returns the first of these flags that is given; empty if none is.
-func (*Noise) Given(f *pflag.FlagSet) string { return given(f, "only", "ignore", "noise") }
+func (*Noise) ChangedFlag(f *pflag.FlagSet) string { return given(f, "only", "ignore", "noise") }
 
 // Masks say which values are shown as size and hash.
 type Masks struct {

@@ -19,10 +19,10 @@ type Condition struct {
 	Flag, Text string
 	*expression.Expression
 	// Fields are those that it was written with. What a word looks at, some objects do not have.
-	Fields []change.Fields
+	Fields []change.FieldPath
 }
 
-func (c Condition) Is() bool { return c.Expression != nil }
+func (c Condition) IsSet() bool { return c.Expression != nil }
 
 // String is the condition as it was given: --until ready.
 func (c Condition) String() string { return "--" + c.Flag + " " + c.Text }
@@ -34,14 +34,14 @@ func compile(flag, text string) (Condition, error) {
 	}
 	c := Condition{Flag: flag, Text: text, Expression: x}
 	if !slices.Contains(expression.Presets(), strings.TrimSpace(text)) {
-		c.Fields = x.Fields()
+		c.Fields = x.FieldPaths()
 	}
 	return c, nil
 }
 
 func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 	f.String(name, "", usage)
-	offers(f, name, slices.Concat(expression.Presets(), expression.Beginnings())...)
+	offers(f, name, slices.Concat(expression.Presets(), expression.Completions())...)
 	takes(f, name, func(text string) (err error) {
 		*to, err = compile(name, text)
 		return err
@@ -52,7 +52,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
-		offers(f, "where", slices.Concat(expression.Presets(), expression.Beginnings())...)
+		offers(f, "where", slices.Concat(expression.Presets(), expression.Completions())...)
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
 			*to = append(*to, c)
@@ -75,19 +75,19 @@ func Timeout(to *time.Duration, then string) Adder {
 }
 
 // Ending says what ends a run.
-type Ending struct {
+type StopConditions struct {
 	Until, FailIf Condition
 	// Of says of how many objects Until has to hold; empty: all that exist.
-	Of      until.Quantifier
-	Count   int           // of events; 0: no end
-	Timeout time.Duration // 0: none
-	Logs    Logs
+	Quantifier until.Quantifier
+	Count      int           // of events; 0: no end
+	Timeout    time.Duration // 0: none
+	Logs       Logs
 }
 
 // Logs says how many lines of a failed container are shown; the zero Logs: none.
 type Logs struct {
-	Lines int
-	Asked bool // by the flag, and not by default
+	Lines    int
+	Explicit bool // by the flag, and not by default
 }
 
 // maxLogs is how many lines are asked for at most.
@@ -96,7 +96,7 @@ const maxLogs = 1000
 func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
 	f.IntVar(&l.Lines, "logs", byDefault, usage)
 	takes(f, "logs", func(text string) error {
-		l.Asked = true
+		l.Explicit = true
 		if l.Lines < 0 || l.Lines > maxLogs {
 			return fmt.Errorf("invalid --logs %s: it takes a number of lines, 0 to %d", text, maxLogs)
 		}
@@ -105,14 +105,14 @@ func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
 }
 
 // Conditions reports whether a condition ends the run.
-func (e *Ending) Conditions() bool { return e.Until.Is() || e.FailIf.Is() }
+func (e *StopConditions) HasConditions() bool { return e.Until.IsSet() || e.FailIf.IsSet() }
 
-func (e *Ending) All() []Condition {
-	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.Is() })
+func (e *StopConditions) AllConditions() []Condition {
+	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.IsSet() })
 }
 
 // AddTo adds the flags for conditions that end a run.
-func (e *Ending) AddTo(f *pflag.FlagSet) {
+func (e *StopConditions) AddTo(f *pflag.FlagSet) {
 	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` holds, a word or in CEL, e.g. ready; words are "+strings.Join(expression.Presets(), ", "))
 	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
 	e.addOf(f, "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
@@ -120,17 +120,17 @@ func (e *Ending) AddTo(f *pflag.FlagSet) {
 	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run badly, say the last `N` lines of the container that failed; see docs/reasons.md")
 }
 
-func (e *Ending) addOf(f *pflag.FlagSet, usage string) {
+func (e *StopConditions) addOf(f *pflag.FlagSet, usage string) {
 	f.String("until-for", string(until.All), usage)
 	offers(f, "until-for", until.Quantifiers...)
 	takes(f, "until-for", func(text string) (err error) {
-		e.Of, err = until.ParseQuantifier(text)
+		e.Quantifier, err = until.ParseQuantifier(text)
 		return invalid("until-for", text, err)
 	})
 }
 
 // AddCountTo adds the flag for an end after so many events.
-func (e *Ending) AddCountTo(f *pflag.FlagSet) {
+func (e *StopConditions) AddCountTo(f *pflag.FlagSet) {
 	f.IntVar(&e.Count, "count", 0, "End with exit code 0 after `N` events")
 	takes(f, "count", func(text string) error {
 		if e.Count < 1 {
@@ -142,15 +142,15 @@ func (e *Ending) AddCountTo(f *pflag.FlagSet) {
 
 // Check finds what does not go together. With a state file nothing is known of what was
 // printed before.
-func (e *Ending) Check(hasState bool) error {
+func (e *StopConditions) Check(hasState bool) error {
 	switch {
-	case e.Of != "" && !e.Until.Is():
+	case e.Quantifier != "" && !e.Until.IsSet():
 		return errors.New("--until-for says of how many objects --until has to hold: it needs that")
-	case e.Logs.Lines > 0 && !e.Conditions():
+	case e.Logs.Lines > 0 && !e.HasConditions():
 		return errors.New("--logs is for when --until or --fail-if ends the run badly: it needs one of them")
-	case e.Conditions() && hasState:
+	case e.HasConditions() && hasState:
 		return errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
-	case e.Conditions() && e.Count > 0:
+	case e.HasConditions() && e.Count > 0:
 		return errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
 	}
 	return nil

@@ -25,9 +25,9 @@ type Delivery struct {
 	// Brokers are what URL has in place of a host, for Kafka.
 	Brokers []string
 	// Batch: the command is started once, and gets events as lines.
-	Batch     bool
-	Redeliver string // a file to send from, in place of watching; empty: none
-	Drain     time.Duration
+	Batch         bool
+	RedeliverFile string // a file to send from, in place of watching; empty: none
+	DrainTimeout  time.Duration
 	// What is secret comes from files or the environment: everybody sees the arguments of a
 	// process.
 	TLS     deliver.TLS
@@ -62,10 +62,10 @@ func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	f.Float64Var(&d.Rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&d.GiveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar((*string)(&d.DeadLetters), "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
-	f.StringVar(&d.Redeliver, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching")
-	f.DurationVar(&d.Drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
+	f.StringVar(&d.RedeliverFile, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching")
+	f.DurationVar(&d.DrainTimeout, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
 	f.StringVar(&d.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
-	f.BoolVar(&d.Latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
+	f.BoolVar(&d.LatestOnly, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
 	notEmpty(f, "to", "to-file", "dead-letters", "redeliver", "outbox-size")
 }
 
@@ -119,13 +119,13 @@ const (
 func (d *Delivery) parseRoom(hasState bool) error {
 	switch size, ok := parseSize(d.outboxSize, minKept, maxKept); {
 	case !d.flags.Changed("outbox-size") && hasState:
-		d.Room = defaultOutbox
+		d.MaxBytes = defaultOutbox
 	case !d.flags.Changed("outbox-size"):
-		d.Room = deliver.DefaultRoom
+		d.MaxBytes = deliver.DefaultMaxBytes
 	case !ok:
 		return fmt.Errorf("invalid --outbox-size %q: it takes a size from 1Mi to 1Pi, such as 512Mi or 4Gi", d.outboxSize)
 	default:
-		d.Room = size
+		d.MaxBytes = size
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (d *Delivery) check() error {
 		return fmt.Errorf("invalid --max-backoff %s: it takes a duration of at least %s", d.MaxBackoff, minBackoff)
 	case given("give-up-after") && d.GiveUpAfter <= 0:
 		return fmt.Errorf("invalid --give-up-after %s: it takes a positive duration such as 10m or 1h", d.GiveUpAfter)
-	case d.Deadline < 0 || d.Drain < 0:
+	case d.Deadline < 0 || d.DrainTimeout < 0:
 		return errors.New("--deadline and --drain take a duration such as 30s, or 0")
 	}
 	return nil

@@ -30,7 +30,7 @@ func Events(to *filter.Options) Adder {
 const minHeartbeat = time.Second
 
 // Marks are what is printed about the watch itself; no heartbeat is 0.
-func Marks(on *bool, heartbeat *time.Duration) Adder {
+func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(on, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, JOINED, LEFT, DENIED")
 		f.DurationVar(heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")

@@ -10,16 +10,16 @@ import (
 
 // Export says which file is written, and how large it may be.
 type Export struct {
-	Path  string // "-": stdout
-	Force bool
-	Size  int // bytes
+	Path    string // "-": stdout
+	Force   bool
+	MaxSize int // bytes
 }
 
 // minExport has room for the page and a little, and maxExport is what browsers open.
 const minExport, maxExport = 1e6, 500e6
 
 func (e *Export) AddTo(f *pflag.FlagSet) {
-	e.Size = 20e6
+	e.MaxSize = 20e6
 	f.String("max-size", "20M", "Leave the oldest out where the file would be larger than `SIZE`; it says what is left out")
 	offers(f, "max-size", "5M", "20M", "50M")
 	takes(f, "max-size", func(text string) error {
@@ -27,7 +27,7 @@ func (e *Export) AddTo(f *pflag.FlagSet) {
 		if !ok {
 			return invalid("max-size", text, errors.New("it takes a number of bytes from 1M to 500M, such as 20M"))
 		}
-		e.Size = int(size)
+		e.MaxSize = int(size)
 		return nil
 	})
 	f.BoolVar(&e.Force, "force", false, "Overwrite the file if it is there")
@@ -35,16 +35,16 @@ func (e *Export) AddTo(f *pflag.FlagSet) {
 }
 
 // ErrExport says how the command is typed.
-var ErrExport = errors.New("dwatch export takes the file to write, and may be told what of a recording: dwatch export incident.html deploy,po --from DIR")
+var ErrExportUsage = errors.New("dwatch export takes the file to write, and may be told what of a recording: dwatch export incident.html deploy,po --from DIR")
 
 // Read takes the file from the arguments, and returns the others.
-func (e *Export) Read(args []string) ([]string, error) {
+func (e *Export) ParseArgs(args []string) ([]string, error) {
 	if len(args) == 0 {
-		return nil, ErrExport
+		return nil, ErrExportUsage
 	}
 	e.Path = args[0]
 	if lower := strings.ToLower(e.Path); e.Path != "-" && !strings.HasSuffix(lower, ".html") && !strings.HasSuffix(lower, ".htm") {
-		return nil, fmt.Errorf("%q is no file that browsers open, which ends in .html: %w", e.Path, ErrExport)
+		return nil, fmt.Errorf("%q is no file that browsers open, which ends in .html: %w", e.Path, ErrExportUsage)
 	}
 	return args[1:], nil
 }

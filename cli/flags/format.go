@@ -13,23 +13,23 @@ import (
 
 // The formats that are not of package output.
 const (
-	Changes = "changes" // for people: what changed
-	None    = "none"    // nothing is printed
+	FormatChanges = "changes" // for people: what changed
+	FormatNone    = "none"    // nothing is printed
 )
 
 // StreamFormats are the values that --output takes of a stream, besides those with a template.
-var StreamFormats = append([]string{Changes}, output.Formats...)
+var StreamFormats = append([]string{FormatChanges}, output.Formats...)
 
 type Format struct {
 	Template
-	Formats []string // that there are
+	Allowed []string // that there are
 	Name    string   // the one that is chosen; Choose takes the template out
 }
 
 // Adds returns what adds the flag for these formats; usage says what they are.
-func (o *Format) Adds(formats []string, usage string) Adder {
+func (o *Format) Flags(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
-		o.Formats = formats
+		o.Allowed = formats
 		f.StringVarP(&o.Name, "output", "o", "", "Output `FORMAT`: "+usage)
 		offers(f, "output", formats...)
 		notEmpty(f, "output")
@@ -38,11 +38,11 @@ func (o *Format) Adds(formats []string, usage string) Adder {
 
 // AddsTemplates returns what adds the flags for these formats, and for those that take a
 // template or have columns.
-func (o *Format) AddsTemplates(formats []string, usage string) Adder {
+func (o *Format) FlagsWithTemplates(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
-		o.Adds(formats, strings.Join(formats, ", ")+", and those of kubectl that take a template: "+
+		o.Flags(formats, strings.Join(formats, ", ")+", and those of kubectl that take a template: "+
 			strings.Join(output.TemplateFormats, "=, ")+"="+usage)(f)
-		o.Formats = slices.Concat(formats, output.TemplateFormats)
+		o.Allowed = slices.Concat(formats, output.TemplateFormats)
 		completed := slices.Clone(formats)
 		for _, format := range output.TemplateFormats {
 			completed = append(completed, format+"=")
@@ -53,7 +53,7 @@ func (o *Format) AddsTemplates(formats []string, usage string) Adder {
 }
 
 // Choose cuts a template from the format, and takes the default if none is given.
-func (o *Format) Choose(byDefault string) {
+func (o *Format) Resolve(byDefault string) {
 	if o.Name == "" && o.Template.text != "" {
 		o.Name = "go-template"
 	}
@@ -72,7 +72,7 @@ func (o *Format) Choose(byDefault string) {
 	}
 }
 
-func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Formats) }
+func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Allowed) }
 
 // Parse checks the format that was chosen, and reads its template.
 func (o *Format) Parse(p *output.Options) (err error) {
@@ -95,9 +95,9 @@ type onlyFor struct {
 }
 
 var formatRules = []onlyFor{
-	{[]string{"initial", "full"}, func(f string) bool { return f == Changes }, "is for -o changes"},
+	{[]string{"initial", "full"}, func(f string) bool { return f == FormatChanges }, "is for -o changes"},
 	{[]string{"timestamps"}, func(f string) bool {
-		return f == Changes || IsTable(f) || strings.HasPrefix(f, "custom-columns")
+		return f == FormatChanges || IsTable(f) || strings.HasPrefix(f, "custom-columns")
 	}, "is for -o changes, table, wide, custom-columns and custom-columns-file"},
 	{[]string{"show-kind", "show-labels", "label-columns"}, IsTable, "is for -o table and wide"},
 	{[]string{"no-headers"}, func(f string) bool { return IsTable(f) || strings.HasPrefix(f, "custom-columns") }, "is for formats with columns: table, wide, custom-columns and custom-columns-file"},
@@ -112,12 +112,12 @@ var notWith = []struct {
 	reason string // with the format as %s
 	unless string // a flag with which they do; empty: none
 }{
-	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values", ""},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s prints no values", ""},
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table", ""},
 	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object", ""},
-	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can", "from"},
-	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can", ""},
-	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs", ""},
+	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == FormatNone || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can", "from"},
+	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s can't show marks, but -o json and yaml can", ""},
+	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == FormatChanges }, "-o %s is for people, as -o json and yaml are for programs", ""},
 }
 
 // Check finds flags that the format which was chosen does not go with. All of them are in f.
@@ -154,7 +154,7 @@ func (c *Color) AddTo(f *pflag.FlagSet) {
 }
 
 // On reports whether there are colours on a terminal that wants them, or does not.
-func (c Color) On(wanted bool) bool { return c == "always" || c == "auto" && wanted }
+func (c Color) IsEnabled(wanted bool) bool { return c == "always" || c == "auto" && wanted }
 
 // View are the flags of what shows changes to people.
 type View struct{ Initial, Timestamps, Full bool }
@@ -181,9 +181,9 @@ func ManagedFields(kept *bool) Adder {
 func Columns(t *output.TableOptions) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&t.ShowLabels, "show-labels", false, "Of tables, show all labels in a last column")
-		f.StringSliceVarP(&t.Labels, "label-columns", "L", nil, "Of tables, show each of these `LABELS` in a column (repeatable, commas)")
+		f.StringSliceVarP(&t.LabelColumns, "label-columns", "L", nil, "Of tables, show each of these `LABELS` in a column (repeatable, commas)")
 		takes(f, "label-columns", func(text string) (err error) {
-			if slices.ContainsFunc(t.Labels, func(name string) bool { return strings.TrimSpace(name) == "" }) {
+			if slices.ContainsFunc(t.LabelColumns, func(name string) bool { return strings.TrimSpace(name) == "" }) {
 				err = errors.New("it takes names of labels")
 			}
 			return invalid("label-columns", text, err)

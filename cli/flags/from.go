@@ -18,15 +18,15 @@ type From struct {
 	// URL is that of a dwatch serve that records, without the token; nil: it is a directory.
 	URL *url.URL
 	// Token leads to it, and CA is a file with the authorities of its certificate.
-	Token secret.Source
-	CA    string
+	Token  secret.Source
+	CAFile string
 }
 
 // fromTokenVariable is the variable of the environment that stands for a file.
 const fromTokenVariable = "DWATCH_FROM_TOKEN"
 
 // FromCA is the flag of From.CA.
-const FromCA = "--from-ca"
+const FromCAFlag = "--from-ca"
 
 // AddTo adds the flags for it.
 func (r *From) AddTo(f *pflag.FlagSet) {
@@ -34,12 +34,12 @@ func (r *From) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "from")
 	takes(f, "from", r.parse)
 	f.StringVar(&r.Token.Path, "from-token-file", "", "With --from URL, the token is in `FILE`, or in $"+fromTokenVariable)
-	f.StringVar(&r.CA, "from-ca", "", "With --from URL, trust only the authorities that are in `FILE`")
+	f.StringVar(&r.CAFile, "from-ca", "", "With --from URL, trust only the authorities that are in `FILE`")
 	notEmpty(f, "from-token-file", "from-ca")
 }
 
 // Is reports whether a recording is asked.
-func (r *From) Is() bool { return r.text != "" }
+func (r *From) IsSet() bool { return r.text != "" }
 
 // Dir is the directory that it is in; empty: it is in none.
 func (r *From) Dir() string {
@@ -92,12 +92,12 @@ func (r *From) Check(f *pflag.FlagSet) error {
 		fill(&r.Token, "from-token-file", fromTokenVariable)
 	}
 	switch {
-	case r.URL.Scheme == "https" || secret.IsLocal(r.URL.Host):
+	case r.URL.Scheme == "https" || secret.IsLoopback(r.URL.Host):
 	default:
-		return fmt.Errorf("--from http:// sends the token in the clear to another machine, and all that is recorded comes so: %s takes https://", output.Line(r.URL.Host))
+		return fmt.Errorf("--from http:// sends the token in the clear to another machine, and all that is recorded comes so: %s takes https://", output.EscapeLine(r.URL.Host))
 	}
-	if r.URL.Scheme == "http" && r.CA != "" {
-		return errors.New(FromCA + " takes https://: over http:// nobody shows a certificate")
+	if r.URL.Scheme == "http" && r.CAFile != "" {
+		return errors.New(FromCAFlag + " takes https://: over http:// nobody shows a certificate")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ var kubectlShorthands = map[string]string{"f": "filename", "k": "kustomize", "R"
 
 // Kubectls says what to do instead of a flag that kubectl has, and dwatch has not; nil if
 // it is none.
-func Kubectls(unknown *pflag.NotExistError) error {
+func KubectlFlagError(unknown *pflag.NotExistError) error {
 	name, typed := unknown.GetSpecifiedName(), "--"+unknown.GetSpecifiedName()
 	if unknown.GetSpecifiedShortnames() != "" {
 		name, typed = kubectlShorthands[name], "-"+name

@@ -19,12 +19,12 @@ type Lease struct {
 func (l *Lease) AddTo(f *pflag.FlagSet) {
 	text := ""
 	f.StringVar(&text, "lease", "", "Work while the Lease `[NAMESPACE/]NAME` is held, else stand by")
-	takes(f, "lease", func(text string) error { return invalid("lease", output.Line(text), l.read(text)) })
+	takes(f, "lease", func(text string) error { return invalid("lease", output.EscapeLine(text), l.read(text)) })
 	notEmpty(f, "lease")
 }
 
 // Is reports whether there may be several.
-func (l *Lease) Is() bool { return l.Name != "" }
+func (l *Lease) IsSet() bool { return l.Name != "" }
 
 func (l *Lease) read(text string) error {
 	namespace, name, both := strings.Cut(text, "/")

@@ -13,21 +13,21 @@ import (
 
 // Manifests say how what runs in a cluster is called, and where it is.
 type Manifests struct {
-	Image     string
-	Name      string // of all that is made
-	Namespace string // where it runs
-	Directory string // for a base of kustomize; empty: stdout
-	Values    bool   // those of the chart for Helm
-	PerPod    bool   // each has a volume of its own
+	Image        string
+	Name         string // of all that is made
+	Namespace    string // where it runs
+	KustomizeDir string // for a base of kustomize; empty: stdout
+	HelmValues   bool   // those of the chart for Helm
+	VolumePerPod bool   // each has a volume of its own
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&m.Image, "image", "", "The container `IMAGE` of dwatch, which has to be given: docs/release.md says how to make it")
 	f.StringVar(&m.Name, "name", "dwatch", "Call all of it `NAME`, also the Secret that is mounted")
 	f.StringVar(&m.Namespace, "into", "dwatch", "Run it in `NAMESPACE`, which has to be there; -n says what to watch")
-	f.StringVar(&m.Directory, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
-	f.BoolVar(&m.Values, "helm-values", false, "Print the values with which Helm's chart of dwatch makes the same")
-	f.BoolVar(&m.PerPod, "volume-per-pod", false, "With --lease, a volume for each pod, not one that they share")
+	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
+	f.BoolVar(&m.HelmValues, "helm-values", false, "Print the values with which Helm's chart of dwatch makes the same")
+	f.BoolVar(&m.VolumePerPod, "volume-per-pod", false, "With --lease, a volume for each pod, not one that they share")
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 
@@ -46,7 +46,7 @@ func (m *Manifests) Parse() error {
 		return errors.New("say where the image of dwatch is, with --image REGISTRY/NAME:TAG: docs/release.md says how to make it")
 	}
 	switch {
-	case m.Values && m.Directory != "":
+	case m.HelmValues && m.KustomizeDir != "":
 		return errors.New("--helm-values and --kustomize are two ways: take one of them")
 	case !imageName.MatchString(m.Image):
 		return fmt.Errorf("invalid --image %q: it takes the name of an image, such as registry.example.com/dwatch:v1", m.Image)
@@ -65,7 +65,7 @@ func (m *Manifests) Parse() error {
 
 // IsFile reports whether a value of a flag is the path of a file, as its help says: some flags offer
 // words, too.
-func IsFile(f *pflag.Flag, value string) bool {
+func IsFileValue(f *pflag.Flag, value string) bool {
 	what, _ := pflag.UnquoteUsage(f)
-	return what == "FILE" && !slices.Contains(Offered(f), value)
+	return what == "FILE" && !slices.Contains(CompletionValues(f), value)
 }

@@ -14,20 +14,20 @@ import (
 
 // Page says where the page is served, and how.
 type Page struct {
-	Address  string // HOST:PORT
-	Open     bool
-	Cert     string // a file; empty: there is no TLS
-	Key      string
-	Insecure bool // without TLS, behind a proxy
-	flags    *pflag.FlagSet
+	Address     string // HOST:PORT
+	OpenBrowser bool
+	CertFile    string // a file; empty: there is no TLS
+	KeyFile     string
+	Insecure    bool // without TLS, behind a proxy
+	flags       *pflag.FlagSet
 }
 
 func (p *Page) AddTo(f *pflag.FlagSet) {
 	p.flags = f
 	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`; by default on this machine alone, at a free port. The URL is printed on stderr")
-	f.BoolVar(&p.Open, "open", false, "Open the page in a browser")
-	f.StringVar(&p.Cert, "tls-cert", "", "Serve by TLS, with the certificate in `FILE`: that is what an address takes which other machines can reach")
-	f.StringVar(&p.Key, "tls-key", "", "The private key of --tls-cert is in `FILE`")
+	f.BoolVar(&p.OpenBrowser, "open", false, "Open the page in a browser")
+	f.StringVar(&p.CertFile, "tls-cert", "", "Serve by TLS, with the certificate in `FILE`: that is what an address takes which other machines can reach")
+	f.StringVar(&p.KeyFile, "tls-key", "", "The private key of --tls-cert is in `FILE`")
 	f.BoolVar(&p.Insecure, "serve-insecure", false, "Serve to other machines without TLS, under any host name: a proxy in front takes care of that")
 	offers(f, "addr", "127.0.0.1:8080", "localhost:8080")
 	notEmpty(f, "addr", "tls-cert", "tls-key")
@@ -38,7 +38,7 @@ func (p *Page) Check() error {
 	switch {
 	case p.flags.Changed("tls-cert") != p.flags.Changed("tls-key"):
 		return errors.New("--tls-cert and --tls-key belong together: a certificate and its private key")
-	case p.Cert != "" && p.Insecure:
+	case p.CertFile != "" && p.Insecure:
 		return errors.New("--serve-insecure serves without TLS: it does not go with --tls-cert")
 	}
 	return p.checkAddress()
@@ -46,7 +46,7 @@ func (p *Page) Check() error {
 
 func (p *Page) checkAddress() error {
 	const guards = "that takes --tls-cert and --tls-key, or --serve-insecure if a proxy in front of it does that"
-	guarded := p.Cert != "" || p.Insecure
+	guarded := p.CertFile != "" || p.Insecure
 	host, port, err := net.SplitHostPort(p.Address)
 	if err != nil {
 		return fmt.Errorf("invalid --addr %q: it takes HOST:PORT, such as 127.0.0.1:8080", p.Address)
@@ -70,7 +70,7 @@ func (p *Page) checkAddress() error {
 
 // IsAddress reports whether an argument is meant as an address, which would be taken for
 // the name of an object, and waited for: HOST:PORT, or a port alone.
-func IsAddress(arg string) bool {
+func LooksLikeAddress(arg string) bool {
 	host, port, err := net.SplitHostPort(arg)
 	if err != nil {
 		host, port = "", arg
@@ -81,7 +81,7 @@ func IsAddress(arg string) bool {
 
 // CheckArguments finds an address among the names of what is to be shown.
 func (p *Page) CheckArguments(args []string) error {
-	if i := slices.IndexFunc(args, IsAddress); i >= 0 {
+	if i := slices.IndexFunc(args, LooksLikeAddress); i >= 0 {
 		return fmt.Errorf("invalid argument %q: where the page is served is said by --addr HOST:PORT", args[i])
 	}
 	return nil

@@ -87,7 +87,7 @@ func hasScheme(address string, schemes ...string) bool {
 func (d *Delivery) IsNATS() bool { return isNATS(d.to) }
 
 // Hosts are the addresses that one connects to: URL, or one for each broker.
-func (d *Delivery) Hosts() []*url.URL {
+func (d *Delivery) Endpoints() []*url.URL {
 	if d.Brokers == nil {
 		return []*url.URL{d.URL}
 	}
@@ -104,19 +104,19 @@ func (d *Delivery) IsKafka() bool { return isKafka(d.to) }
 // Origin is the address of a webhook without its path and query, which may be secret.
 func (d *Delivery) Origin() string {
 	origin := d.URL.Scheme + "://" + d.URL.Host
-	if d.Webhook.Form == webhook.Logs {
+	if d.Webhook.Format == webhook.OTLPLogs {
 		origin = otlpScheme + origin
 	}
 	return origin
 }
 
 // InClear reports whether others on the way could read the events.
-func (d *Delivery) InClear() bool {
+func (d *Delivery) SendsPlaintext() bool {
 	switch d.URL.Scheme {
 	case "http":
-		return !secret.IsLocal(d.URL.Host)
+		return !secret.IsLoopback(d.URL.Host)
 	case kafkaScheme:
-		return slices.ContainsFunc(d.Brokers, func(b string) bool { return !secret.IsLocal(b) })
+		return slices.ContainsFunc(d.Brokers, func(b string) bool { return !secret.IsLoopback(b) })
 	}
 	return false
 }
@@ -148,7 +148,7 @@ func (d *Delivery) checkReceivers() error {
 	case only(kafkaOnly...) != "" && !toKafka:
 		return fmt.Errorf("--%s is for Kafka: it needs --to kafka+tls://HOST/TOPIC", only(kafkaOnly...))
 	case d.Kafka.Mechanism != "" && !slices.Contains(kafka.Mechanisms(), d.Kafka.Mechanism):
-		return fmt.Errorf("invalid --kafka-sasl %q: it takes one of %s", output.Line(d.Kafka.Mechanism), strings.Join(kafka.Mechanisms(), ", "))
+		return fmt.Errorf("invalid --kafka-sasl %q: it takes one of %s", output.EscapeLine(d.Kafka.Mechanism), strings.Join(kafka.Mechanisms(), ", "))
 	case only(tlsOnly...) != "" && !toWebhook && !toNATS && !toKafka:
 		return fmt.Errorf("--%s is for a receiver that speaks TLS: it needs --to https://HOST/PATH, tls://HOST/PREFIX or kafka+tls://HOST/TOPIC", only(tlsOnly...))
 	case (d.TLS.Cert == "") != (d.TLS.Key == ""):
@@ -156,9 +156,9 @@ func (d *Delivery) checkReceivers() error {
 	}
 	switch {
 	case toOTLP:
-		w.Form = webhook.Logs
+		w.Format = webhook.OTLPLogs
 	case d.format == "structured":
-		w.Form = webhook.Structured
+		w.Format = webhook.Structured
 	}
 	fill(&w.Token, "to-token-file", tokenVariable)
 	fill(&w.Headers, "to-header-file", headersVariable)
@@ -166,7 +166,7 @@ func (d *Delivery) checkReceivers() error {
 	if fill(&d.Kafka.Login, "kafka-login", kafkaVariable); !toKafka {
 		d.Kafka.Login.Text = ""
 	}
-	if d.Kafka.Mechanism != "" && !d.Kafka.Login.Is() {
+	if d.Kafka.Mechanism != "" && !d.Kafka.Login.IsSet() {
 		return errors.New("--kafka-sasl says how to log in: it needs --kafka-login")
 	}
 	return nil
@@ -197,7 +197,7 @@ func (d *Delivery) readAddress() error {
 		err = errors.New("it takes a file with one line, a URL such as " + addresses)
 	}
 	if err != nil {
-		return fmt.Errorf("--to-file %s: %w", output.Line(d.toFile), err)
+		return fmt.Errorf("--to-file %s: %w", output.EscapeLine(d.toFile), err)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (d *Delivery) parseAddress() error {
 	case address.Scheme == "":
 		return fmt.Errorf("invalid --to: it has no scheme; a URL begins with one of %s", addresses)
 	case !isWebhook(address.Scheme) && !isNATS(address.Scheme) && !isKafka(address.Scheme):
-		return fmt.Errorf("invalid --to: a URL begins with one of %s, not with %q", addresses, output.Line(address.Scheme+":"))
+		return fmt.Errorf("invalid --to: a URL begins with one of %s, not with %q", addresses, output.EscapeLine(address.Scheme+":"))
 	case address.Hostname() == "":
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", addresses)
 	}
@@ -234,7 +234,7 @@ func (d *Delivery) parseAddress() error {
 	case isOTLP(address.Scheme):
 		address.Scheme = strings.TrimPrefix(address.Scheme, otlpScheme)
 		if strings.Trim(address.Path, "/") == "" {
-			address.Path = otlp.Path
+			address.Path = otlp.LogsPath
 		}
 	case isKafka(address.Scheme):
 		if err := d.takeBrokers(brokers); err != nil {
@@ -293,7 +293,7 @@ func (d *Delivery) takeBrokers(brokers []*url.URL) error {
 	}
 	copied := *a
 	copied.Host = strings.Join(d.Brokers, ",")
-	d.URL, k.Brokers, k.Secure = &copied, d.Brokers, a.Scheme != kafkaScheme
+	d.URL, k.Brokers, k.UseTLS = &copied, d.Brokers, a.Scheme != kafkaScheme
 	return nil
 }
 
@@ -303,15 +303,15 @@ func (d *Delivery) checkSecrets() error {
 	switch scheme := d.URL.Scheme; {
 	case scheme == "http" && name != "":
 		return fmt.Errorf("--%s takes https://: over http:// nobody shows a certificate", name)
-	case scheme == "nats" && d.NATS.Login != "" && !secret.IsLocal(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
+	case scheme == "nats" && d.NATS.Login != "" && !secret.IsLoopback(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
 	case scheme == kafkaScheme && name != "":
 		return fmt.Errorf("--%s takes kafka+tls://: over kafka:// nobody shows a certificate", name)
-	case scheme == kafkaScheme && d.Kafka.Mechanism == kafka.Plain && d.InClear():
+	case scheme == kafkaScheme && d.Kafka.Mechanism == kafka.Plain && d.SendsPlaintext():
 		return errors.New("--kafka-sasl plain would send a password in the clear: it takes --to kafka+tls://HOST/TOPIC")
 	}
 	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
-		if c.Is() && isWebhook(d.to) && d.InClear() {
+		if c.IsSet() && isWebhook(d.to) && d.SendsPlaintext() {
 			return fmt.Errorf("--to http:// sends all in the clear to another machine, credentials too: with %s it takes https://", c.Name)
 		}
 	}
@@ -329,7 +329,7 @@ func CredentialVariable() string {
 }
 
 // FromEnvironment is the variable that a credential comes from; empty if none does.
-func (d *Delivery) FromEnvironment() string {
+func (d *Delivery) UsedCredentialVariable() string {
 	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing, d.Kafka.Login} {
 		if c.Text != "" {
 			return c.Name

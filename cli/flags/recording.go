@@ -9,17 +9,17 @@ import (
 )
 
 // Keeping says how much of a recording is kept; zero: all.
-type Keeping struct {
-	Time time.Duration
-	Size int64 // bytes
+type Retention struct {
+	MaxAge  time.Duration
+	MaxSize int64 // bytes
 }
 
-func (k *Keeping) AddTo(f *pflag.FlagSet) {
+func (k *Retention) AddTo(f *pflag.FlagSet) {
 	f.String("keep", "", "Drop of the recording what is older than `TIME`, such as 30d or 12h")
 	offers(f, "keep", "12h", "7d", "30d")
 	takes(f, "keep", func(text string) error {
 		ago, ok := parseAgo(text)
-		if k.Time = ago; !ok || ago <= 0 {
+		if k.MaxAge = ago; !ok || ago <= 0 {
 			return invalid("keep", text, errors.New("it takes a time such as 30d or 12h"))
 		}
 		return nil
@@ -28,7 +28,7 @@ func (k *Keeping) AddTo(f *pflag.FlagSet) {
 	offers(f, "max-size", "1Gi", "10Gi")
 	takes(f, "max-size", func(text string) error {
 		size, ok := parseSize(text, minKept, maxKept)
-		if k.Size = size; !ok {
+		if k.MaxSize = size; !ok {
 			return invalid("max-size", text, errors.New("it takes a number of bytes from 1Mi to 1Pi, such as 500Mi or 10Gi"))
 		}
 		return nil
@@ -37,19 +37,19 @@ func (k *Keeping) AddTo(f *pflag.FlagSet) {
 }
 
 // Beside says that what is watched for another purpose is recorded, too; zero: it is not.
-type Beside struct {
+type Recording struct {
 	Dir string
-	Keeping
+	Retention
 }
 
-func (b *Beside) AddTo(f *pflag.FlagSet) {
+func (b *Recording) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&b.Dir, "record", "", "Record what happens into `DIR`, too, as dwatch record does, to ask for it later; see docs/recording.md")
 	notEmpty(f, "record")
-	b.Keeping.AddTo(f)
+	b.Retention.AddTo(f)
 }
 
 // Check finds what makes no sense. f are all flags.
-func (b *Beside) Check(f *pflag.FlagSet) error {
+func (b *Recording) Check(f *pflag.FlagSet) error {
 	if name := given(f, "keep", "max-size"); b.Dir == "" && name != "" {
 		return errors.New("--" + name + " is for a recording: it needs --record DIR")
 	}
@@ -57,20 +57,20 @@ func (b *Beside) Check(f *pflag.FlagSet) error {
 }
 
 // Played is what of a recording is asked, in place of a cluster. Zero: a cluster is.
-type Played struct {
-	From From
-	Span Span
+type Replay struct {
+	From  From
+	Range TimeRange
 }
 
 // Group has the flags for it.
-func (p *Played) Group() Group {
-	return NewGroup("The past", p.From.AddTo, Spans("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
+func (p *Replay) Group() Group {
+	return NewGroup("The past", p.From.AddTo, SinceBefore("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
 }
 
 // Read takes in the flags of f, when all are read.
-func (p *Played) Read(f *pflag.FlagSet) error {
-	err := cmp.Or(p.Span.Read(f), p.From.Check(f))
-	if name := given(f, "since", "before"); err == nil && !p.From.Is() && name != "" {
+func (p *Replay) Parse(f *pflag.FlagSet) error {
+	err := cmp.Or(p.Range.Parse(f), p.From.Check(f))
+	if name := given(f, "since", "before"); err == nil && !p.From.IsSet() && name != "" {
 		err = errors.New("--" + name + " asks a recording: it needs --from DIR")
 	}
 	return err

@@ -8,19 +8,19 @@ import (
 
 // Rules are those of a file; zero: the command line is the only one.
 type Rules struct {
-	File  string
-	Check bool // nothing else
+	File      string
+	CheckOnly bool // nothing else
 }
 
 func (r *Rules) AddTo(f *pflag.FlagSet) {
 	f.StringVarP(&r.File, "filename", "f", "", "Send by each of the rules that are in `FILE`, which share what they watch; - is stdin. See docs/rules.md")
-	f.BoolVar(&r.Check, "check", false, "With -f, say what is wrong with the rules, ask no cluster, and end")
+	f.BoolVar(&r.CheckOnly, "check", false, "With -f, say what is wrong with the rules, ask no cluster, and end")
 	notEmpty(f, "filename")
 }
 
 // Parse finds what makes no sense.
 func (r *Rules) Parse() error {
-	if r.Check && r.File == "" {
+	if r.CheckOnly && r.File == "" {
 		return errors.New("--check is for a file of rules: it needs -f FILE")
 	}
 	return nil

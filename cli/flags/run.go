@@ -11,13 +11,13 @@ import (
 )
 
 // Messages say what is written to stderr.
-type Messages struct {
+type Logging struct {
 	Quiet     bool
 	Verbosity int
 	// UTC shows times to people in UTC, and takes those in it that name no zone.
 	UTC bool
 	// Log is in which form: LogText or LogJSON.
-	Log string
+	Format string
 }
 
 // The forms of what is said on stderr.
@@ -27,7 +27,7 @@ const (
 )
 
 // LogIn is the form of stderr that a command line asks for which can't be parsed.
-func LogIn(args []string) string {
+func DetectLogFormat(args []string) string {
 	for i, a := range args {
 		if a == "--log="+LogJSON || a == LogJSON && i > 0 && args[i-1] == "--log" {
 			return LogJSON
@@ -37,14 +37,14 @@ func LogIn(args []string) string {
 }
 
 // AddTo also adds the flags that cobra looks for: else it would add its own, which have no group.
-func (m *Messages) AddTo(f *pflag.FlagSet) {
+func (m *Logging) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Nothing but errors on stderr, and what is missing or can't be evaluated")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
-	f.StringVar(&m.Log, "log", LogText, "Say on stderr in this `FORMAT`: text, or json, an object a line")
+	f.StringVar(&m.Format, "log", LogText, "Say on stderr in this `FORMAT`: text, or json, an object a line")
 	offers(f, "log", LogText, LogJSON)
 	takes(f, "log", func(text string) error {
 		if text != LogText && text != LogJSON {
-			return fmt.Errorf("invalid --log %q: it takes text or json", output.Line(text))
+			return fmt.Errorf("invalid --log %q: it takes text or json", output.EscapeLine(text))
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func Listen(to *string) Adder {
 		offers(f, "listen", ":9090", "127.0.0.1:9090")
 		takes(f, "listen", func(text string) error {
 			if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
-				return fmt.Errorf("invalid --listen %q: it takes HOST:PORT, such as 127.0.0.1:9090, or :9090 for all interfaces", output.Line(text))
+				return fmt.Errorf("invalid --listen %q: it takes HOST:PORT, such as 127.0.0.1:9090, or :9090 for all interfaces", output.EscapeLine(text))
 			}
 			return nil
 		})

@@ -26,7 +26,7 @@ func (s *Settle) AddTo(f *pflag.FlagSet) {
 }
 
 // Is reports whether anything waits.
-func (s *Settle) Is() bool { return s.Quiet > 0 }
+func (s *Settle) IsSet() bool { return s.Quiet > 0 }
 
 // Parse finds what makes no sense.
 func (s *Settle) Parse() error {
@@ -35,7 +35,7 @@ func (s *Settle) Parse() error {
 		return errors.New("--max-settle is for what waits to be quiet: it needs --settle")
 	case s.flags.Changed("settle") && s.Quiet < minSettle:
 		return fmt.Errorf("invalid --settle %s: it takes a duration of at least %s, such as 30s", s.Quiet, minSettle)
-	case s.Is() && s.Max < s.Quiet:
+	case s.IsSet() && s.Max < s.Quiet:
 		return fmt.Errorf("--max-settle %s is less than --settle %s: it takes a duration such as %s", s.Max, s.Quiet, defaultSettle)
 	}
 	return nil

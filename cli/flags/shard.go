@@ -55,7 +55,7 @@ func parseShard(text string) (event.Shard, error) {
 
 // Ordinal returns the number of a pod of a StatefulSet, from 0, by the name of its host. The random end of other pods' names may
 // be a number, too, which is larger.
-func Ordinal(host string) (int, bool) {
+func PodOrdinal(host string) (int, bool) {
 	host, _, _ = strings.Cut(host, ".")
 	at := strings.LastIndexByte(host, '-')
 	if at < 1 {

@@ -22,12 +22,12 @@ func TestParseShard(t *testing.T) {
 // TestOrdinal: which pod of a StatefulSet it is, also where its host has a whole name.
 func TestOrdinal(t *testing.T) {
 	for host, want := range map[string]int{"dwatch-0": 0, "shop-feed-12": 12, "dwatch-3.dwatch.ops.svc.cluster.local": 3} {
-		if got, is := Ordinal(host); got != want || !is {
+		if got, is := PodOrdinal(host); got != want || !is {
 			t.Errorf("%s: %d, %t", host, got, is)
 		}
 	}
 	for _, host := range []string{"", "laptop", "laptop-", "-1", "dwatch-x7f2k", "dwatch-1a", "dwatch-01", "dwatch-1000", "dwatch-5f7c9b-24567", "dwatch-99999999999"} {
-		if got, is := Ordinal(host); is {
+		if got, is := PodOrdinal(host); is {
 			t.Errorf("%q: %d", host, got)
 		}
 	}

@@ -39,7 +39,7 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 
 // AddWait adds the flag for what the server may have later.
 func (t *Targets) AddWait(f *pflag.FlagSet) {
-	f.BoolVar(&t.request.Wait, "wait", false, "Wait for a resource that the server does not have yet")
+	f.BoolVar(&t.request.WaitForResources, "wait", false, "Wait for a resource that the server does not have yet")
 }
 
 // Parse also takes what is named without a flag.
@@ -48,7 +48,7 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 	if err != nil {
 		return plan.Request{}, err
 	}
-	r, err := t.Request(arguments)
+	r, err := t.BuildRequest(arguments)
 	if err != nil {
 		return r, err
 	}
@@ -59,10 +59,10 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 }
 
 // AreNamed reports whether anything says what to watch.
-func (t *Targets) AreNamed(args []string) bool { return len(t.resources)+len(args) > 0 }
+func (t *Targets) HasResources(args []string) bool { return len(t.resources)+len(args) > 0 }
 
 // Request asks for arguments, with the flags given so far.
-func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
+func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error) {
 	r := t.request
 	r.Arguments = arguments
 	for _, n := range t.namespaces {
@@ -74,7 +74,7 @@ func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
 			if err := checkPattern(n); err != nil {
 				return r, err
 			}
-			r.Patterns = append(r.Patterns, n)
+			r.NamespacePatterns = append(r.NamespacePatterns, n)
 			continue
 		}
 		if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
@@ -114,7 +114,7 @@ func (t *Targets) checkNamespaceSelector() error {
 }
 
 func checkSelectors(r plan.Request) error {
-	if _, _, err := r.Selectors(); err != nil {
+	if _, _, err := r.NormalizedSelectors(); err != nil {
 		return err
 	}
 	named := slices.ContainsFunc(r.Arguments, func(a mapper.Argument) bool { return a.Name != "" })
@@ -125,7 +125,7 @@ func checkSelectors(r plan.Request) error {
 }
 
 // About is which object the Events that are watched are about; nil if the flag is not given.
-func About(to **mapper.Argument) Adder {
+func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
 		f.String("for", "", "Only what belongs to `TYPE/NAME`, e.g. deploy/web: what it owns, refers to and is reached by, and the Events about all these; of other resources that are named, what of them does. See docs/subject.md")
 		takes(f, "for", func(text string) (err error) {

@@ -53,5 +53,5 @@ func (t *Template) parse(format string) (*output.Template, error) {
 		}
 		text = string(content)
 	}
-	return output.ParseTemplate(output.TemplateText{Format: format, Text: text, MissingFail: !t.allowMissing})
+	return output.ParseTemplate(output.TemplateSource{Format: format, Text: text, FailOnMissing: !t.allowMissing})
 }

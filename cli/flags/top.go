@@ -16,7 +16,7 @@ type Top struct {
 	Interval time.Duration // 0: only at the end, or at a terminal and without an end by default
 	Count    int           // of tables; 0: no end
 	Rows     int           // 0: all
-	By       top.By
+	By       top.RankBy
 }
 
 // The times between two tables, where none is given.
@@ -63,7 +63,7 @@ func (t *Top) AddRowsTo(f *pflag.FlagSet) {
 }
 
 // Every is the time between two tables; 0: there is only the one at the end.
-func (t *Top) Every(isTerminal bool, timeout time.Duration) time.Duration {
+func (t *Top) EffectiveInterval(isTerminal bool, timeout time.Duration) time.Duration {
 	switch {
 	case t.Interval > 0:
 		return t.Interval

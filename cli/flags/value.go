@@ -88,7 +88,7 @@ func offers(f *pflag.FlagSet, name string, values ...string) {
 }
 
 // Offered are values of a flag, of which others may be as good; nil if there is nothing to say.
-func Offered(f *pflag.Flag) []string { return f.Annotations[offered] }
+func CompletionValues(f *pflag.Flag) []string { return f.Annotations[offered] }
 
 // invalid says of an error, if it is one, which value of a flag it is about.
 func invalid(flag, text string, err error) error {
@@ -115,7 +115,7 @@ func takeOnce(f *pflag.FlagSet) {
 type wrongError struct{ error }
 
 // Explain says in one line what is wrong with a flag of a command, of which help prints all.
-func Explain(err error, help string) error {
+func ExplainParseError(err error, help string) error {
 	if wrong, ok := errors.AsType[*wrongError](err); ok {
 		return wrong.error
 	}

@@ -19,7 +19,7 @@ const (
 	// Duration is how long another replica waits for the one that holds the Lease to write it again.
 	Duration = 8 * time.Second
 	// HeldFor is how long after a write it is held for sure. What is left until Duration is for what is under way.
-	HeldFor = 5 * time.Second
+	RenewDeadline = 5 * time.Second
 	// every is how often it is written, or looked at.
 	every = time.Second
 	// askWithin is how long the server may take.
@@ -33,7 +33,7 @@ type Options struct {
 	Identity        string // no other replica, and no other run, has the same
 	// Failed gets why the Lease can't be read or written, once until that changes, and nil when it can again; not before somebody was
 	// known to hold it.
-	Failed func(error)
+	OnError func(error)
 }
 
 // Election is the part of one replica in it.
@@ -77,12 +77,12 @@ var errMissing = errors.New("it is not there")
 // State is what is known.
 type State struct {
 	// Known: the server has answered. Err is why it has not, or not the last time.
-	Known bool
-	Err   error
+	HasAnswer bool
+	Err       error
 	// Term is that of this replica; nil: it holds the Lease no more, or not yet. Doubtful: whether it does is not known.
-	Term     *Term
-	Doubtful bool
-	Holder   string // another one that holds it; empty: nobody is known to
+	Term        *Term
+	Unconfirmed bool
+	OtherHolder string // another one that holds it; empty: nobody is known to
 }
 
 // New returns an Election in which nobody takes part yet.
@@ -95,8 +95,8 @@ func (e *Election) Changed() <-chan struct{} { return e.changed }
 func (e *Election) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := State{Known: e.known, Err: e.wrong.err(), Term: e.term, Holder: e.holder}
-	if s.Doubtful = e.term != nil && !e.term.isHeldLocked(time.Now()); s.Doubtful {
+	s := State{HasAnswer: e.known, Err: e.wrong.err(), Term: e.term, OtherHolder: e.holder}
+	if s.Unconfirmed = e.term != nil && !e.term.isHeldLocked(time.Now()); s.Unconfirmed {
 		e.term.lapse() // so that it is signalled when it is held again
 	}
 	return s
@@ -109,7 +109,7 @@ func (e *Election) Run(ctx context.Context) error {
 			LeaseMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
 			Client:    leases{e}, LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 		},
-		LeaseDuration: Duration, RenewDeadline: HeldFor, RetryPeriod: every, Name: e.Name,
+		LeaseDuration: Duration, RenewDeadline: RenewDeadline, RetryPeriod: every, Name: e.Name,
 		// What it calls there comes after what the server has answered, from which State is.
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	})
@@ -191,7 +191,7 @@ func (e *Election) looked(l *coordinationv1.Lease, err error) {
 		e.signal()
 	case !isOther:
 		if e.holder = ""; before.holder != "" && before.holder != e.Identity && !isGivenBack(l) {
-			e.freeAt = time.Now().Add(HeldFor)
+			e.freeAt = time.Now().Add(RenewDeadline)
 		}
 	}
 	if !isMissing && (e.own == nil || l.ResourceVersion != e.own.ResourceVersion) {
@@ -211,7 +211,7 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	isOwn := was == e.seen.version && e.seen.holder == e.Identity
-	if e.term != nil && (!isOwn || e.term.Lease != l.UID) {
+	if e.term != nil && (!isOwn || e.term.LeaseUID != l.UID) {
 		e.overLocked()
 	}
 	e.own, e.seen = l, sight{l.ResourceVersion, e.Identity}
@@ -221,7 +221,7 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 		e.signal()
 	}
 	e.holder = ""
-	e.term.extendLocked(began.Add(HeldFor))
+	e.term.extendLocked(began.Add(RenewDeadline))
 }
 
 // answered notes what a question has ended with, of which only one is asked at a time.
@@ -234,8 +234,8 @@ func (e *Election) answered(now trouble) {
 	}
 	e.known = e.known || now.reading == nil
 	e.mu.Unlock()
-	if led && e.Failed != nil && now.String() != before.String() {
-		e.Failed(now.err())
+	if led && e.OnError != nil && now.String() != before.String() {
+		e.OnError(now.err())
 	}
 }
 

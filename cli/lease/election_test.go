@@ -140,7 +140,7 @@ func (r *replica) failures() []string {
 func startReplica(t *testing.T, s *server, name string) *replica {
 	c := &client{to: s}
 	r := &replica{client: c}
-	r.Election = New(Options{Client: c, Namespace: "ns", Name: "feed", Identity: name, Failed: r.fails})
+	r.Election = New(Options{Client: c, Namespace: "ns", Name: "feed", Identity: name, OnError: r.fails})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -158,7 +158,7 @@ func startReplica(t *testing.T, s *server, name string) *replica {
 func may(t *Term) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, end, err := t.Try(ctx)
+	_, end, err := t.HeldContext(ctx)
 	if err == nil {
 		end()
 	}
@@ -185,23 +185,23 @@ func TestElection(t *testing.T) {
 		a := startReplica(t, s, "a")
 		awaits(t, "a leads", func() bool { return a.State().Term != nil })
 		b := startReplica(t, s, "b")
-		awaits(t, "b stands by", func() bool { return b.State().Holder == "a" })
+		awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 		time.Sleep(time.Minute)
 		first := a.State().Term
-		if s := a.State(); s.Doubtful || !may(first) || b.State().Term != nil {
+		if s := a.State(); s.Unconfirmed || !may(first) || b.State().Term != nil {
 			t.Fatalf("%+v", s)
 		}
-		under, end, err := first.Try(t.Context())
+		under, end, err := first.HeldContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer end()
 		var ended, other atomic.Int32
-		defer first.OnLapse(func() { ended.Add(1) })()
-		first.OnLapse(func() { other.Add(1) })()
+		defer first.OnExpire(func() { ended.Add(1) })()
+		first.OnExpire(func() { other.Add(1) })()
 
 		a.client.is(errors.New("away"), false)
-		stops := awaits(t, "a is in doubt", func() bool { return a.State().Doubtful })
+		stops := awaits(t, "a is in doubt", func() bool { return a.State().Unconfirmed })
 		if may(first) || under.Err() == nil || a.State().Term != first || b.State().Term != nil {
 			t.Errorf("in doubt: %+v, %v, %+v", a.State(), under.Err(), b.State())
 		}
@@ -209,16 +209,16 @@ func TestElection(t *testing.T) {
 			t.Errorf("what goes on was ended %d times, and what has ended %d times", ended.Load(), other.Load())
 		}
 		takes := awaits(t, "b leads", func() bool { return b.State().Term != nil })
-		if stops > HeldFor || takes < Duration-HeldFor-20*time.Millisecond || stops+takes > Duration+5*time.Second {
+		if stops > RenewDeadline || takes < Duration-RenewDeadline-20*time.Millisecond || stops+takes > Duration+5*time.Second {
 			t.Errorf("a stopped after %v, b began %v later", stops, takes)
 		}
 		second := b.State().Term
-		if second.Number != first.Number+1 || second.Lease != first.Lease {
+		if second.Number != first.Number+1 || second.LeaseUID != first.LeaseUID {
 			t.Errorf("%+v after %+v", second, first)
 		}
 		a.client.is(nil, false)
-		awaits(t, "a finds out", func() bool { return a.State().Term == nil && a.State().Holder == "b" })
-		if _, _, err := first.Try(t.Context()); !errors.Is(err, ErrOver) {
+		awaits(t, "a finds out", func() bool { return a.State().Term == nil && a.State().OtherHolder == "b" })
+		if _, _, err := first.HeldContext(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 			t.Error(err)
 		}
 
@@ -245,15 +245,15 @@ func TestElectionAlone(t *testing.T) {
 				} else {
 					a.client.is(errors.New("away"), false)
 				}
-				awaits(t, "a is in doubt", func() bool { return a.State().Doubtful })
+				awaits(t, "a is in doubt", func() bool { return a.State().Unconfirmed })
 				waits := make(chan error)
 				go func() {
-					_, _, err := term.Try(t.Context())
+					_, _, err := term.HeldContext(t.Context())
 					waits <- err
 				}()
 				time.Sleep(time.Minute)
 				a.client.is(nil, false)
-				if err := <-waits; err != nil || a.State().Term != term || a.State().Doubtful {
+				if err := <-waits; err != nil || a.State().Term != term || a.State().Unconfirmed {
 					t.Errorf("%v, %+v", err, a.State())
 				}
 			})
@@ -287,7 +287,7 @@ func TestElectionDenied(t *testing.T) {
 		a, b := startReplica(t, s, "a"), (*replica)(nil)
 		awaits(t, "a leads", func() bool { return a.State().Term != nil })
 		b = startReplica(t, s, "b")
-		awaits(t, "b stands by", func() bool { return b.State().Holder == "a" })
+		awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 		no := apierrors.NewForbidden(leaseResource, "feed", errors.New("no"))
 		a.client.denies(no)
 		b.client.denies(no)
@@ -298,7 +298,7 @@ func TestElectionDenied(t *testing.T) {
 			}
 		}
 		a.client.denies(nil)
-		awaits(t, "a goes on", func() bool { return !a.State().Doubtful })
+		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
 		time.Sleep(time.Minute)
 		for _, r := range []*replica{a, b} {
 			if got := r.failures(); !slices.Equal(got, []string{no.Error(), ""}) || r.State().Err != nil {
@@ -320,11 +320,11 @@ func TestElectionGone(t *testing.T) {
 		s.lease = nil
 		s.mu.Unlock()
 		time.Sleep(time.Minute)
-		if got := a.failures(); !slices.Equal(got, []string{no.Error()}) || !a.State().Doubtful {
+		if got := a.failures(); !slices.Equal(got, []string{no.Error()}) || !a.State().Unconfirmed {
 			t.Errorf("%q, %+v", got, a.State())
 		}
 		a.client.denies(nil)
-		awaits(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Doubtful })
+		awaits(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Unconfirmed })
 	})
 }
 
@@ -346,7 +346,7 @@ func TestElectionTakenAway(t *testing.T) {
 				a := startReplica(t, s, "a")
 				awaits(t, "a leads", func() bool { return a.State().Term != nil })
 				b := startReplica(t, s, "b")
-				awaits(t, "b stands by", func() bool { return b.State().Holder == "a" })
+				awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 				time.Sleep(5 * time.Second)
 				first := a.State().Term
 				a.client.is(errors.New("away"), false)
@@ -358,7 +358,7 @@ func TestElectionTakenAway(t *testing.T) {
 					t.Error("two lead")
 				}
 				a.client.is(nil, false)
-				awaits(t, "a finds out", func() bool { return a.State().Holder == "b" })
+				awaits(t, "a finds out", func() bool { return a.State().OtherHolder == "b" })
 			})
 		})
 	}
@@ -373,11 +373,11 @@ func TestElectionTakenBack(t *testing.T) {
 				former := startReplica(t, s, "former")
 				awaits(t, "the former one leads", func() bool { return former.State().Term != nil })
 				a := startReplica(t, s, "a")
-				awaits(t, "a stands by", func() bool { return a.State().Holder == "former" })
+				awaits(t, "a stands by", func() bool { return a.State().OtherHolder == "former" })
 				former.client.is(errors.New("away"), false)
 				awaits(t, "a leads", func() bool { return a.State().Term != nil })
 				former.client.is(nil, false)
-				awaits(t, "the former one stands by", func() bool { return former.State().Holder == "a" })
+				awaits(t, "the former one stands by", func() bool { return former.State().OtherHolder == "a" })
 				time.Sleep(time.Minute)
 				first := a.State().Term
 				s.mu.Lock()
@@ -388,7 +388,7 @@ func TestElectionTakenBack(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				time.Sleep(time.Minute)
-				if former.State().Term != nil || a.State().Doubtful {
+				if former.State().Term != nil || a.State().Unconfirmed {
 					t.Errorf("%+v, %+v", a.State(), former.State())
 				}
 			})
@@ -405,7 +405,7 @@ func TestElectionTime(t *testing.T) {
 		a.Election.mu.Lock()
 		a.term.until = time.Now() // as a clock does that is set
 		a.Election.mu.Unlock()
-		if !a.State().Doubtful {
+		if !a.State().Unconfirmed {
 			t.Fatal("it is held")
 		}
 		select {
@@ -413,7 +413,7 @@ func TestElectionTime(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("nobody is told")
 		}
-		awaits(t, "a goes on", func() bool { return !a.State().Doubtful })
+		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
 	})
 }
 
@@ -423,7 +423,7 @@ func TestElectionSlept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startReplica(t, &server{}, "a")
 		awaits(t, "a leads", func() bool { return a.State().Term != nil })
-		under, end, err := a.State().Term.Try(t.Context())
+		under, end, err := a.State().Term.HeldContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,6 +434,6 @@ func TestElectionSlept(t *testing.T) {
 		if took := awaits(t, "it is ended", func() bool { return under.Err() != nil }); took >= every {
 			t.Errorf("it was ended after %v", took)
 		}
-		awaits(t, "a goes on", func() bool { return !a.State().Doubtful })
+		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
 	})
 }

@@ -12,10 +12,10 @@ import (
 
 // Term is from when a replica got the Lease until another one has.
 type Term struct {
-	Lease  types.UID
-	Number int    // of this Lease, in order
-	Former string // who held it before; empty: nobody, or it was given back
-	Since  time.Time
+	LeaseUID       types.UID
+	Number         int    // of this Lease, in order
+	PreviousHolder string // who held it before; empty: nobody, or it was given back
+	Since          time.Time
 
 	of *Election
 	// Of of.mu.
@@ -29,11 +29,11 @@ type Term struct {
 }
 
 // ErrOver is what can't be done in a Term that is over.
-var ErrOver = errors.New("another replica leads")
+var ErrLeadershipLost = errors.New("another replica leads")
 
 // Try returns the context of something that only who holds the Lease may do, which ends when it may be another's: begin it at once.
 // It waits until the Lease is held for sure. The error is ErrOver, or of ctx.
-func (t *Term) Try(ctx context.Context) (context.Context, context.CancelFunc, error) {
+func (t *Term) HeldContext(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	for {
 		t.of.mu.Lock()
 		isHeld, over := t.isHeldLocked(time.Now()), t.over
@@ -44,7 +44,7 @@ func (t *Term) Try(ctx context.Context) (context.Context, context.CancelFunc, er
 		t.of.mu.Unlock()
 		switch {
 		case over:
-			return nil, nil, ErrOver
+			return nil, nil, ErrLeadershipLost
 		case isHeld:
 			ctx, cancel := context.WithCancel(ctx)
 			stop := context.AfterFunc(held, cancel)
@@ -70,7 +70,7 @@ func (t *Term) IsHeld() bool {
 
 // OnLapse has end called each time that the Lease may be another's, until stop is called: what was begun in a try, and goes on when
 // that has ended, is not to go on then.
-func (t *Term) OnLapse(end func()) (stop func()) {
+func (t *Term) OnExpire(end func()) (stop func()) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	t.ends = append(t.ends, &end)
@@ -98,7 +98,7 @@ func (t *Term) holdLocked() {
 
 // newTerm is for who has mu.
 func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
-	t := &Term{Lease: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
+	t := &Term{LeaseUID: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
 	if n := l.Spec.LeaseTransitions; n != nil {
 		t.Number = int(*n)
 	}

@@ -28,7 +28,7 @@ type charted struct {
 	top       map[string]any // what templates see
 }
 
-func newChart(r Run) (*charted, error) {
+func newChart(r Workload) (*charted, error) {
 	c := &charted{templates: template.New("")}
 	c.templates.Funcs(functions).Funcs(template.FuncMap{"include": c.include})
 	if _, err := c.templates.ParseFS(chart, "chart/templates/*"); err != nil {
@@ -38,7 +38,7 @@ func newChart(r Run) (*charted, error) {
 	c.top = map[string]any{
 		"Values":       merged,
 		"Release":      map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": "dwatch"},
-		"Capabilities": map[string]any{"APIVersions": served(r.Serves)},
+		"Capabilities": map[string]any{"APIVersions": served(r.ServedKinds)},
 	}
 	return c, err
 }
@@ -50,7 +50,7 @@ type served []string
 func (s served) Has(name string) bool { return slices.Contains(s, name) }
 
 // merged are the values of a run in front of those of the chart.
-func (r Run) merged() (map[string]any, error) {
+func (r Workload) merged() (map[string]any, error) {
 	text, err := chart.ReadFile("chart/values.yaml")
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ const RulesFile = RulesDir + "/rules.yaml"
 const MetricsPort = 9090
 
 // Run is what runs, and where.
-type Run struct {
+type Workload struct {
 	Name, Namespace string // of all objects but the roles
 	Image           string
 	Args            []string // of the container
@@ -34,13 +34,13 @@ type Run struct {
 	Ports           []Port   // where it listens; that of the metrics is called metrics
 	Egress          []Peer   // whom it may reach; nil: everybody
 	Rules           []any    // what is at RulesFile; empty: nothing
-	Secrets         bool     // the arguments name files below SecretDir, which are in the Secret of its name
+	MountsSecrets   bool     // the arguments name files below SecretDir, which are in the Secret of its name
 	Replicas        int      // how many pods, of which one works, or each has a shard; 0: one
-	PerPod          bool     // each has a volume of its own
-	Room            string   // how large the volume at StateDir is, a quantity; empty: there is none
-	Memory          string   // at most, a quantity
-	Grace           int      // seconds that it takes to end
-	Serves          []string // those of PodMonitor and PrometheusRule that the server has
+	VolumePerPod    bool     // each has a volume of its own
+	VolumeSize      string   // how large the volume at StateDir is, a quantity; empty: there is none
+	MemoryLimit     string   // at most, a quantity
+	GraceSeconds    int      // seconds that it takes to end
+	ServedKinds     []string // those of PodMonitor and PrometheusRule that the server has
 }
 
 // Types that only some servers have.
@@ -69,7 +69,7 @@ type File struct {
 }
 
 // Files returns the manifests in the order in which they are to be applied.
-func (r Run) Files() ([]File, error) {
+func (r Workload) Files() ([]File, error) {
 	c, err := newChart(r)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (r Run) Files() ([]File, error) {
 }
 
 // Documents are objects in YAML, one document each.
-func Documents(objects []any) ([]byte, error) {
+func EncodeYAML(objects []any) ([]byte, error) {
 	var documents [][]byte
 	for _, object := range objects {
 		document, err := yaml.Marshal(object)
@@ -103,7 +103,7 @@ func Documents(objects []any) ([]byte, error) {
 }
 
 // Join puts files into one.
-func Join(files []File) []byte {
+func JoinFiles(files []File) []byte {
 	var texts [][]byte
 	for _, f := range files {
 		texts = append(texts, f.Text)
@@ -112,7 +112,7 @@ func Join(files []File) []byte {
 }
 
 // Kustomization returns a base of files.
-func Kustomization(files []File) File {
+func NewKustomization(files []File) File {
 	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 	for _, f := range files {
 		text += "  - " + f.Name + "\n"
@@ -122,7 +122,7 @@ func Kustomization(files []File) File {
 
 // Mount returns the path below a directory of the pod of a file here: by its last name, with the
 // characters that a key of a Secret may have. named is false where it has no such name.
-func Mount(dir, file string) (at string, named bool) {
+func MountPath(dir, file string) (at string, named bool) {
 	name := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	key := strings.Map(func(c rune) rune {
 		if c < 0x80 && (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.", c)) {

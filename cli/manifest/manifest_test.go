@@ -34,7 +34,7 @@ func TestReceivers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rules []EgressRule
-		for _, p := range Receivers(u, "ops") {
+		for _, p := range ReceiverPeers(u, "ops") {
 			rules = append(rules, p.EgressRule)
 		}
 		if got, err := json.Marshal(rules); err != nil || string(got) != want {
@@ -63,12 +63,12 @@ func TestMount(t *testing.T) {
 		"..token": "/etc/dwatch/--token", "...": "/etc/dwatch/--.", ".token": "/etc/dwatch/.token",
 		"token": "/etc/dwatch/token", "./a/token": "/etc/dwatch/token", `C:\keys\token`: "/etc/dwatch/token", "../token": "/etc/dwatch/token",
 	} {
-		if got, named := Mount(SecretDir, file); got != want || !named {
+		if got, named := MountPath(SecretDir, file); got != want || !named {
 			t.Errorf("%s: %s", file, got)
 		}
 	}
 	for _, file := range []string{"", ".", "..", "/", "a/..", "a/."} {
-		if at, named := Mount(SecretDir, file); named {
+		if at, named := MountPath(SecretDir, file); named {
 			t.Errorf("%q: %s", file, at)
 		}
 	}
@@ -87,9 +87,9 @@ func TestArgument(t *testing.T) {
 // and the namespace as Prometheus has them, as others may be called so elsewhere.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"true", "null", "on", "y"} {
-		files, err := Run{
-			Name: name, Namespace: "123", Image: "i", Args: []string{"send", "--listen=:1"}, Room: "1Gi", Secrets: true, Ports: []Port{{"metrics", 1}},
-			Serves: []string{PodMonitor, PrometheusRule},
+		files, err := Workload{
+			Name: name, Namespace: "123", Image: "i", Args: []string{"send", "--listen=:1"}, VolumeSize: "1Gi", MountsSecrets: true, Ports: []Port{{"metrics", 1}},
+			ServedKinds: []string{PodMonitor, PrometheusRule},
 		}.Files()
 		if err != nil {
 			t.Fatal(err)

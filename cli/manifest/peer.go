@@ -14,7 +14,7 @@ import (
 
 // Peer is somebody whom the pod may reach, and why.
 type Peer struct {
-	Why string `json:"why"`
+	Purpose string `json:"why"`
 	EgressRule
 }
 
@@ -27,12 +27,12 @@ type EgressRule struct {
 
 // Destination has one member.
 type Destination struct {
-	Block     *Block    `json:"ipBlock,omitempty"`
-	Namespace *Selector `json:"namespaceSelector,omitempty"`
+	IPBlock           *IPBlock  `json:"ipBlock,omitempty"`
+	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
 }
 
 // Block is a range of addresses.
-type Block struct {
+type IPBlock struct {
 	CIDR string `json:"cidr"`
 }
 
@@ -48,13 +48,13 @@ type TargetPort struct {
 }
 
 // DNS is where names are resolved.
-func DNS() Peer {
+func DNSPeer() Peer {
 	return Peer{"DNS", EgressRule{Ports: []TargetPort{{53, "UDP"}, {53, "TCP"}}}}
 }
 
 // Server is the API server, which listens at ports.
-func Server(ports ...int) Peer {
-	p := Peer{Why: "the API server"}
+func APIServerPeer(ports ...int) Peer {
+	p := Peer{Purpose: "the API server"}
 	for _, port := range ports {
 		p.Ports = append(p.Ports, TargetPort{Port: port})
 	}
@@ -62,9 +62,9 @@ func Server(ports ...int) Peer {
 }
 
 // Reaches lets the pod reach who gets what is sent to addresses.
-func (r *Run) Reaches(addresses ...*url.URL) {
+func (r *Workload) AllowEgressTo(addresses ...*url.URL) {
 	for _, address := range addresses {
-		for _, p := range Receivers(address, r.Namespace) {
+		for _, p := range ReceiverPeers(address, r.Namespace) {
 			if !slices.ContainsFunc(r.Egress, func(other Peer) bool { return reflect.DeepEqual(p, other) }) {
 				r.Egress = append(r.Egress, p)
 			}
@@ -74,7 +74,7 @@ func (r *Run) Reaches(addresses ...*url.URL) {
 
 // Receivers are who gets what is sent to an address: one, or two where the address may be that
 // of a Service as well as one elsewhere. own is the namespace of the pod.
-func Receivers(address *url.URL, own string) []Peer {
+func ReceiverPeers(address *url.URL, own string) []Peer {
 	why := "the receiver"
 	host := strings.ToLower(address.Hostname())
 	ports := []TargetPort{{Port: portOf(address)}}
@@ -86,12 +86,12 @@ func Receivers(address *url.URL, own string) []Peer {
 		if strings.HasPrefix(address.Scheme, "kafka") { // it leads to others
 			return []Peer{{why, EgressRule{Ports: ports}}}
 		}
-		return []Peer{{why, EgressRule{To: []Destination{{Block: &Block{cidr}}}, Ports: ports}}}
+		return []Peer{{why, EgressRule{To: []Destination{{IPBlock: &IPBlock{cidr}}}, Ports: ports}}}
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	within := func(namespace string) Peer {
 		label := map[string]string{"kubernetes.io/metadata.name": namespace}
-		return Peer{why + ", a Service: its pods may listen at any port", EgressRule{To: []Destination{{Namespace: &Selector{label}}}}}
+		return Peer{why + ", a Service: its pods may listen at any port", EgressRule{To: []Destination{{NamespaceSelector: &Selector{label}}}}}
 	}
 	elsewhere := Peer{why, EgressRule{Ports: ports}}
 	switch {
@@ -120,14 +120,14 @@ func portOf(address *url.URL) int {
 }
 
 // IsAnyAddress reports whether HOST:PORT is every address of a machine: that of a pod is known once it is there.
-func IsAnyAddress(address string) bool {
+func IsUnspecifiedAddress(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
 // PortIn is the port of HOST:PORT; 0 if that has none.
-func PortIn(address string) int {
+func ParsePort(address string) int {
 	_, port, _ := net.SplitHostPort(address)
 	n, _ := strconv.Atoi(port)
 	return n

@@ -52,25 +52,25 @@ type resources struct {
 }
 
 // Values are those of the chart with which it makes the same objects, in YAML.
-func (r Run) Values() (File, error) {
+func (r Workload) Values() (File, error) {
 	text, err := yaml.Marshal(r.values())
 	head := fmt.Sprintf("# Of the chart of dwatch: helm install %s CHART --namespace %s --values FILE\n", r.Name, r.Namespace)
 	return File{"values.yaml", append([]byte(head), text...)}, err
 }
 
-func (r Run) values() values {
+func (r Workload) values() values {
 	v := values{
-		Name: r.Name, Image: imageOf(r.Image), Rules: r.Rules, Ports: map[string]int{}, Volume: volume{Enabled: r.Room != "", Size: r.Room},
-		Rights: rights{r.Roles}, Policy: policy{[]any{}}, Grace: r.Grace,
+		Name: r.Name, Image: imageOf(r.Image), Rules: r.Rules, Ports: map[string]int{}, Volume: volume{Enabled: r.VolumeSize != "", Size: r.VolumeSize},
+		Rights: rights{r.Roles}, Policy: policy{[]any{}}, Grace: r.GraceSeconds,
 	}
-	v.Replicas, v.Volume.PerPod = r.Replicas, r.PerPod && v.Volume.Enabled
-	if r.Replicas > 1 && v.Volume.Enabled && !r.PerPod {
+	v.Replicas, v.Volume.PerPod = r.Replicas, r.VolumePerPod && v.Volume.Enabled
+	if r.Replicas > 1 && v.Volume.Enabled && !r.VolumePerPod {
 		v.Volume.Modes = []string{"ReadWriteMany"}
 	}
 	for _, text := range r.Args {
 		v.Args = append(v.Args, argument(text))
 	}
-	if r.Secrets {
+	if r.MountsSecrets {
 		v.Secret = r.Name
 	}
 	for _, p := range r.Ports {
@@ -79,7 +79,7 @@ func (r Run) values() values {
 	for _, p := range r.Egress {
 		v.Policy.Egress = append(v.Policy.Egress, p)
 	}
-	v.Resource.Limits.Memory = r.Memory
+	v.Resource.Limits.Memory = r.MemoryLimit
 	return v
 }
 

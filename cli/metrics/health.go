@@ -23,7 +23,7 @@ const stuck = 30 * time.Second
 
 // Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that there
 // is no room in the queue of a receiver that is down, is not: to start it again would not help.
-func (m *Metrics) Healthy() error {
+func (m *Metrics) CheckHealthy() error {
 	m.mu.Lock()
 	loop, watching, delivery := m.loop, m.watching && !m.ending, m.delivery
 	m.mu.Unlock()
@@ -41,7 +41,7 @@ func (m *Metrics) Healthy() error {
 
 // Ready returns what is missing until the run does what it is for: all that exists has been
 // reported, of several clusters in those that answer, of which there is one; and a receiver, if there is one that something waits for, was reached once.
-func (m *Metrics) Ready() error {
+func (m *Metrics) CheckReady() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.watching {

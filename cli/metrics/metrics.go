@@ -11,7 +11,7 @@ import (
 )
 
 // Beat is how often a watcher has to report a heartbeat, if nobody asks for more.
-const Beat = 5 * time.Second
+const DefaultHeartbeat = 5 * time.Second
 
 type Options struct {
 	Version string
@@ -61,11 +61,11 @@ func New(o Options) *Metrics {
 }
 
 // Interval is how often the watcher has to report a heartbeat.
-func (m *Metrics) Interval() time.Duration {
+func (m *Metrics) HeartbeatInterval() time.Duration {
 	if m == nil || m.Heartbeat > 0 {
 		return 0
 	}
-	return Beat
+	return DefaultHeartbeat
 }
 
 func (m *Metrics) update(change func()) {
@@ -87,16 +87,18 @@ func (m *Metrics) Begin(targets []event.Target) {
 }
 
 // Expect says that a cluster is one of several, whether it answers or not, and Answers that it has.
-func (m *Metrics) Expect(cluster string) {
+func (m *Metrics) AddCluster(cluster string) {
 	m.update(func() { m.clusters[cluster] = false })
 }
-func (m *Metrics) Answers(cluster string) { m.update(func() { m.clusters[cluster] = true }) }
+func (m *Metrics) SetClusterConnected(cluster string) {
+	m.update(func() { m.clusters[cluster] = true })
+}
 
 // Leaves says that nothing more is expected of a cluster.
-func (m *Metrics) Leaves(cluster string) { m.update(func() { delete(m.clusters, cluster) }) }
+func (m *Metrics) RemoveCluster(cluster string) { m.update(func() { delete(m.clusters, cluster) }) }
 
 // Verified says that a target was compared with the server, or could not be, and how much was missed.
-func (m *Metrics) Verified(t event.Target, missed int, isKnown bool) {
+func (m *Metrics) RecordVerification(t event.Target, missed int, isKnown bool) {
 	m.update(func() {
 		if c := m.of(t); isKnown {
 			c.verified++
@@ -106,18 +108,20 @@ func (m *Metrics) Verified(t event.Target, missed int, isKnown bool) {
 }
 
 // End says that nothing more comes of the watch.
-func (m *Metrics) End() { m.update(func() { m.ending = true }) }
+func (m *Metrics) SetStopping() { m.update(func() { m.ending = true }) }
 
 // Delivers says where the numbers of a receiver come from.
-func (m *Metrics) Delivers(stats func() deliver.Stats) { m.update(func() { m.delivery = stats }) }
+func (m *Metrics) SetDeliveryStats(stats func() deliver.Stats) {
+	m.update(func() { m.delivery = stats })
+}
 
 // Settles says where it is known how much waits to be quiet.
-func (m *Metrics) Settles(waiting func() (changes, objects int)) {
+func (m *Metrics) SetSettleStats(waiting func() (changes, objects int)) {
 	m.update(func() { m.settling = waiting })
 }
 
 // Front returns the stage before all others.
-func (m *Metrics) Front(next event.Sink) event.Sink {
+func (m *Metrics) InputStage(next event.Sink) event.Sink {
 	if m == nil {
 		return next
 	}
@@ -132,7 +136,7 @@ func (m *Metrics) Front(next event.Sink) event.Sink {
 }
 
 // Back returns the stage before what prints or delivers.
-func (m *Metrics) Back(next event.Sink) event.Sink {
+func (m *Metrics) OutputStage(next event.Sink) event.Sink {
 	if m == nil {
 		return next
 	}

@@ -87,7 +87,7 @@ func scrape(t *testing.T, m *Metrics) []byte {
 func TestText(t *testing.T) {
 	m := New(Options{Version: "v1.2.3-\"odd\"\\\n\xff"})
 	m.Begin([]event.Target{pods, others, webs, odd, same})
-	front := m.Front(m.Back(&passed{}))
+	front := m.InputStage(m.OutputStage(&passed{}))
 	for _, batch := range [][]event.Event{
 		ofType(pods, event.Added, event.Added, event.Synced, event.Modified, event.Disconnected, event.Reconnected),
 		ofType(others, event.Synced, event.Disconnected),
@@ -99,7 +99,7 @@ func TestText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.Delivers(func() deliver.Stats {
+	m.SetDeliveryStats(func() deliver.Stats {
 		return deliver.Stats{Delivered: 5, Failed: 4, Refused: 3, GivenUp: 2, Waiting: 7, Bytes: 700, Oldest: 90 * time.Second, Down: true}
 	})
 	text := scrape(t, m)
@@ -158,8 +158,8 @@ func goVersion(t *testing.T, text []byte) string {
 func TestScrapes(t *testing.T) {
 	m := New(Options{})
 	m.Begin([]event.Target{pods})
-	front := m.Front(&passed{})
-	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
+	front := m.InputStage(&passed{})
+	m.SetDeliveryStats(func() deliver.Stats { return deliver.Stats{} })
 	served := handler(m)
 	get := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -193,11 +193,11 @@ func TestScrapes(t *testing.T) {
 	}
 	all.Wait()
 
-	m.Delivers(func() deliver.Stats { panic("no numbers") })
+	m.SetDeliveryStats(func() deliver.Stats { panic("no numbers") })
 	if w := get(); w.Code != 500 || !strings.Contains(w.Body.String(), "no numbers") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
+	m.SetDeliveryStats(func() deliver.Stats { return deliver.Stats{} })
 	if w := get(); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -207,7 +207,7 @@ func TestScrapes(t *testing.T) {
 func TestHeartbeats(t *testing.T) {
 	batch := ofType(pods, event.Heartbeat, event.Added, event.Heartbeat, event.Synced, event.Heartbeat)
 	next := &passed{}
-	front := New(Options{}).Front(next)
+	front := New(Options{}).InputStage(next)
 	for _, batch := range [][]event.Event{batch, batch[:1], batch[1:2], batch[:2]} {
 		if err := front.Deliver(t.Context(), batch); err != nil {
 			t.Fatal(err)
@@ -217,11 +217,11 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("%q, want %q", next.types, want)
 	}
 	next = &passed{}
-	if err := New(Options{Heartbeat: time.Second}).Front(next).Deliver(t.Context(), batch); err != nil || len(next.types) != len(batch) {
+	if err := New(Options{Heartbeat: time.Second}).InputStage(next).Deliver(t.Context(), batch); err != nil || len(next.types) != len(batch) {
 		t.Errorf("%q, %v", next.types, err)
 	}
 	var none *Metrics
-	if none.Front(next) != event.Sink(next) || none.Back(next) != event.Sink(next) || none.Interval() != 0 {
+	if none.InputStage(next) != event.Sink(next) || none.OutputStage(next) != event.Sink(next) || none.HeartbeatInterval() != 0 {
 		t.Error("no metrics are in the way")
 	}
 }
@@ -234,7 +234,7 @@ func TestHealthy(t *testing.T) {
 		full := false
 		healthy := func(when string, want bool) {
 			t.Helper()
-			if err := m.Healthy(); (err == nil) != want {
+			if err := m.CheckHealthy(); (err == nil) != want {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
@@ -250,24 +250,24 @@ func TestHealthy(t *testing.T) {
 		time.Sleep(stuck)
 		healthy("just begun", true)
 		for range 100 {
-			time.Sleep(Beat)
-			m.Front(&passed{}).Deliver(t.Context(), ofType(pods, event.Heartbeat))
+			time.Sleep(DefaultHeartbeat)
+			m.InputStage(&passed{}).Deliver(t.Context(), ofType(pods, event.Heartbeat))
 		}
 		healthy("with heartbeats", true)
 		time.Sleep(stuck + time.Second)
 		healthy("without", false)
 
-		deliver1(m.Front(blocked))
+		deliver1(m.InputStage(blocked))
 		time.Sleep(stuck + time.Second)
 		healthy("a stage hangs", false)
 		release <- struct{}{}
 		synctest.Wait()
 		healthy("it goes on", true)
 
-		deliver1(m.Front(m.Back(blocked)))
+		deliver1(m.InputStage(m.OutputStage(blocked)))
 		time.Sleep(time.Hour)
 		healthy("nobody reads stdout", true)
-		m.Delivers(func() deliver.Stats { return deliver.Stats{Full: full} })
+		m.SetDeliveryStats(func() deliver.Stats { return deliver.Stats{Full: full} })
 		healthy("the queue hangs", false)
 		full = true
 		healthy("the queue is full", true)
@@ -277,7 +277,7 @@ func TestHealthy(t *testing.T) {
 		healthy("there is room again", true)
 		time.Sleep(time.Hour)
 		healthy("the loop hangs", false)
-		m.End()
+		m.SetStopping()
 		healthy("at the end", true)
 	})
 }
@@ -286,11 +286,11 @@ func TestHealthy(t *testing.T) {
 func TestReady(t *testing.T) {
 	m := New(Options{})
 	var stats deliver.Stats
-	front := m.Front(&passed{})
+	front := m.InputStage(&passed{})
 	ready := func(want string) {
 		t.Helper()
 		got := "<nil>"
-		if err := m.Ready(); err != nil {
+		if err := m.CheckReady(); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -313,7 +313,7 @@ func TestReady(t *testing.T) {
 	ready("not synced: pods")
 	happens(others, event.Synced)
 	ready("<nil>")
-	m.Delivers(func() deliver.Stats { return stats })
+	m.SetDeliveryStats(func() deliver.Stats { return stats })
 	ready("<nil>")
 	stats.Waiting = 1
 	ready("the receiver was not reached yet")
@@ -325,7 +325,7 @@ func TestReady(t *testing.T) {
 	ready("not synced: odd." + odd.Resource().Group)
 	happens(odd, event.Gone)
 	ready("<nil>")
-	m.End()
+	m.SetStopping()
 	ready("ending")
 }
 

@@ -18,12 +18,12 @@ type Replica struct {
 }
 
 // Runs says of which run the numbers are from now on, and what knows whether the replica leads with it.
-func (r *Replica) Runs(m *Metrics, leads func() bool) {
-	r.runs(leads, collector{m}.Collect, m.Healthy, m.Ready)
+func (r *Replica) SetRun(m *Metrics, leads func() bool) {
+	r.runs(leads, collector{m}.Collect, m.CheckHealthy, m.CheckReady)
 }
 
 // RunsRules is Runs for rules.
-func (r *Replica) RunsRules(rules *Rules, leads func() bool) {
+func (r *Replica) SetRulesRun(rules *Rules, leads func() bool) {
 	r.runs(leads, rulesCollector{rules}.Collect, rules.healthy, rules.ready)
 }
 

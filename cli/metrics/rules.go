@@ -26,12 +26,12 @@ type Rules struct {
 }
 
 // Are says which rules there are.
-func (r *Rules) Are(rules []Rule) {
+func (r *Rules) SetRules(rules []Rule) {
 	r.update(func() { r.rules = rules })
 }
 
 // Read says that the file was read, and whether what it says holds: if not, what it said before does.
-func (r *Rules) Read(at time.Time, holds bool) {
+func (r *Rules) RecordReload(at time.Time, holds bool) {
 	r.update(func() {
 		if r.holds = holds; holds {
 			r.read = at
@@ -40,7 +40,7 @@ func (r *Rules) Read(at time.Time, holds bool) {
 }
 
 // Linger says how many outboxes there are of rules that have changed since, and how many events wait in them.
-func (r *Rules) Linger(how func() (outboxes, events int)) {
+func (r *Rules) SetDrainStats(how func() (outboxes, events int)) {
 	r.update(func() { r.lingers = how })
 }
 
@@ -69,8 +69,8 @@ func (r *Rules) check(is func(*Metrics) error) error {
 	return nil
 }
 
-func (r *Rules) healthy() error { return r.check((*Metrics).Healthy) }
-func (r *Rules) ready() error   { return r.check((*Metrics).Ready) }
+func (r *Rules) healthy() error { return r.check((*Metrics).CheckHealthy) }
+func (r *Rules) ready() error   { return r.check((*Metrics).CheckReady) }
 
 // ListenRules is Listen for rules: each has its metrics with a label that names it, and the whole is well and ready when each
 // rule is.

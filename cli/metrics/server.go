@@ -51,7 +51,7 @@ func (s *Server) Close() {
 	}
 }
 
-func handler(m *Metrics) http.Handler { return answers(registry(m), m.Healthy, m.Ready) }
+func handler(m *Metrics) http.Handler { return answers(registry(m), m.CheckHealthy, m.CheckReady) }
 
 func answers(r prometheus.Gatherer, healthy, ready func() error) http.Handler {
 	mux := http.NewServeMux() // a pattern with GET takes HEAD, too, and answers 405 to others

@@ -22,8 +22,8 @@ type Namespace struct {
 
 // Chooses reports whether namespaces are chosen by what they are called or by their labels, so that
 // they come and go.
-func (r Request) Chooses() bool {
-	return !r.AllNamespaces && (len(r.Patterns) > 0 || r.NamespaceSelector != "")
+func (r Request) SelectsNamespaces() bool {
+	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "")
 }
 
 // placed are the namespaces to watch in, and where they are chosen, all that there are.
@@ -36,18 +36,18 @@ type placed struct {
 // are meant.
 func (r Request) place(ctx context.Context) (placed, error) {
 	switch {
-	case !r.Chooses():
-		return placed{where: r.Where()}, nil
-	case r.List == nil:
+	case !r.SelectsNamespaces():
+		return placed{where: r.WatchedNamespaces()}, nil
+	case r.ListNamespaces == nil:
 		return placed{where: []string{""}}, nil
 	}
 	selector, err := labels.Parse(r.NamespaceSelector)
 	if err != nil {
 		return placed{}, err
 	}
-	all, err := r.List(ctx)
+	all, err := r.ListNamespaces(ctx)
 	if err != nil {
-		return placed{}, &NamespacesError{r.Choice(), err}
+		return placed{}, &NamespacesError{r.NamespaceFlag(), err}
 	}
 	p := placed{where: slices.Clone(r.Namespaces), all: map[string]event.Namespace{}}
 	for _, n := range r.Namespaces {
@@ -66,8 +66,8 @@ func (r Request) place(ctx context.Context) (placed, error) {
 
 // NamespacesError says that nobody knows which namespaces there are, of which Choice is to choose.
 type NamespacesError struct {
-	Choice string
-	Err    error
+	Flag string
+	Err  error
 }
 
 func (e *NamespacesError) Error() string { return "ask which namespaces there are: " + e.Err.Error() }
@@ -75,29 +75,29 @@ func (e *NamespacesError) Unwrap() error { return e.Err }
 
 // Explain says what to do about it.
 func (e *NamespacesError) Explain() string {
-	return fmt.Sprintf("%s chooses among the namespaces, and the user may not see which there are: %v; dwatch rbac prints a role with that right", e.Choice, e.Err)
+	return fmt.Sprintf("%s chooses among the namespaces, and the user may not see which there are: %v; dwatch rbac prints a role with that right", e.Flag, e.Err)
 }
 
 func (r Request) matches(n Namespace, selector labels.Selector) bool {
 	if r.NamespaceSelector != "" {
 		return selector.Matches(labels.Set(n.Labels))
 	}
-	return slices.ContainsFunc(r.Patterns, func(pattern string) bool {
+	return slices.ContainsFunc(r.NamespacePatterns, func(pattern string) bool {
 		matches, _ := path.Match(pattern, n.Name)
 		return matches
 	})
 }
 
 // Choice says what chooses namespaces, as it was typed.
-func (r Request) Choice() string {
+func (r Request) NamespaceFlag() string {
 	if r.NamespaceSelector != "" {
 		return "--namespace-selector " + r.NamespaceSelector
 	}
-	return "-n " + strings.Join(r.Patterns, ",")
+	return "-n " + strings.Join(r.NamespacePatterns, ",")
 }
 
 // IsNowhere reports whether namespaces are chosen, and none is.
-func (p *Plan) IsNowhere() bool {
+func (p *Plan) MatchesNoNamespace() bool {
 	for _, n := range p.Namespaces {
 		if n.Selected {
 			return false

@@ -19,17 +19,17 @@ func TestChosenNamespaces(t *testing.T) {
 		request Request
 		where   []string
 	}{
-		"a pattern":        {Request{Patterns: []string{"team-*"}}, []string{"team-a", "team-b"}},
-		"several":          {Request{Patterns: []string{"*-a", "o?her"}}, []string{"other", "team-a"}},
-		"and named":        {Request{Patterns: []string{"team-*"}, Namespaces: []string{"team-a", "none"}}, []string{"none", "team-a", "team-b"}},
-		"none":             {Request{Patterns: []string{"x-*"}}, nil},
+		"a pattern":        {Request{NamespacePatterns: []string{"team-*"}}, []string{"team-a", "team-b"}},
+		"several":          {Request{NamespacePatterns: []string{"*-a", "o?her"}}, []string{"other", "team-a"}},
+		"and named":        {Request{NamespacePatterns: []string{"team-*"}, Namespaces: []string{"team-a", "none"}}, []string{"none", "team-a", "team-b"}},
+		"none":             {Request{NamespacePatterns: []string{"x-*"}}, nil},
 		"labels":           {Request{NamespaceSelector: "team=shop"}, []string{"other", "team-a"}},
 		"without labels":   {Request{NamespaceSelector: "!team"}, []string{"team-b"}},
-		"all, nonetheless": {Request{Patterns: []string{"team-*"}, AllNamespaces: true}, []string{""}},
+		"all, nonetheless": {Request{NamespacePatterns: []string{"team-*"}, AllNamespaces: true}, []string{""}},
 	} {
 		r := of("pods")
-		r.Patterns, r.Namespaces, r.NamespaceSelector, r.AllNamespaces = test.request.Patterns, test.request.Namespaces, test.request.NamespaceSelector, test.request.AllNamespaces
-		r.List = list
+		r.NamespacePatterns, r.Namespaces, r.NamespaceSelector, r.AllNamespaces = test.request.NamespacePatterns, test.request.Namespaces, test.request.NamespaceSelector, test.request.AllNamespaces
+		r.ListNamespaces = list
 		p := first(t, r)
 		var where []string
 		for _, target := range p.Targets {
@@ -39,8 +39,8 @@ func TestChosenNamespaces(t *testing.T) {
 		if diff := cmp.Diff(test.where, where); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if p.Follows() == r.AllNamespaces || p.IsNowhere() != (test.where == nil) {
-			t.Errorf("%s: follows: %v, nowhere: %v", name, p.Follows(), p.IsNowhere())
+		if p.IsDynamic() == r.AllNamespaces || p.MatchesNoNamespace() != (test.where == nil) {
+			t.Errorf("%s: follows: %v, nowhere: %v", name, p.IsDynamic(), p.MatchesNoNamespace())
 		}
 		found := event.Resolution{Targets: p.Targets, Namespaces: p.Namespaces}
 		for _, n := range []string{"team-a", "team-b", "other", "gone"} {

@@ -17,23 +17,23 @@ import (
 
 // Plan is what is to be watched, and what there is to say about it.
 type Plan struct {
-	Targets   []event.Target
-	Selection event.Selection // what was asked for
-	Missing   []Missing
-	Notes     []string // what people should know, a line each
-	Live      bool     // what the arguments name may come and go
+	Targets          []event.Target
+	Selection        event.Selection // what was asked for
+	Missing          []Missing
+	Notes            []string // what people should know, a line each
+	DynamicResources bool     // what the arguments name may come and go
 	// Namespaces are all that there are where they are chosen, so that they come and go; else nil.
 	Namespaces map[string]event.Namespace
 }
 
 // Follows reports whether targets may come and go.
-func (p *Plan) Follows() bool { return p.Live || p.Namespaces != nil }
+func (p *Plan) IsDynamic() bool { return p.DynamicResources || p.Namespaces != nil }
 
 // Missing is an argument whose resource the server does not have yet.
 type Missing struct {
 	Name string // as it was typed
 	// Is reports whether a target is what it means, as Resolve has found by then.
-	Is func(event.Target) bool
+	Matches func(event.Target) bool
 }
 
 // draft is a Plan in the making.
@@ -64,7 +64,7 @@ func (d *draft) note(note string) {
 }
 
 // noteAlternatives says which resource an ambiguous name was taken for.
-func (d *draft) noteAlternatives(name string, answer mapper.Answer) {
+func (d *draft) noteAlternatives(name string, answer mapper.Result) {
 	if len(answer.Alternatives) == 0 {
 		return
 	}
@@ -77,19 +77,19 @@ func (d *draft) noteAlternatives(name string, answer mapper.Answer) {
 
 // finish is to be called when all arguments are in.
 func (d *draft) finish(r Request) {
-	d.merge(r.Awaited)
+	d.merge(r.AwaitsObjects)
 	d.Selection = selection(d.asked, r.Exclude)
 	if !r.Shard.IsAll() {
 		d.Selection.Shard = r.Shard
 	}
 	// What is namespaced may also come later.
-	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
+	if d.DynamicResources || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
 		addNamespaces(&d.Selection, r)
 	}
 	var err error
-	d.Selection.Labels, d.Selection.Fields, err = r.Selectors()
+	d.Selection.Labels, d.Selection.Fields, err = r.NormalizedSelectors()
 	d.mistake(err)
-	if (len(r.Namespaces) > 0 || r.Chooses()) && !r.AllNamespaces {
+	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces {
 		d.noteClusterScoped()
 	}
 }
@@ -144,51 +144,51 @@ type Request struct {
 	AllNamespaces bool              // whatever Namespaces says
 	// Patterns, as in path.Match, choose namespaces besides those, and NamespaceSelector by their
 	// labels; there is at most one of the two.
-	Patterns          []string
+	NamespacePatterns []string
 	NamespaceSelector string
 	// List asks the server for all namespaces. It has to be set where they are chosen; without it
 	// all are.
-	List func(context.Context) ([]Namespace, error)
+	ListNamespaces func(context.Context) ([]Namespace, error)
 
 	// Also returns what is watched besides, as far as the server has it, which may grow; nil: nothing.
-	Also func() []Beside
+	ExtraResources func() []ExtraResource
 
-	Home string // the namespace of the kubeconfig's context
+	DefaultNamespace string // the namespace of the kubeconfig's context
 
 	LabelSelector, FieldSelector string // empty: all
 	// Shard is of which shard objects are asked for; its number is 0 until it is known which one it is.
 	Shard event.Shard
 
-	Wait bool // a resource that the server does not have yet is no error
+	WaitForResources bool // a resource that the server does not have yet is no error
 	// Awaited: something is waited for of each object that is named, and of all that
 	// exist where none is. It can't be both of one resource.
-	Awaited bool
+	AwaitsObjects bool
 	// Ask bounds the questions to the server of one plan; nil: nothing but their context does.
-	Ask func(context.Context) (context.Context, context.CancelFunc)
+	WithTimeout func(context.Context) (context.Context, context.CancelFunc)
 }
 
 // Where returns the namespaces to watch in, of which some may be patterns: one that is empty for all
 // of them.
-func (r Request) Where() []string {
+func (r Request) WatchedNamespaces() []string {
 	switch {
 	case r.AllNamespaces:
 		return []string{""}
 	case r.NamespaceSelector != "":
 		return nil
-	case len(r.Namespaces)+len(r.Patterns) == 0:
-		return []string{r.Home}
+	case len(r.Namespaces)+len(r.NamespacePatterns) == 0:
+		return []string{r.DefaultNamespace}
 	default:
-		return slices.Concat(r.Namespaces, r.Patterns)
+		return slices.Concat(r.Namespaces, r.NamespacePatterns)
 	}
 }
 
 // Selects reports whether not all objects are asked for, besides by name.
-func (r Request) Selects() bool {
+func (r Request) IsFiltered() bool {
 	return r.LabelSelector != "" || r.FieldSelector != "" || !r.Shard.IsAll()
 }
 
 // Beside is what is watched beside the arguments.
-type Beside struct {
+type ExtraResource struct {
 	mapper.Argument
 	// Namespace is where; empty: in those of the request.
 	Namespace string

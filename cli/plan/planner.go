@@ -30,8 +30,8 @@ type Planner struct {
 
 // New returns a Planner that resolves names with m. It makes no request.
 func New(r Request, m *mapper.Mapper) *Planner {
-	if r.Ask == nil {
-		r.Ask = context.WithCancel
+	if r.WithTimeout == nil {
+		r.WithTimeout = context.WithCancel
 	}
 	return &Planner{request: r, mapper: m, taken: map[string]string{}, found: map[string][]*meta.RESTMapping{}}
 }
@@ -41,16 +41,16 @@ var errNothingLeft = errors.New("nothing is left to watch: --exclude names all o
 // First returns the plan for the start. What is wrong with the command line, as seen at this
 // server, is marked by [fail.Usage]; a resource that the server does not have is an error of
 // package mapper, or with Wait a note; anything else is why the server could not be asked.
-func (p *Planner) First(ctx context.Context) (*Plan, error) {
-	ctx, cancel := p.request.Ask(ctx)
+func (p *Planner) InitialPlan(ctx context.Context) (*Plan, error) {
+	ctx, cancel := p.request.WithTimeout(ctx)
 	defer cancel()
-	d, err := p.plan(ctx, func(err error) bool { return p.request.Wait && mapper.IsUnknown(err) })
+	d, err := p.plan(ctx, func(err error) bool { return p.request.WaitForResources && mapper.IsUnknown(err) })
 	switch {
 	case err != nil:
 		return nil, err
 	case d.wrong != nil:
 		return nil, fail.Usage(d.wrong)
-	case len(d.Targets) == 0 && !p.request.Wait && d.Namespaces == nil:
+	case len(d.Targets) == 0 && !p.request.WaitForResources && d.Namespaces == nil:
 		return nil, fail.Usage(errNothingLeft)
 	}
 	return &d.Plan, nil
@@ -58,10 +58,10 @@ func (p *Planner) First(ctx context.Context) (*Plan, error) {
 
 // Resolve asks the server what there is to watch now; what it does not have is left out.
 func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
-	ctx, cancel := p.request.Ask(ctx)
+	ctx, cancel := p.request.WithTimeout(ctx)
 	defer cancel()
-	p.mapper.Reset()
-	d, err := p.plan(ctx, mapper.IsAbsent)
+	p.mapper.Invalidate()
+	d, err := p.plan(ctx, mapper.IsNotWatchable)
 	if err != nil {
 		return event.Resolution{}, err
 	}
@@ -71,7 +71,7 @@ func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
 // plan resolves the arguments: each resource in each namespace, by name where one was given, and
 // nothing twice. An argument with an error that is passable is left out.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
-	d := &draft{Plan: Plan{Live: p.request.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
+	d := &draft{Plan: Plan{DynamicResources: p.request.WaitForResources}, named: map[schema.GroupResource]*meta.RESTMapping{}}
 	places, err := p.request.place(ctx)
 	if err != nil {
 		return nil, err
@@ -83,20 +83,20 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 	}
 	for _, a := range p.request.Arguments {
 		answer, err := p.resolve(ctx, a.Resource)
-		d.unsure = append(d.unsure, answer.Unsure...)
+		d.unsure = append(d.unsure, answer.FailedGroups...)
 		switch {
 		case err != nil && passable(err):
 			d.Missing = append(d.Missing, Missing{a.String(), func(t event.Target) bool { return p.means(a, t) }})
 			d.note("the server doesn't have a resource type " + strconv.Quote(a.Resource) + " yet; waiting for it" + suggestion(err))
 		case err != nil:
 			return nil, err
-		case answer.Set:
-			d.Live = true
+		case answer.Multiple:
+			d.DynamicResources = true
 		default:
 			d.name(answer.Mappings[0])
 		}
 		d.checkName(a.Name, answer.Mappings)
-		d.asked = append(d.asked, selected(a, answer, p.request.Wait))
+		d.asked = append(d.asked, selected(a, answer, p.request.WaitForResources))
 		d.noteAlternatives(a.Resource, answer)
 		for _, mapping := range answer.Mappings {
 			if excluded[mapping.Resource.GroupResource()] {
@@ -116,14 +116,14 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 
 // addAlso adds what is watched beside the arguments.
 func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.GroupResource]bool) error {
-	if p.request.Also == nil {
+	if p.request.ExtraResources == nil {
 		return nil
 	}
-	d.Live = true
-	for _, a := range p.request.Also() {
+	d.DynamicResources = true
+	for _, a := range p.request.ExtraResources() {
 		answer, err := p.resolve(ctx, a.Resource)
 		switch {
-		case mapper.IsAbsent(err), err == nil && answer.Set:
+		case mapper.IsNotWatchable(err), err == nil && answer.Multiple:
 			continue
 		case err != nil:
 			return err
@@ -144,7 +144,7 @@ func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.Gro
 }
 
 // resolve returns what name names, and remembers what a single resource's was taken for.
-func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, error) {
+func (p *Planner) resolve(ctx context.Context, name string) (mapper.Result, error) {
 	p.mu.Lock()
 	taken := p.taken[name]
 	p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, erro
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.found[name] = answer.Mappings
-	if !answer.Set && taken == "" {
+	if !answer.Multiple && taken == "" {
 		p.taken[name] = cmp.Or(p.taken[name], qualified(name, answer.Mappings[0].Resource))
 	}
 	return answer, nil
@@ -188,7 +188,7 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 		case err != nil && mapper.IsUnknown(err) && p.mapper.IsFixed(): // it was not recorded either
 		case err != nil && mapper.IsUnknown(err):
 			d.note("--exclude " + name + ": the server doesn't have such a resource yet")
-		case err != nil && !mapper.IsAbsent(err):
+		case err != nil && !mapper.IsNotWatchable(err):
 			return nil, err
 		}
 		for _, m := range answer.Mappings {
@@ -203,7 +203,7 @@ func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []str
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return namespaces
 	}
-	if name == mapper.Everything && !p.request.AllNamespaces {
+	if name == mapper.AllResources && !p.request.AllNamespaces {
 		return nil // everything in the namespace is meant
 	}
 	return []string{""}

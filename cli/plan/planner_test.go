@@ -71,8 +71,8 @@ func TestFirst(t *testing.T) {
 			if diff := cmp.Diff(test.notes, p.Notes); diff != "" {
 				t.Errorf("notes: -want +got:\n%s", diff)
 			}
-			if p.Live != test.live {
-				t.Errorf("live is %v", p.Live)
+			if p.DynamicResources != test.live {
+				t.Errorf("live is %v", p.DynamicResources)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestMistakes(t *testing.T) {
 		{of("all/a:b"), `invalid name "a:b" for pods: ` + subdomain},
 		{of("pods/" + strings.Repeat("a", 254)), `invalid name "` + strings.Repeat("a", 254) + `" for pods: must be no more than 253 `},
 	} {
-		p, err := planner(t, test.request).First(t.Context())
+		p, err := planner(t, test.request).InitialPlan(t.Context())
 		if err == nil {
 			t.Errorf("%+v: %v", test.request, keys(p.Targets))
 			continue
@@ -119,12 +119,12 @@ func TestMistakes(t *testing.T) {
 
 // What the mapper says of a name is no mistake of this package's.
 func TestUnknownIsTheMappers(t *testing.T) {
-	_, err := planner(t, of("nope")).First(t.Context())
+	_, err := planner(t, of("nope")).InitialPlan(t.Context())
 	if !mapper.IsUnknown(err) {
 		t.Errorf("%T %v", err, err)
 	}
-	_, err = planner(t, waiting(of("bindings"))).First(t.Context())
-	if !mapper.IsAbsent(err) || mapper.IsUnknown(err) {
+	_, err = planner(t, waiting(of("bindings"))).InitialPlan(t.Context())
+	if !mapper.IsNotWatchable(err) || mapper.IsUnknown(err) {
 		t.Errorf("%T %v", err, err)
 	}
 }
@@ -151,11 +151,11 @@ func TestResolve(t *testing.T) {
 // TestMissing: what the server does not have is told, and known when it comes.
 func TestMissing(t *testing.T) {
 	p := planner(t, waiting(of("nonesuch/a", "pods")))
-	first, err := p.First(t.Context())
+	first, err := p.InitialPlan(t.Context())
 	if err != nil || len(first.Missing) != 1 || first.Missing[0].Name != "nonesuch/a" {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	is := first.Missing[0].Is
+	is := first.Missing[0].Matches
 	came := first.Targets[0]
 	came.Name = "a"
 	if is(came) {
@@ -186,7 +186,7 @@ func TestEveryWaitEnds(t *testing.T) {
 	}
 	r := of("pods")
 	var bounded sync.Once
-	r.Ask = func(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.WithTimeout = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		timeout := time.Millisecond
 		bounded.Do(func() { timeout = time.Hour })
 		return context.WithTimeout(ctx, timeout)

@@ -13,8 +13,8 @@ import (
 )
 
 // selected is what an argument selects.
-func selected(a mapper.Argument, answer mapper.Answer, wait bool) event.SelectedResource {
-	if len(answer.Mappings) == 0 || answer.Set || wait {
+func selected(a mapper.Argument, answer mapper.Result, wait bool) event.SelectedResource {
+	if len(answer.Mappings) == 0 || answer.Multiple || wait {
 		return event.SelectedResource{Resource: strings.ToLower(a.Resource), Name: a.Name}
 	}
 	return event.SelectedResource{Resource: answer.Mappings[0].Resource.GroupResource().String(), Name: a.Name}
@@ -38,7 +38,7 @@ func selection(asked []event.SelectedResource, exclude []string) event.Selection
 
 func addNamespaces(s *event.Selection, r Request) {
 	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
-		s.Namespaces = sorted(r.Where())
+		s.Namespaces = sorted(r.WatchedNamespaces())
 		if selector, err := labels.Parse(r.NamespaceSelector); err == nil { // the flag has been checked
 			s.NamespaceLabels = selector.String()
 		}
@@ -46,7 +46,7 @@ func addNamespaces(s *event.Selection, r Request) {
 }
 
 // Selectors are those of r as apimachinery writes them, with one sign for equality.
-func (r Request) Selectors() (label, field string, err error) {
+func (r Request) NormalizedSelectors() (label, field string, err error) {
 	byLabel, err := labels.Parse(r.LabelSelector)
 	if err != nil {
 		return "", "", fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)

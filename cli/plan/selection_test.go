@@ -102,7 +102,7 @@ func TestSelectionKept(t *testing.T) {
 func TestSelectorsThatAreNone(t *testing.T) {
 	for _, wrong := range []said{{of("pods"), "a=b=c", ""}, {of("pods"), "", "a"}} {
 		wrong.request.LabelSelector, wrong.request.FieldSelector = wrong.labels, wrong.fields
-		_, err := planner(t, wrong.request).First(t.Context())
+		_, err := planner(t, wrong.request).InitialPlan(t.Context())
 		if fail.ExitCode(err) != fail.ExitUsage {
 			t.Errorf("%+v: %v", wrong, err)
 		}

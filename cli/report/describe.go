@@ -54,7 +54,7 @@ type group struct {
 }
 
 // Describe says in one line what is watched where. Places and targets keep their order.
-func Describe(targets []event.Target) string {
+func DescribeTargets(targets []event.Target) string {
 	var places []group
 	for _, t := range targets {
 		where, what := placeOf(t), t.Key()

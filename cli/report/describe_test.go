@@ -68,7 +68,7 @@ func TestDescribe(t *testing.T) {
 		{named(in("a", many...), "web"), `11 resources named "web" in namespace a`},
 		{all(named(in("a", many...), "web"), named(in("a", "pods"), "db")), "12 resources in namespace a"},
 	} {
-		if got := Describe(test.targets); got != test.want {
+		if got := DescribeTargets(test.targets); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}

@@ -22,25 +22,25 @@ const maxListed = 10
 type Options struct {
 	Out   io.Writer
 	Err   io.Writer // for what is missing from the events; nil: Out
-	About string    // what the objects are about; empty: they are all
+	Scope string    // what the objects are about; empty: they are all
 	// Note gets, in place of Out, what becomes of the watch, with the time: for a
 	// format in which that stands between the events. Most calls come from Deliver;
 	// what the server is asked about comes from another goroutine. nil: Out gets all.
-	Note func(at time.Time, text string)
+	OnStatus func(at time.Time, text string)
 	// Rights is asked about rights that are missing, if it is not nil. Nobody else may use it
 	// until Wait returns.
-	Rights *access.Rights
+	Access *access.Checker
 	// Namesake returns the resource that the name of an object means, too; empty, or nil, if
 	// there is none. It must not block.
-	Namesake func(name string) string
+	ResourceNamed func(name string) string
 	// Near returns the name of an object that may have been meant by that of a target, if there
 	// is one. It may ask the server; nil: nothing is said.
-	Near func(ctx context.Context, t event.Target) string
+	SimilarName func(ctx context.Context, t event.Target) string
 	// IsMissing says of a namespace that it does not exist, and which one may have been meant, or
 	// an error if that is not known. It may ask the server; nil: nothing is said.
-	IsMissing func(ctx context.Context, namespace string) (missing bool, meant string, err error)
+	CheckNamespace func(ctx context.Context, namespace string) (missing bool, meant string, err error)
 	// IsWell says of a mark by which an object does not exist that this is waited for; nil: no.
-	IsWell func(e *event.Event) bool
+	IsExpected func(e *event.Event) bool
 }
 
 // Reporter is a Sink that reports what the marks in a batch mean for people, and
@@ -72,26 +72,26 @@ func New(next event.Sink, o Options) *Reporter {
 }
 
 // Know says what is watched, without a word.
-func (r *Reporter) Know(targets []event.Target) {
+func (r *Reporter) SetTargets(targets []event.Target) {
 	r.many = len(targets) > maxListed
 	r.status.begin(targets)
 }
 
-func (r *Reporter) Begin(targets []event.Target, note string) {
-	r.Know(targets)
+func (r *Reporter) AnnounceTargets(targets []event.Target, note string) {
+	r.SetTargets(targets)
 	if len(targets) > 0 {
-		r.say("watching %s%s", Describe(targets), note)
+		r.say("watching %s%s", DescribeTargets(targets), note)
 	}
 }
 
 // CheckNamespaces reports, beside the events, those that do not exist.
-func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
-	if r.IsMissing == nil || len(namespaces) == 0 {
+func (r *Reporter) ReportMissingNamespaces(ctx context.Context, namespaces []string) {
+	if r.CheckNamespace == nil || len(namespaces) == 0 {
 		return
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
 		for _, n := range namespaces {
-			missing, meant, err := r.IsMissing(ctx, n)
+			missing, meant, err := r.CheckNamespace(ctx, n)
 			if err != nil {
 				return // nor will it say so of the others
 			}
@@ -104,14 +104,14 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 
 // CheckObject reports, beside the events, that an object which was named is in none of the targets,
 // each of which has its name, if there is one of a name near it.
-func (r *Reporter) CheckObject(ctx context.Context, named string, targets []event.Target) {
-	if r.Near == nil {
+func (r *Reporter) ReportMissingObject(ctx context.Context, named string, targets []event.Target) {
+	if r.SimilarName == nil {
 		return
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
 		meant := ""
 		for _, t := range targets {
-			if meant = r.Near(ctx, t); meant == "" {
+			if meant = r.SimilarName(ctx, t); meant == "" {
 				return
 			}
 		}
@@ -137,7 +137,7 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 		}
 		// A note comes after what came before it; but a gap is said before what was
 		// found out by it, which explains that.
-		if r.Note != nil && e.Type != event.Gap && delivered < i {
+		if r.OnStatus != nil && e.Type != event.Gap && delivered < i {
 			if err := r.next.Deliver(ctx, batch[delivered:i]); err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func (r *Reporter) say(format string, args ...any) { r.line(r.Out, format, args.
 func (r *Reporter) line(to io.Writer, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	Line(to, fmt.Sprintf(format, args...))
+	WriteLine(to, fmt.Sprintf(format, args...))
 }
 
 func (r *Reporter) note(at time.Time, format string, args ...any) {
@@ -177,15 +177,15 @@ func (r *Reporter) miss(at time.Time, format string, args ...any) {
 }
 
 func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...any) {
-	if r.Note == nil {
+	if r.OnStatus == nil {
 		r.line(out, format, args...)
 		return
 	}
-	r.Note(at, fmt.Sprintf(format, args...))
+	r.OnStatus(at, fmt.Sprintf(format, args...))
 }
 
 // Line writes text, from wherever it comes, as one line.
-func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
+func WriteLine(w io.Writer, text string) { fmt.Fprintln(w, output.EscapeLine(text)) }
 
 // queue does one thing after the other beside the events.
 type queue struct {

@@ -113,7 +113,7 @@ next
 func TestNear(t *testing.T) {
 	var w bytes.Buffer
 	delivered := make(chan struct{})
-	r := New(nowhere, Options{Out: &w, Near: func(_ context.Context, t event.Target) string {
+	r := New(nowhere, Options{Out: &w, SimilarName: func(_ context.Context, t event.Target) string {
 		<-delivered
 		return map[string]string{"wbe": "web"}[t.Name]
 	}})
@@ -136,7 +136,7 @@ pods/db in namespace a is not there yet; waiting for it
 // is not asked about others.
 func TestCheckNamespaces(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, IsMissing: func(_ context.Context, namespace string) (bool, string, error) {
+	r := New(nowhere, Options{Out: &w, CheckNamespace: func(_ context.Context, namespace string) (bool, string, error) {
 		switch namespace {
 		case "secret":
 			return false, "", errors.New("forbidden")
@@ -145,7 +145,7 @@ func TestCheckNamespaces(t *testing.T) {
 		}
 		return namespace != "there", "", nil
 	}})
-	r.CheckNamespaces(t.Context(), []string{"there", "none", "thre", "secret", "other"})
+	r.ReportMissingNamespaces(t.Context(), []string{"there", "none", "thre", "secret", "other"})
 	r.Wait()
 	if got, want := w.String(), "namespace \"none\" does not exist yet; waiting for it\nnamespace \"thre\" does not exist yet; waiting for it; did you mean there?\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -155,13 +155,13 @@ func TestCheckNamespaces(t *testing.T) {
 // TestNothingThere: a name that is also a resource may have been meant as one.
 func TestNothingThere(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, Namesake: func(name string) string {
+	r := New(nowhere, Options{Out: &w, ResourceNamed: func(name string) string {
 		if name == "deploy" {
 			return "deployments"
 		}
 		return ""
 	}})
-	r.Begin([]event.Target{targetOf("pods", true, "a", "deploy"), targetOf("pods", true, "a", "web")}, ", carrying on from x\x1b")
+	r.AnnounceTargets([]event.Target{targetOf("pods", true, "a", "deploy"), targetOf("pods", true, "a", "web")}, ", carrying on from x\x1b")
 	for _, name := range []string{"deploy", "web"} {
 		if err := r.Deliver(t.Context(), []event.Event{{Type: event.Synced, Target: targetOf("pods", true, "a", name)}}); err != nil {
 			t.Fatal(err)
@@ -185,8 +185,8 @@ func TestGathered(t *testing.T) {
 	}
 	d, e := targetOf("ds", true, "n", ""), targetOf("es", false, "", "")
 	var out bytes.Buffer
-	r := New(nowhere, Options{Out: &out, About: " of a/x"})
-	r.Know([]event.Target{a, b, c, d})
+	r := New(nowhere, Options{Out: &out, Scope: " of a/x"})
+	r.SetTargets([]event.Target{a, b, c, d})
 	deliver := func(batch ...event.Event) {
 		t.Helper()
 		if err := r.Deliver(t.Context(), batch); err != nil {

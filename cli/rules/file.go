@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dwatch/mapper/near"
+	"dwatch/internal/spelling"
 )
 
 // The kind of the file, and its version.
@@ -25,43 +25,43 @@ const (
 type Rule struct {
 	Name string
 	// Where is where the rule is in the file, such as "rules.yaml:12".
-	Where string
+	Position string
 	// Flags are the command line of the rule but for Command, which stands after "--"; nil: there is none.
-	Flags   []Given
+	Flags   []FlagValue
 	Command []string
 }
 
 // Given is a flag of a rule.
-type Given struct {
+type FlagValue struct {
 	Name, Value string
-	Where       string // in the file
+	Position    string // in the file
 }
 
 // Equal reports whether two rules say the same, wherever they stand.
 func (r *Rule) Equal(other *Rule) bool {
 	return r.Name == other.Name && slices.Equal(r.Command, other.Command) && (r.Command == nil) == (other.Command == nil) &&
-		slices.EqualFunc(r.Flags, other.Flags, func(a, b Given) bool { return a.Name == b.Name && a.Value == b.Value })
+		slices.EqualFunc(r.Flags, other.Flags, func(a, b FlagValue) bool { return a.Name == b.Name && a.Value == b.Value })
 }
 
 // At is where a flag of the rule is, or the rule itself if it does not have it.
-func (r *Rule) At(flag string) string {
+func (r *Rule) FlagPosition(flag string) string {
 	for _, f := range r.Flags {
 		if f.Name == flag {
-			return f.Where
+			return f.Position
 		}
 	}
-	return r.Where
+	return r.Position
 }
 
 // Flag is what of a flag decides what a rule may have.
 type Flag struct {
 	Name string
 	// Switch: it takes true or false. Many: it may be given several times.
-	Switch, Many bool
+	IsBool, Repeatable bool
 	// Why a rule may not have it; empty: it may.
-	Why    string
-	Usage  string   // what it says of itself
-	Values []string // some that it takes; nil: there is nothing to say
+	ForbiddenReason string
+	Usage           string   // what it says of itself
+	Values          []string // some that it takes; nil: there is nothing to say
 }
 
 // resourceFlag is the flag for which a rule has resources.
@@ -91,7 +91,7 @@ func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
 	return rules, errors.Join(p.wrong...)
 }
 
-func (f Flag) isOfRule() bool { return f.Why == "" && f.Name != resourceFlag }
+func (f Flag) isOfRule() bool { return f.ForbiddenReason == "" && f.Name != resourceFlag }
 
 var lineForm = regexp.MustCompile(`^yaml: line (\d+): `)
 
@@ -142,7 +142,7 @@ func (p *parser) members(n *yaml.Node, what string, names []string, take map[str
 
 func (p *parser) unknown(key *yaml.Node, what string, names []string) {
 	meant := ""
-	if n := near.To(key.Value, names); n != "" {
+	if n := spelling.Nearest(key.Value, names); n != "" {
 		meant = "; did you mean " + n + "?"
 	}
 	p.fail(key, "%s has no %q%s", what, key.Value, meant)
@@ -190,7 +190,7 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {
-	r := &Rule{Where: p.at(n)}
+	r := &Rule{Position: p.at(n)}
 	p.members(n, "a rule", p.names, map[string]func(*yaml.Node){
 		"name":      func(v *yaml.Node) { r.Name = v.Value },
 		"resources": func(v *yaml.Node) { r.Flags = append(r.Flags, p.given(resourceFlag, "resources", v)...) },
@@ -198,15 +198,15 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 	}, func(key, value *yaml.Node) {
 		f, is := p.known[key.Value]
 		switch {
-		case is && f.Why != "":
-			p.fail(key, "--%s %s", key.Value, f.Why)
+		case is && f.ForbiddenReason != "":
+			p.fail(key, "--%s %s", key.Value, f.ForbiddenReason)
 		case !is || !f.isOfRule():
 			p.unknown(key, "a rule", p.names)
 		default:
 			r.Flags = append(r.Flags, p.flag(f, value)...)
 		}
 	})
-	slices.SortStableFunc(r.Flags, func(a, b Given) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Flags, func(a, b FlagValue) int { return strings.Compare(a.Name, b.Name) })
 	if n.Kind == yaml.MappingNode && !nameForm.MatchString(r.Name) {
 		p.fail(n, "a rule has a name of small letters, digits and hyphens, and this one %q", r.Name)
 	}
@@ -214,21 +214,21 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 }
 
 // flag is the flag that a member stands for, as often as it has values.
-func (p *parser) flag(f Flag, value *yaml.Node) []Given {
+func (p *parser) flag(f Flag, value *yaml.Node) []FlagValue {
 	switch {
-	case f.Switch && (value.Kind != yaml.ScalarNode || value.Tag != "!!bool"):
+	case f.IsBool && (value.Kind != yaml.ScalarNode || value.Tag != "!!bool"):
 		p.fail(value, "%s is true or false", f.Name)
 		return nil
-	case value.Kind == yaml.SequenceNode && !f.Many:
+	case value.Kind == yaml.SequenceNode && !f.Repeatable:
 		p.fail(value, "%s has one value", f.Name)
 		return nil
 	}
 	return p.given(f.Name, f.Name, value)
 }
 
-func (p *parser) given(flag, member string, n *yaml.Node) (all []Given) {
+func (p *parser) given(flag, member string, n *yaml.Node) (all []FlagValue) {
 	for _, text := range p.texts(n, member) {
-		all = append(all, Given{flag, text, p.at(n)})
+		all = append(all, FlagValue{flag, text, p.at(n)})
 	}
 	return all
 }

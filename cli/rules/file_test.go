@@ -8,8 +8,8 @@ import (
 )
 
 var known = []Flag{
-	{Name: "resource", Many: true}, {Name: "namespace", Many: true}, {Name: "all-namespaces", Switch: true}, {Name: "where", Many: true},
-	{Name: "settle"}, {Name: "to-file"}, {Name: "rate"}, {Name: "state", Why: "is for all rules"},
+	{Name: "resource", Repeatable: true}, {Name: "namespace", Repeatable: true}, {Name: "all-namespaces", IsBool: true}, {Name: "where", Repeatable: true},
+	{Name: "settle"}, {Name: "to-file"}, {Name: "rate"}, {Name: "state", ForbiddenReason: "is for all rules"},
 }
 
 const head = "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
@@ -33,13 +33,13 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Rule{
-		{Name: "rollouts", Where: "r.yaml:5", Flags: []Given{
+		{Name: "rollouts", Position: "r.yaml:5", Flags: []FlagValue{
 			{"all-namespaces", "true", "r.yaml:7"}, {"rate", "0.5", "r.yaml:11"},
 			{"resource", "deploy", "r.yaml:6"}, {"resource", "rs", "r.yaml:6"}, {"resource", "--state=x", "r.yaml:6"},
 			{"settle", "30s", "r.yaml:9"}, {"to-file", "/secrets/slack", "r.yaml:10"},
 			{"where", "newimage", "r.yaml:8"}, {"where", "object.spec.replicas > 1", "r.yaml:8"},
 		}},
-		{Name: "jobs", Where: "r.yaml:12", Command: []string{"./hook.sh", "--loud"}, Flags: []Given{
+		{Name: "jobs", Position: "r.yaml:12", Command: []string{"./hook.sh", "--loud"}, Flags: []FlagValue{
 			{"namespace", "batch", "r.yaml:14"}, {"namespace", "ci", "r.yaml:14"}, {"resource", "jobs", "r.yaml:13"},
 		}},
 	}
@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 	if rules[0].Equal(rules[1]) || !rules[0].Equal(rules[0]) {
 		t.Error("which rules are the same, is not known")
 	}
-	if at := rules[0].At("settle") + " " + rules[0].At("rates"); at != "r.yaml:9 r.yaml:5" {
+	if at := rules[0].FlagPosition("settle") + " " + rules[0].FlagPosition("rates"); at != "r.yaml:9 r.yaml:5" {
 		t.Errorf("they are at %s", at)
 	}
 }

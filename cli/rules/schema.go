@@ -7,7 +7,7 @@ import (
 )
 
 // Schema is the JSON schema of a file, for editors. known are the flags of dwatch send.
-func Schema(known []Flag) ([]byte, error) {
+func JSONSchema(known []Flag) ([]byte, error) {
 	type object = map[string]any
 	text := object{"type": []string{"string", "number"}}
 	several := func(one object) object {
@@ -28,12 +28,12 @@ func Schema(known []Flag) ([]byte, error) {
 		}
 		one := object{"type": text["type"]}
 		switch {
-		case f.Switch:
+		case f.IsBool:
 			one = object{"type": "boolean"}
-		case f.Many:
+		case f.Repeatable:
 			one = several(text)
 		}
-		if len(f.Values) > 0 && !f.Many {
+		if len(f.Values) > 0 && !f.Repeatable {
 			one["examples"] = f.Values
 		}
 		members[f.Name] = described(one, f.Usage)

@@ -18,7 +18,7 @@ import (
 // end, and before that now and then.
 type folds struct {
 	*View
-	all     map[*inventory.Lead]*followed
+	all     map[*inventory.IntentionalChange]*followed
 	ordered []*followed
 	early   []early
 }
@@ -39,7 +39,7 @@ const (
 
 // followed is what followed one change.
 type followed struct {
-	lead       *inventory.Lead
+	lead       *inventory.IntentionalChange
 	changes    int
 	told       int // of them, in the last line
 	last       time.Time
@@ -57,12 +57,12 @@ type wrong struct {
 	objects map[string]bool
 }
 
-func (f *folds) of(lead *inventory.Lead) *followed {
+func (f *folds) of(lead *inventory.IntentionalChange) *followed {
 	g := f.all[lead]
 	if g == nil {
 		g = &followed{lead: lead, saidAt: lead.Time, open: map[string]bool{}, came: map[string]int{}, went: map[string]int{}, wrong: map[string]*wrong{}}
 		if f.all == nil {
-			f.all = map[*inventory.Lead]*followed{}
+			f.all = map[*inventory.IntentionalChange]*followed{}
 		}
 		f.all[lead], f.ordered = g, append(f.ordered, g)
 	}
@@ -75,21 +75,21 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !f.Fold {
 		return false
 	}
-	if !c.Counts() {
+	if !c.IsSignificant() {
 		f.settled(e, c)
 		return false
 	}
-	if f.settleEarly(e.Time, false); !c.Meant && c.Lead == nil {
-		f.look.inventory.Retrace(c) // what came early may be what it followed
+	if f.settleEarly(e.Time, false); !c.IntentionalOrWarning && c.CausedBy == nil {
+		f.look.inventory.FindCause(c) // what came early may be what it followed
 	}
 	switch {
-	case c.Meant:
+	case c.IntentionalOrWarning:
 		if f.isEarly(e, c) {
 			f.settleEarly(e.Time, true)
 		}
 		f.superseded(e, c)
 		return false
-	case c.Lead != nil && !f.waits(c):
+	case c.CausedBy != nil && !f.waits(c):
 		f.shown++
 		f.add(e, c)
 		return true
@@ -108,22 +108,22 @@ func (f *folds) begin(e *event.Event, c *inventory.Change) {
 	if e.Type != event.Added || e.Object.Kind != "Pod" || c.Root.Group != "apps" || f.watches(c) {
 		return
 	}
-	f.look.inventory.Begin(c)
-	o := c.Lead.Of.Resource
+	f.look.inventory.StartUnwatchedCause(c)
+	o := c.CausedBy.Entry.Resource
 	f.look.resources[o] = o.WithVersion(c.Root.Version)
-	f.of(c.Lead).count(e, c, f.ShortName(e.Target.Resource()))
+	f.of(c.CausedBy).count(e, c, f.ShortName(e.Target.Resource()))
 }
 
 // watches reports whether objects of the kind of the Root of a change are watched.
 func (f *folds) watches(c *inventory.Change) bool {
 	return slices.ContainsFunc(f.look.links.All(), func(l *event.WatchState) bool {
-		return l.Target.Cluster == c.State.Of.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
+		return l.Target.Cluster == c.State.Entry.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
 	})
 }
 
 // add counts an event to what followed.
 func (f *folds) add(e *event.Event, c *inventory.Change) {
-	g := f.of(c.Lead)
+	g := f.of(c.CausedBy)
 	g.changes, g.last = g.changes+1, e.Time
 	if c.State.EventType == "" {
 		g.count(e, c, f.ShortName(e.Target.Resource()))
@@ -147,12 +147,12 @@ func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
 
 // mayFollow reports whether it may still become known that an event followed a change.
 func (f *folds) mayFollow(e *event.Event, c *inventory.Change) bool {
-	return c.Open || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Of.Cluster, c.Root.UID)) && f.watches(c)
+	return c.RootPending || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Entry.Cluster, c.Root.UID)) && f.watches(c)
 }
 
 // waits reports whether an event of the same object waits.
 func (f *folds) waits(c *inventory.Change) bool {
-	return slices.ContainsFunc(f.early, func(one early) bool { return one.change.State.Of == c.State.Of })
+	return slices.ContainsFunc(f.early, func(one early) bool { return one.change.State.Entry == c.State.Entry })
 }
 
 // settleEarly takes what has come early once it is known what it followed, and shows what has waited
@@ -160,9 +160,9 @@ func (f *folds) waits(c *inventory.Change) bool {
 func (f *folds) settleEarly(now time.Time, all bool) {
 	for len(f.early) > 0 {
 		one := &f.early[0]
-		f.look.inventory.Retrace(&one.change)
+		f.look.inventory.FindCause(&one.change)
 		switch {
-		case one.change.Lead != nil:
+		case one.change.CausedBy != nil:
 			f.add(&one.event, &one.change)
 		case !all && now.Sub(one.event.Time) < settles && f.mayFollow(&one.event, &one.change):
 			return
@@ -184,7 +184,7 @@ func (f *folds) superseded(e *event.Event, c *inventory.Change) {
 		end = "then deleted "
 	}
 	for _, g := range f.ordered {
-		if c.Meant && g.lead.Of == c.State.Of && g.lead != c.Lead && g.told < g.changes {
+		if c.IntentionalOrWarning && g.lead.Entry == c.State.Entry && g.lead != c.CausedBy && g.told < g.changes {
 			f.sayFollowed(e.Time, g, end+after(e.Time.Sub(g.lead.Time)))
 		}
 	}
@@ -200,9 +200,9 @@ func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
 		}
 	}
 	if isOpen(c.State) && e.Type != event.Deleted {
-		g.open[c.State.Of.ID] = true
+		g.open[c.State.Entry.ID] = true
 	} else {
-		delete(g.open, c.State.Of.ID)
+		delete(g.open, c.State.Entry.ID)
 	}
 }
 
@@ -223,8 +223,8 @@ func (f *folds) settled(e *event.Event, c *inventory.Change) {
 	}
 	turned := c.Before != nil && isOpen(c.Before)
 	for _, g := range f.ordered {
-		if g.open[s.Of.ID] || g.lead.Of == s.Of && turned && g.told < g.changes {
-			delete(g.open, s.Of.ID)
+		if g.open[s.Entry.ID] || g.lead.Entry == s.Entry && turned && g.told < g.changes {
+			delete(g.open, s.Entry.ID)
 			g.last = e.Time
 		}
 	}
@@ -249,7 +249,7 @@ func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 		f.wrapped(e.Time, sign, f.subject(e), text, "")
 	}
 	known.times++
-	known.objects[c.State.Of.ID] = true
+	known.objects[c.State.Entry.ID] = true
 }
 
 // restarted is what pods have in common of which a container was.
@@ -263,13 +263,13 @@ func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text strin
 		return "", ""
 	}
 	if e.Type == event.Modified && c.Diff != nil && s.Object.Kind == "Pod" {
-		if lines, _ := foldRestarts(e, change.Unfold(slices.Clone(c.Diff.Changes)), f.Compare.Masks); len(lines) > 0 {
+		if lines, _ := foldRestarts(e, change.SplitStatus(slices.Clone(c.Diff.Changes)), f.Compare.Masks); len(lines) > 0 {
 			return restarted, strings.Join(lines, "; ")
 		}
 	}
-	isNew := before == nil || before.Status != s.Status || before.Sort() != s.Sort()
-	if isNew && (s.Status == kstatus.FailedStatus || s.Status == kstatus.InProgressStatus && s.SaysWhy) {
-		return s.Sort(), s.Status.String() + ": " + clean(s.Why)
+	isNew := before == nil || before.Status != s.Status || before.ReasonKey() != s.ReasonKey()
+	if isNew && (s.Status == kstatus.FailedStatus || s.Status == kstatus.InProgressStatus && s.SelfReported) {
+		return s.ReasonKey(), s.Status.String() + ": " + clean(s.Message)
 	}
 	return "", ""
 }
@@ -295,7 +295,7 @@ func (f *folds) isDue(g *followed, now time.Time) bool {
 
 // isDone reports whether all is as it is to be.
 func (f *folds) isDone(g *followed) bool {
-	s := f.look.present(g.lead.Of)
+	s := f.look.present(g.lead.Entry)
 	return len(g.open) == 0 && (s == nil || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus)
 }
 
@@ -303,7 +303,7 @@ func (f *folds) isDone(g *followed) bool {
 func (f *folds) forget(now time.Time) {
 	f.ordered = slices.DeleteFunc(f.ordered, func(g *followed) bool { return g.told == g.changes && now.Sub(g.last) > forgotten })
 	if len(f.ordered) < len(f.all) {
-		maps.DeleteFunc(f.all, func(_ *inventory.Lead, g *followed) bool { return !slices.Contains(f.ordered, g) })
+		maps.DeleteFunc(f.all, func(_ *inventory.IntentionalChange, g *followed) bool { return !slices.Contains(f.ordered, g) })
 	}
 }
 
@@ -311,7 +311,7 @@ func (f *folds) forget(now time.Time) {
 func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 	g.told, g.saidAt = g.changes, now
 	text := fmt.Sprintf("%d %s", g.changes, plural(g.changes, "change"))
-	if g.lead.Rollout {
+	if g.lead.IsRollout {
 		text = "rollout " + end + "; " + text
 	} else {
 		text += " followed, " + end
@@ -335,7 +335,7 @@ func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 			text += fmt.Sprintf("; %s ×%d", clean(sort), n)
 		}
 	}
-	f.wrapped(now, '>', f.look.named(g.lead.Of), text, "")
+	f.wrapped(now, '>', f.look.named(g.lead.Entry), text, "")
 }
 
 // asAsked are kinds in the order in which they are watched: that in which they came is chance.
@@ -364,7 +364,7 @@ func after(d time.Duration) string {
 
 // howFar says how what followed ended, and how long that took, or since when it has not.
 func (f *folds) howFar(g *followed, now time.Time) string {
-	s, took, passed := f.look.present(g.lead.Of), g.last.Sub(g.lead.Time), ""
+	s, took, passed := f.look.present(g.lead.Entry), g.last.Sub(g.lead.Time), ""
 	if d := now.Sub(g.lead.Time); d >= time.Second {
 		passed = " after " + age(d)
 	}
@@ -374,9 +374,9 @@ func (f *folds) howFar(g *followed, now time.Time) string {
 	case f.isDone(g):
 		return "done in " + age(took)
 	case s != nil && s.Status == kstatus.FailedStatus:
-		return "failed" + passed + ": " + clean(s.Why)
-	case s != nil && s.Why != "":
-		return "not done" + passed + ": " + clean(s.Why)
+		return "failed" + passed + ": " + clean(s.Message)
+	case s != nil && s.Message != "":
+		return "not done" + passed + ": " + clean(s.Message)
 	}
 	return "not done" + passed
 }

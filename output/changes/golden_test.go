@@ -39,7 +39,7 @@ func golden(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := testobject.Events(t, string(recorded))
+	events := testobject.ParseEvents(t, string(recorded))
 	var got strings.Builder
 	for _, width := range widths {
 		o := options(width)
@@ -63,20 +63,20 @@ func golden(t *testing.T, file string) {
 // folded is what a terminal shows of events that come one by one, while time passes.
 func folded(t *testing.T, events []event.Event) string {
 	o := options(80)
-	o.ShortName, o.Look, o.Fold = testobject.ShortName, true, true
+	o.ShortName, o.ShowProblems, o.Fold = testobject.ShortName, true, true
 	var out strings.Builder
 	v := New(&out, o)
 	var now time.Time
 	for n := range events {
 		for ; !now.IsZero() && events[n].Time.After(now); now = now.Add(tick) {
-			v.Tick(now)
+			v.FlushDue(now)
 		}
 		now = events[n].Time
 		if err := v.Deliver(t.Context(), events[n:n+1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v.End(now)
+	v.FlushAll(now)
 	fits(t, out.String(), 80)
 	return out.String()
 }

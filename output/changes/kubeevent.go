@@ -45,7 +45,7 @@ func (v kubeEvents) show(e *event.Event) {
 func (v kubeEvents) showPast() {
 	for i := range v.past {
 		e := &v.past[i]
-		if at := v.parse(e.Object).Last; !at.IsZero() {
+		if at := v.parse(e.Object).LastSeen; !at.IsZero() {
 			e.Time = at
 		}
 	}
@@ -62,12 +62,12 @@ func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 	if o.IsZero() {
 		return kubeevent.Event{}
 	}
-	return kubeevent.Parse(v.Compare.Masks.ObjectJSON(o.Raw()))
+	return kubeevent.Parse(v.Compare.Masks.MaskJSON(o.Raw()))
 }
 
 // write writes one line, or the message below it if that does not fit.
 func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
-	subject, who := v.placed(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.Subject())), clean(now.By)
+	subject, who := v.placed(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.InvolvedObjectName())), clean(now.ReportingComponent)
 	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.room(who) {
 		v.line(e.Time, sign, subject, whole, who)
 		return

@@ -66,7 +66,7 @@ func TestPast(t *testing.T) {
 	late := of("Late", 0)
 	late.Initial = false
 	o := options(0)
-	o.Past = true
+	o.InitialEvents = true
 	var text strings.Builder
 	v := New(&text, o)
 	count := event.Event{Type: event.Synced, Target: deployments, Time: at, Count: 3}

@@ -70,7 +70,7 @@ func (v *View) write(line, who string) {
 
 // clock is the local time at the front of a line; with Timestamps also the date,
 // milliseconds and the offset of the zone.
-func (v *View) clock(t time.Time) string { return output.Clock(t, v.Timestamps) }
+func (v *View) clock(t time.Time) string { return output.FormatClock(t, v.FullTimestamps) }
 
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 

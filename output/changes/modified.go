@@ -38,7 +38,7 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 			if err != nil {
 				return err
 			}
-			u.Object = v.Compare.Masks.Object(u.Object)
+			u.Object = v.Compare.Masks.MaskObject(u.Object)
 			text = clean(status.Deletion(u))
 		}
 	}
@@ -47,21 +47,21 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 		return nil
 	}
 	v.shown++
-	changes = change.Unfold(changes)
-	if !v.Full {
-		changes = change.Fold(changes)
+	changes = change.SplitStatus(changes)
+	if !v.NoTruncate {
+		changes = change.FoldConditions(changes)
 	}
 	if text != "" {
-		v.showChanges(e, changedSign(e), changes, withLater(e, text), result.Noise)
+		v.showChanges(e, changedSign(e), changes, withLater(e, text), result.NoiseCount)
 		return nil
 	}
-	if lines, rest := foldRestarts(e, changes, v.Compare.Masks); !v.Full && len(lines) > 0 {
+	if lines, rest := foldRestarts(e, changes, v.Compare.Masks); !v.NoTruncate && len(lines) > 0 {
 		lines[0] = withLater(e, lines[0])
 		v.showRestarts(e, lines, rest, writer(e, changes))
 		return nil
 	}
 	sign, text, err := v.turnedWrong(e, changes)
-	v.showChanges(e, sign, changes, withLater(e, text), result.Noise)
+	v.showChanges(e, sign, changes, withLater(e, text), result.NoiseCount)
 	return err
 }
 
@@ -71,9 +71,9 @@ func withLater(e *event.Event, text string) string {
 	case !e.Listed:
 		return text
 	case text == "":
-		return inventory.FoundLater
+		return inventory.DetectedLate
 	}
-	return text + ", " + inventory.FoundLater
+	return text + ", " + inventory.DetectedLate
 }
 
 // showFound says that there is a fight or a hot loop.
@@ -86,9 +86,9 @@ func (v *View) showFound(e *event.Event, found []*churn.Finding) {
 // between is what an event changed.
 func between(e *event.Event, c *inventory.Change, o change.Options) change.Result {
 	if c != nil && c.Diff != nil {
-		return change.Result{Changes: slices.Clone(c.Diff.Changes), Noise: c.Diff.Noise}
+		return change.Result{Changes: slices.Clone(c.Diff.Changes), NoiseCount: c.Diff.NoiseCount}
 	}
-	return change.Between(e.Old.Raw(), e.Object.Raw(), o)
+	return change.Diff(e.Old.Raw(), e.Object.Raw(), o)
 }
 
 // turnedWrong says what is wrong with a Pod since the change, by the sign of that; empty if nothing is, or it was so
@@ -122,9 +122,9 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 func wrongSign(word kstatus.Status, sign rune) rune {
 	switch word {
 	case kstatus.FailedStatus:
-		return inventory.Failed.Sign()
+		return inventory.SeverityFailed.Sign()
 	case kstatus.InProgressStatus:
-		return inventory.Waits.Sign()
+		return inventory.SeverityWaiting.Sign()
 	}
 	return sign
 }
@@ -169,12 +169,12 @@ func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, t
 // showRows writes the changes that are not by who with their writers.
 func (v *View) showRows(changes []change.Change, who string) {
 	for i, c := range changes {
-		if i == maxRows && len(changes) > maxRows+1 && !v.Full {
+		if i == maxRows && len(changes) > maxRows+1 && !v.NoTruncate {
 			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
 			break
 		}
-		by := nameOf(c.Who)
-		if by == who || who != "" && !c.Who.Known() {
+		by := nameOf(c.Writer)
+		if by == who || who != "" && !c.Writer.IsKnown() {
 			by = ""
 		}
 		v.showRow(v.row(c), by)
@@ -185,7 +185,7 @@ func (v *View) showRows(changes []change.Change, who string) {
 func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change, who string) {
 	sign := '~' // it runs again
 	if now, err := v.open(e.Object); err == nil && status.Of(now).Word == kstatus.FailedStatus {
-		sign = inventory.Failed.Sign()
+		sign = inventory.SeverityFailed.Sign()
 	}
 	v.wrapped(e.Time, sign, v.subject(e), lines[0], who)
 	for _, line := range lines[1:] {
@@ -219,8 +219,8 @@ func (v *View) showRow(r row, by string) {
 func writer(e *event.Event, changes []change.Change) string {
 	who, open := "", false
 	for _, c := range changes {
-		switch name := nameOf(c.Who); {
-		case !c.Who.Known():
+		switch name := nameOf(c.Writer); {
+		case !c.Writer.IsKnown():
 			open = true
 		case who == "":
 			who = name
@@ -230,7 +230,7 @@ func writer(e *event.Event, changes []change.Change) string {
 	}
 	switch {
 	case who == "" && open:
-		return nameOf(change.Who{})
+		return nameOf(change.Writer{})
 	case open && e.Listed:
 		return ""
 	}
@@ -238,8 +238,8 @@ func writer(e *event.Event, changes []change.Change) string {
 }
 
 // nameOf is a field manager; "unknown" where the object does not say who it was.
-func nameOf(w change.Who) string {
-	if !w.Known() {
+func nameOf(w change.Writer) string {
+	if !w.IsKnown() {
 		return "unknown"
 	}
 	return clean(w.Manager)

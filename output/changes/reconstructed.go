@@ -43,15 +43,15 @@ func writers(e *event.Event) string {
 // showWrite shows that a manager wrote, and what it holds since: which of that it set then is not
 // known.
 func (v reconstruction) showWrite(e *event.Event) {
-	held := change.Between(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
-	if len(held.Changes) == 0 && (held.Noise > 0 || len(v.Compare.Only) > 0) {
+	held := change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
+	if len(held.Changes) == 0 && (held.NoiseCount > 0 || len(v.Compare.Only) > 0) {
 		v.hidden.Add(1)
 		return
 	}
 	v.shown++
 	var fields []string
 	for i, c := range held.Changes {
-		if i == maxHeld && len(held.Changes) > maxHeld+1 && !v.Full {
+		if i == maxHeld && len(held.Changes) > maxHeld+1 && !v.NoTruncate {
 			fields = append(fields, fmt.Sprintf("%d more", len(held.Changes)-i))
 			break
 		}
@@ -69,10 +69,10 @@ func (v reconstruction) showWrite(e *event.Event) {
 func (v reconstruction) held(c change.Change) string {
 	const short = 40
 	path, value := clean(c.Path.String()), text(c.New, false)
-	if !v.Full {
+	if !v.NoTruncate {
 		path = cutFront(path, short)
 	}
-	if len(value) > short && !v.Full {
+	if len(value) > short && !v.NoTruncate {
 		return path
 	}
 	return path + " = " + value
@@ -80,11 +80,11 @@ func (v reconstruction) held(c change.Change) string {
 
 // showRollout shows the template that came.
 func (v reconstruction) showRollout(e *event.Event) {
-	result := change.Between(e.Old.Raw(), e.Object.Raw(), v.Compare)
+	result := change.Diff(e.Old.Raw(), e.Object.Raw(), v.Compare)
 	if len(result.Changes) == 0 {
 		v.hidden.Add(1)
 		return
 	}
 	v.shown++
-	v.showChanges(e, changedSign(e), change.Unfold(result.Changes), "", 0)
+	v.showChanges(e, changedSign(e), change.SplitStatus(result.Changes), "", 0)
 }

@@ -18,7 +18,7 @@ type repeats struct {
 
 type repeatKey struct {
 	id   string
-	kind inventory.Kind
+	kind inventory.ChangeFingerprint
 }
 
 type repeat struct {
@@ -33,13 +33,13 @@ const maxRepeats = 500
 
 // take takes an event that repeats what was shown a short while ago; false: it is to be shown now.
 func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
-	if c == nil || !r.Fold || !c.Counts() || c.Meant && c.State.EventType == "" {
+	if c == nil || !r.Fold || !c.IsSignificant() || c.IntentionalOrWarning && c.State.EventType == "" {
 		return false
 	}
 	again := c.State.Repeat
-	key := repeatKey{c.State.Of.ID, again.Kind}
+	key := repeatKey{c.State.Entry.ID, again.Fingerprint}
 	if e.Type == event.Deleted || again.Times <= 1 {
-		r.release(c.State.Of.ID, e.Type == event.Deleted)
+		r.release(c.State.Entry.ID, e.Type == event.Deleted)
 		return false
 	}
 	one := r.held[key]

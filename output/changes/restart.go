@@ -17,10 +17,10 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 	if !slices.ContainsFunc(changes, isRestart) {
 		return nil, changes
 	}
-	now := masks.ObjectJSON(e.Object.Raw())
-	several := len(pod.Parse(now)) > 1
+	now := masks.MaskJSON(e.Object.Raw())
+	several := len(pod.ParseContainers(now)) > 1
 	folded := map[string]bool{}
-	for _, r := range pod.Restarts(e.Old.Raw(), now) {
+	for _, r := range pod.FindRestarts(e.Old.Raw(), now) {
 		line := restartLine(r)
 		if several {
 			line = r.Name + " " + line
@@ -42,22 +42,22 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 // restartLine is such as "restarted (4): OOMKilled, exit 137, after 3 min; CrashLoopBackOff".
 func restartLine(r pod.Restart) string {
 	line := fmt.Sprintf("restarted (%d)", r.Restarts)
-	if r.New > 1 {
-		line = fmt.Sprintf("restarted %d times (%d)", r.New, r.Restarts)
+	if r.NewRestarts > 1 {
+		line = fmt.Sprintf("restarted %d times (%d)", r.NewRestarts, r.Restarts)
 	}
 	var why []string
-	if last := r.Before; last != nil {
-		why = append(why, last.Reason, last.Exit())
-		if last.Ran > 0 {
-			why = append(why, "after "+age(last.Ran))
+	if last := r.LastTerminated; last != nil {
+		why = append(why, last.Reason, last.ExitText())
+		if last.Duration > 0 {
+			why = append(why, "after "+age(last.Duration))
 		}
 	}
 	why = slices.DeleteFunc(why, func(part string) bool { return part == "" })
 	if len(why) > 0 {
 		line += ": " + strings.Join(why, ", ")
 	}
-	if r.Waits.Reason != "" {
-		line += "; " + r.Waits.Reason
+	if r.Waiting.Reason != "" {
+		line += "; " + r.Waiting.Reason
 	}
 	return line
 }
@@ -86,7 +86,7 @@ func isOfRestart(path change.Path) bool {
 
 // containerOf is the container in whose status a path leads; empty if it does not.
 func containerOf(path change.Path) string {
-	if len(path) < 4 || path[2].Item == nil || change.KeyOfList(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
+	if len(path) < 4 || path[2].Item == nil || change.ListKey(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
 		return ""
 	}
 	name, _ := path[2].Item.Keys[0].Value.(string)
@@ -95,7 +95,7 @@ func containerOf(path change.Path) string {
 
 // isReadiness reports whether a path leads to whether a pod is ready, or its containers are.
 func isReadiness(path change.Path) bool {
-	if len(path) < 3 || path[2].Item == nil || change.KeyOfList(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
+	if len(path) < 3 || path[2].Item == nil || change.ListKey(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
 		return false
 	}
 	kind := path[2].Item.Keys[0].Value

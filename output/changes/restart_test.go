@@ -17,7 +17,7 @@ func TestRestarts(t *testing.T) {
 	}
 	before := pod("3", "0", "True", "OOMKilled")
 	full, masked := options(0), options(0)
-	full.Full = true
+	full.NoTruncate = true
 	path, err := change.ParsePattern("..reason")
 	if err != nil {
 		t.Fatal(err)

@@ -31,16 +31,16 @@ func (v *View) row(c change.Change) row {
 	r := row{path: clean(c.Path.String()), kind: c.Kind}
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
-	if wasText && isText && (change.IsLong(before) || change.IsLong(after)) {
+	if wasText && isText && (change.IsMultiline(before) || change.IsMultiline(after)) {
 		r.diff = v.diff(before, after)
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
 	r.old, r.new = v.shortenBoth(text(c.Old, quoted), text(c.New, quoted))
-	if text, known := c.Summary(); known && !v.Full {
+	if text, known := c.Summary(); known && !v.NoTruncate {
 		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
 	}
-	switch c.Whole().(type) {
+	switch c.WholeValue().(type) {
 	case int64, float64, json.Number: // "+ 1" and "- 1" would read as sums
 		r.kind = change.Changed
 		if c.Kind == change.Added {
@@ -54,9 +54,9 @@ func (v *View) row(c change.Change) row {
 
 // diff is the difference between two texts, each line of it fit for a terminal.
 func (v *View) diff(before, after string) string {
-	lines := strings.Split(strings.TrimSuffix(change.Text(before, after), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(change.UnifiedDiff(before, after), "\n"), "\n")
 	more := ""
-	if len(lines) > maxDiff && !v.Full {
+	if len(lines) > maxDiff && !v.NoTruncate {
 		more = fmt.Sprintf("\n%s %d lines more", ellipsis, len(lines)-maxDiff)
 		lines = lines[:maxDiff]
 	}
@@ -77,7 +77,7 @@ func text(value any, quoted bool) string {
 
 // isMistakable reports whether text needs quotes to be distinguished from what stands beside it.
 func isMistakable(text string) bool {
-	return text == "" || text != strings.TrimSpace(text) || change.IsLong(text) || text[0] == '"' || strings.Contains(text, "→")
+	return text == "" || text != strings.TrimSpace(text) || change.IsMultiline(text) || text[0] == '"' || strings.Contains(text, "→")
 }
 
 func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
@@ -85,7 +85,7 @@ func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
 // shortenFrom cuts a value that is too long at its end, and in front of this byte.
 func (v *View) shortenFrom(text string, from int) string {
 	most := v.most(text)
-	if v.Full || displaywidth.String(text) <= most {
+	if v.NoTruncate || displaywidth.String(text) <= most {
 		return text
 	}
 	rest, whole := text[from:], " ("+size(len(text))+")"
@@ -180,4 +180,4 @@ func (r row) lines() []string {
 }
 
 // clean makes text from a server harmless.
-func clean(text string) string { return output.Line(text) }
+func clean(text string) string { return output.EscapeLine(text) }

@@ -58,7 +58,7 @@ func (s *settlement) show(e *event.Event) error {
 func (s *settlement) showLead(e *event.Event) error {
 	switch {
 	case e.Type != event.Modified:
-		s.rollout = e.Type == event.Added && owner.HasPods(e.Object.GroupVersionKind().GroupKind()) && e.Object.GroupVersionKind().Group != "batch"
+		s.rollout = e.Type == event.Added && owner.MayOwnPods(e.Object.GroupVersionKind().GroupKind()) && e.Object.GroupVersionKind().Group != "batch"
 		return s.showOne(e, nil)
 	case e.Old.IsZero(), e.Object.IsEvent(), len(s.of.Events) == 1 && !s.isWorkload(e):
 		return s.showOne(e, nil)
@@ -76,12 +76,12 @@ func (s *settlement) showLead(e *event.Event) error {
 
 // isWorkload: what its status says is how far it is, and that is said at the end.
 func (s *settlement) isWorkload(e *event.Event) bool {
-	return owner.HasPods(e.Object.GroupVersionKind().GroupKind())
+	return owner.MayOwnPods(e.Object.GroupVersionKind().GroupKind())
 }
 
 func (s *settlement) meant(e *event.Event) (changes []change.Change, rollout bool) {
-	result := change.Between(e.Old.Raw(), e.Object.Raw(), s.Compare)
-	changes, rollout = inventory.Meant(e.Object, result.Changes)
+	result := change.Diff(e.Old.Raw(), e.Object.Raw(), s.Compare)
+	changes, rollout = inventory.IntentionalChanges(e.Object, result.Changes)
 	if isTerminating(e.Object.Raw()) {
 		changes = withoutDeletion(changes)
 	}
@@ -90,9 +90,9 @@ func (s *settlement) meant(e *event.Event) (changes []change.Change, rollout boo
 
 func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
 	s.View.shown++
-	changes = change.Unfold(changes)
-	if !s.Full {
-		changes = change.Fold(changes)
+	changes = change.SplitStatus(changes)
+	if !s.NoTruncate {
+		changes = change.FoldConditions(changes)
 	}
 	began := *e
 	began.Time = e.Settled.Since
@@ -120,8 +120,8 @@ func (s *settlement) showBelow(e, lead *event.Event) error {
 	if e.Object.Kind != "Pod" {
 		return nil
 	}
-	changes := change.Between(e.Old.Raw(), e.Object.Raw(), s.Compare).Changes
-	if lines, _ := foldRestarts(e, change.Unfold(changes), s.Compare.Masks); len(lines) > 0 {
+	changes := change.Diff(e.Old.Raw(), e.Object.Raw(), s.Compare).Changes
+	if lines, _ := foldRestarts(e, change.SplitStatus(changes), s.Compare.Masks); len(lines) > 0 {
 		return s.take(func() error { s.showRestarts(e, lines, nil, ""); return nil })
 	}
 	return nil
@@ -129,7 +129,7 @@ func (s *settlement) showBelow(e, lead *event.Event) error {
 
 // take shows one more object, if there are not too many.
 func (s *settlement) take(show func() error) error {
-	if s.shown >= maxBelow && !s.Full {
+	if s.shown >= maxBelow && !s.NoTruncate {
 		s.hidden++
 		return nil
 	}

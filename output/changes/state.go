@@ -40,7 +40,7 @@ func addedSign(e *event.Event) rune {
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
-	if v.Compare.Apart { // it never was there, perhaps
+	if v.Compare.DistinctObjects { // it never was there, perhaps
 		v.line(e.Time, '-', v.subject(e), "not there", "")
 		return
 	}
@@ -51,7 +51,7 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 		text = append(text, age(e.Time.Sub(born.Time))+" old")
 	}
 	if e.FinalStateUnknown {
-		text = append(text, inventory.FoundLater)
+		text = append(text, inventory.DetectedLate)
 	}
 	v.gone.Add(keyOf(e), e.Time)
 	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
@@ -68,7 +68,7 @@ func keyOf(e *event.Event) objectKey {
 
 // describe says in a few words what an object is, without a reason that is made of what is masked.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
-	s := status.Shown(u, masks.Object)
+	s := status.Shown(u, masks.MaskObject)
 	switch {
 	case s.Message != "":
 		return s.Word.String() + ": " + clean(s.Message)

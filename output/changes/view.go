@@ -30,17 +30,17 @@ type Options struct {
 	Width func() int
 	Color bool
 	// Timestamps shows the date, milliseconds and the offset of the zone.
-	Timestamps bool
+	FullTimestamps bool
 	// Full shortens nothing.
-	Full bool
+	NoTruncate bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
-	Initial bool
+	ShowInitial bool
 	// Filtered: some events may be left out before. All of them come to Count then.
-	Filtered bool
+	Prefiltered bool
 	// Past shows, not counted, the Events of Kubernetes that exist at the start at their own times.
-	Past bool
+	InitialEvents bool
 	// Namespaces shows the namespace of each object.
-	Namespaces bool
+	ShowNamespaces bool
 	// ShortName returns the name that a resource is shown by; nil means its plural.
 	ShortName func(schema.GroupVersionResource) string
 	// Targets are what is watched at first; of several clusters those come that their marks name.
@@ -48,16 +48,16 @@ type Options struct {
 	// Clusters returns those that are asked for, whether they answer or not; nil: it is one.
 	Clusters func() []event.Cluster
 	// Look says at the start what needs a look.
-	Look bool
+	ShowProblems bool
 	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
 	// It does not wait.
-	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known
 	// yet; nil: nobody can. It does not wait. IsAsking reports whether something is asked for that was never known.
-	Warned   func(cluster string, o owner.Ref) (why string, last time.Time)
-	IsAsking func() bool
+	LookupWarning     func(cluster string, o owner.Ref) (why string, last time.Time)
+	HasPendingLookups func() bool
 	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
-	SomeEvents bool
+	KubeEventsFiltered bool
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
 	// and of changes that repeat others of the same object only some: see Tick and End.
 	Fold bool
@@ -108,7 +108,7 @@ func New(w io.Writer, o Options) *View {
 		v.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
 	}
 	v.atStart = newAtStart(v)
-	if o.Look {
+	if o.ShowProblems {
 		v.look = newLook(v)
 	}
 	v.folds.View, v.repeats.View = v, v
@@ -153,17 +153,17 @@ func (v *View) Note(at time.Time, text string) {
 
 // Look says what needs a look now, a line each, or that nothing does. It says nothing without
 // Options.Look, and where not all objects come to the View.
-func (v *View) Look(now time.Time) []string {
+func (v *View) DescribeProblems(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.look.lines(now)
 }
 
 // Tick shows what was held back for long enough, with Options.Fold. It is called now and then.
-func (v *View) Tick(now time.Time) { v.late(now, false) }
+func (v *View) FlushDue(now time.Time) { v.late(now, false) }
 
 // End shows all that was held back. It is called last.
-func (v *View) End(now time.Time) { v.late(now, true) }
+func (v *View) FlushAll(now time.Time) { v.late(now, true) }
 
 func (v *View) late(now time.Time, all bool) {
 	v.mu.Lock()
@@ -201,7 +201,7 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 		kubeEvents{v}.showPast()
 		v.showCount(e)
 		return nil
-	case e.Initial && v.Past && e.Object.IsEvent():
+	case e.Initial && v.InitialEvents && e.Object.IsEvent():
 		v.past = append(v.past, *e)
 		return nil
 	case e.Type.IsStatus():
@@ -210,7 +210,7 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 	if err := v.countSeen(e); err != nil {
 		return err
 	}
-	if e.Initial && !v.Initial {
+	if e.Initial && !v.ShowInitial {
 		return nil // it is counted
 	}
 	if e.Settled != nil {
@@ -255,7 +255,7 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 // showCount says how many objects a target has at the start, and what is wrong with them.
 func (v *View) showCount(e *event.Event) {
 	wrong := v.counted(e.Target.Key())
-	if e.Count == 0 || v.Initial {
+	if e.Count == 0 || v.ShowInitial {
 		return
 	}
 	what := e.Target.Resource().Resource
@@ -282,7 +282,7 @@ func (v *View) subject(e *event.Event) subject {
 
 // placed puts the namespace of an object before its name, and the cluster, where there are several.
 func (v *View) placed(cluster, namespace, name string) subject {
-	if v.Namespaces && namespace != "" {
+	if v.ShowNamespaces && namespace != "" {
 		name = clean(namespace) + " " + name
 	}
 	if cluster != "" {

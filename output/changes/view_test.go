@@ -137,7 +137,7 @@ func TestWidths(t *testing.T) {
 		}
 	}
 	o := options(0)
-	o.Full = true
+	o.NoTruncate = true
 	if got := shown(t, o, e); strings.Contains(got, ellipsis) || !strings.Contains(got, strings.TrimSpace(text)) {
 		t.Errorf("cut: %s", got)
 	}
@@ -146,7 +146,7 @@ func TestWidths(t *testing.T) {
 func TestWriter(t *testing.T) {
 	by := func(managers ...string) (changes []change.Change) {
 		for _, m := range managers {
-			changes = append(changes, change.Change{Who: change.Who{Manager: m}})
+			changes = append(changes, change.Change{Writer: change.Writer{Manager: m}})
 		}
 		return changes
 	}
@@ -179,7 +179,7 @@ func TestManyChanges(t *testing.T) {
 			t.Errorf("%d: %s", count, got)
 		}
 		full := options(0)
-		full.Full = true
+		full.NoTruncate = true
 		if got := shown(t, full, e); strings.Count(got, "\n") != count+1 {
 			t.Errorf("%d in full: %s", count, got)
 		}
@@ -306,7 +306,7 @@ func TestNote(t *testing.T) {
 	for width := MinWidth; width <= 300; width++ {
 		for _, timestamps := range []bool{false, true} {
 			o := options(width)
-			o.Timestamps = timestamps
+			o.FullTimestamps = timestamps
 			got := noted(o, text)
 			var said strings.Builder
 			for line := range strings.Lines(got) {
@@ -410,7 +410,7 @@ func TestZone(t *testing.T) {
 	local := time.Local
 	t.Cleanup(func() { time.Local = local })
 	o := options(0)
-	o.Timestamps = true
+	o.FullTimestamps = true
 	for want, zone := range map[string]*time.Location{
 		"2026-01-31T09:00:00.000+00:00": time.UTC,
 		"2026-01-31T14:45:00.000+05:45": time.FixedZone("", 5*3600+45*60),

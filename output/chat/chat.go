@@ -26,7 +26,7 @@ import (
 // Options say how events become messages.
 type Options struct {
 	// Form is one of Forms, or empty: Template makes the message.
-	Form     string
+	Format   string
 	Template *template.Template // of ParseTemplate
 	Cluster  string             // as people know it, where the event does not say it
 	View     changes.Options    // how what changed is said
@@ -50,16 +50,16 @@ var forms = map[string]func(*said) any{
 }
 
 // Forms are the names of the forms that there are.
-func Forms() []string { return []string{"slack", "teams", "discord", "grafana", "text"} }
+func Formats() []string { return []string{"slack", "teams", "discord", "grafana", "text"} }
 
 // NewEncoder returns what appends an event as a message, with a newline at its end; or nothing, if
 // there is nothing to say. It is called from one goroutine.
 func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), error) {
-	if o.Form != "" && !slices.Contains(Forms(), o.Form) {
-		return nil, fmt.Errorf("there is no form %q", o.Form)
+	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
+		return nil, fmt.Errorf("there is no form %q", o.Format)
 	}
 	var text strings.Builder
-	o.View.Timestamps, o.View.Filtered = true, true
+	o.View.FullTimestamps, o.View.Prefiltered = true, true
 	view := changes.New(&text, o.View)
 	return func(dst []byte, e event.Event) ([]byte, error) {
 		text.Reset()
@@ -73,12 +73,12 @@ func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), err
 func (o *Options) encode(dst []byte, s *said) ([]byte, error) {
 	b := bytes.NewBuffer(dst)
 	switch {
-	case o.Form == "text":
+	case o.Format == "text":
 		b.WriteString(s.text)
-	case o.Form != "":
+	case o.Format != "":
 		e := json.NewEncoder(b) // it ends the line
 		e.SetEscapeHTML(false)
-		if err := e.Encode(forms[o.Form](s)); err != nil {
+		if err := e.Encode(forms[o.Format](s)); err != nil {
 			return dst, err
 		}
 	default:
@@ -103,7 +103,7 @@ func (o *Options) encode(dst []byte, s *said) ([]byte, error) {
 // fail says what a template makes no message of as text: what can't be said as it should be is not lost.
 func (o *Options) fail(b *bytes.Buffer, s *said, err error) {
 	i := s.event.Object.Identity
-	line := output.Line(fmt.Sprintf("%s %s: it is sent as text: %v", i.Kind, strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"), err))
+	line := output.EscapeLine(fmt.Sprintf("%s %s: it is sent as text: %v", i.Kind, strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"), err))
 	if o.Warn != nil {
 		o.Warn(line)
 	}
@@ -150,14 +150,14 @@ func (s *said) values() (*Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Object = s.compare.Masks.Object(object.Object)
+	v.Object = s.compare.Masks.MaskObject(object.Object)
 	if settled := s.event.Settled; settled != nil {
 		of := settled.Group
 		v.Settled = &Settled{of.Since.Round(0).UTC(), of.Until.Sub(of.Since).Round(time.Second), of.Changes, len(of.Events), of.Status, of.Message, of.FlushReason == ""}
 	}
 	if s.event.Type == event.Modified && !s.event.Old.IsZero() {
-		for _, c := range change.Between(s.event.Old.Raw(), o.Raw(), s.compare).Changes {
-			v.Changes = append(v.Changes, Change{c.Path.String(), c.Old, c.New, c.Who.Manager})
+		for _, c := range change.Diff(s.event.Old.Raw(), o.Raw(), s.compare).Changes {
+			v.Changes = append(v.Changes, Change{c.Path.String(), c.Old, c.New, c.Writer.Manager})
 		}
 	}
 	return v, nil

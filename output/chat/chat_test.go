@@ -53,9 +53,9 @@ func encoded(t *testing.T, o Options, e event.Event) string {
 // and no longer than that takes.
 func TestForms(t *testing.T) {
 	hostile := []string{"2", "<!channel> & <@U1|x>", "@everyone", "```\n@here", "**bold** [x](javascript:1)", "<script>alert(1)</script>", "\x1b[31m\u202e\x00", strings.Repeat("long ", 20_000), strings.Repeat("line\n", 20_000)}
-	for _, form := range Forms() {
+	for _, form := range Formats() {
 		for _, to := range hostile {
-			body := encoded(t, Options{Form: form, Cluster: "prod-" + strings.Repeat("eu", 200), View: changes.Options{Full: true}}, modified("1", to))
+			body := encoded(t, Options{Format: form, Cluster: "prod-" + strings.Repeat("eu", 200), View: changes.Options{NoTruncate: true}}, modified("1", to))
 			if !strings.HasSuffix(body, "\n") || !strings.Contains(body, "cm/settings") || strings.ContainsAny(body, "\x1b\x00\u202e") || !utf8.ValidString(body) {
 				t.Errorf("%s: %.300q", form, body)
 			}
@@ -89,7 +89,7 @@ func TestNothingToSay(t *testing.T) {
 		"initial": {Type: event.Added, Initial: true, Target: target, Object: object("1"), Time: time.Unix(1e9, 0)},
 		"a mark":  {Type: event.Synced, Target: target, Time: time.Unix(1e9, 0)},
 	} {
-		if body := encoded(t, Options{Form: "slack"}, e); body != "" && name != "a mark" {
+		if body := encoded(t, Options{Format: "slack"}, e); body != "" && name != "a mark" {
 			t.Errorf("%s: %q", name, body)
 		}
 	}

@@ -123,7 +123,7 @@ func checked(body []byte, to any, ask func(is func(bool, string))) (err error) {
 
 // TestPublished: what is sent to a chat is what that takes, whatever has changed.
 func TestPublished(t *testing.T) {
-	for _, form := range Forms() {
+	for _, form := range Formats() {
 		takes := published[form]
 		if takes == nil {
 			if form != "text" {
@@ -133,7 +133,7 @@ func TestPublished(t *testing.T) {
 		}
 		for _, to := range []string{"2", "", "\x1b\u202e\x00\xff", "<!channel> @everyone ```", "\n\n\n", strings.Repeat("äöü ", 20_000), strings.Repeat("デプロイ", 20_000), strings.Repeat("🚀🚀🚀\n", 20_000), strings.Repeat("\u2028", 20_000), strings.Repeat("\\\"\n", 20_000), strings.Repeat("\n", 50_000)} {
 			for _, cluster := range []string{"", "prod", strings.Repeat("ü", 300)} {
-				body := encoded(t, Options{Form: form, Cluster: cluster, View: changes.Options{Full: true}}, modified("1", to))
+				body := encoded(t, Options{Format: form, Cluster: cluster, View: changes.Options{NoTruncate: true}}, modified("1", to))
 				if err := takes([]byte(body)); err != nil {
 					t.Errorf("%s, of %.30q in %.10q: %v: %.300s", form, to, cluster, err, body)
 				}

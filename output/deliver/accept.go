@@ -30,7 +30,7 @@ func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 	q.schedule.awaitRoom(ctx)
 	b := bundle{queue: q}
-	if q.Latest {
+	if q.LatestOnly {
 		b.last = map[key]*entry{}
 		defer q.schedule.letGo()
 	}
@@ -87,7 +87,7 @@ func (q *Queue) itemOf(m *Message, record []byte) item {
 	if record != nil {
 		it.message, it.size = nil, int64(len(record))
 	}
-	if q.Latest {
+	if q.LatestOnly {
 		it.seen = &seen{uid: uidOf(m.Cluster, m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
 	}
 	return it
@@ -112,7 +112,7 @@ func (b *bundle) add(e *event.Event) error {
 	q := b.queue
 	k := keyOf(e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Identity)
 	one := &entry{key: k}
-	if q.Latest {
+	if q.LatestOnly {
 		one, e = b.merge(k, e)
 	}
 	body, err := q.Encode(q.body[:0], *e)
@@ -122,13 +122,13 @@ func (b *bundle) add(e *event.Event) error {
 	if b.last[k] != one {
 		b.entries = append(b.entries, one)
 	}
-	if q.Latest {
+	if q.LatestOnly {
 		b.last[k] = one
 	}
 	if q.body = body; q.Store == nil {
 		body = bytes.Clone(body)
 	}
-	m := newMessage(e, body, output.Line(q.Subject(*e)))
+	m := newMessage(e, body, output.EscapeLine(q.Subject(*e)))
 	m.queued = time.Now()
 	if q.Source != nil {
 		m.Source = q.Source(m.Cluster)

@@ -21,9 +21,9 @@ import (
 // goes to Text, with the object in front. When the context of a try ends, it is killed, with the
 // processes that it has started.
 type Command struct {
-	Path string
-	Args []string
-	Text io.Writer // gets a line at a time
+	Path   string
+	Args   []string
+	Output io.Writer // gets a line at a time
 
 	mu sync.Mutex // for Text
 }
@@ -38,9 +38,9 @@ func NewCommand(argv []string) (*Command, error) {
 		err = nil // it is in the working directory, and $PATH says so
 	}
 	if err == nil {
-		return &Command{Path: path, Args: argv[1:], Text: io.Discard}, nil
+		return &Command{Path: path, Args: argv[1:], Output: io.Discard}, nil
 	}
-	name := output.Line(argv[0])
+	name := output.EscapeLine(argv[0])
 	info, statErr := os.Stat(argv[0])
 	isFile := statErr == nil && info.Mode().IsRegular()
 	switch {
@@ -84,10 +84,10 @@ func (c *Command) prepare(ctx context.Context, about string) (*exec.Cmd, *lines)
 	cmd.WaitDelay = graceAfterEnd
 	inGroup(cmd)
 	text := &lines{take: func(text []byte) {
-		line := output.Line(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
+		line := output.EscapeLine(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		fmt.Fprintln(c.Text, about+": "+line)
+		fmt.Fprintln(c.Output, about+": "+line)
 	}}
 	cmd.Stderr = text
 	return cmd, text
@@ -122,10 +122,10 @@ func environment(m *Message) []string {
 		"ID": m.ID, "TYPE": string(m.Type), "KIND": m.Kind, "NAMESPACE": m.Namespace, "NAME": m.Name,
 		"UID": string(m.UID), "RESOURCE_VERSION": m.ResourceVersion,
 	} {
-		all = append(all, "DWATCH_"+name+"="+output.Line(value))
+		all = append(all, "DWATCH_"+name+"="+output.EscapeLine(value))
 	}
 	if m.Cluster != "" {
-		all = append(all, "DWATCH_CLUSTER="+output.Line(m.Cluster))
+		all = append(all, "DWATCH_CLUSTER="+output.EscapeLine(m.Cluster))
 	}
 	return all
 }

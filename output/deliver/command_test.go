@@ -34,7 +34,7 @@ func script(t *testing.T, text string) (*Command, *transcript) {
 		t.Fatal(err)
 	}
 	out := &transcript{}
-	c.Text = out
+	c.Output = out
 	return c, out
 }
 
@@ -174,7 +174,7 @@ func TestNewCommand(t *testing.T) {
 
 // TestLongLines: a line without an end is cut, and takes no memory.
 func TestLongLines(t *testing.T) {
-	c := &Command{Text: &transcript{}}
+	c := &Command{Output: &transcript{}}
 	_, p := c.prepare(t.Context(), "cm/a")
 	text := strings.Repeat("x", 3*longestLine) + "\n\nshort\n"
 	for chunk := range slices.Chunk([]byte(text), 1000) {
@@ -184,7 +184,7 @@ func TestLongLines(t *testing.T) {
 		}
 	}
 	p.end()
-	lines := strings.Split(c.Text.(*transcript).String(), "\n")
+	lines := strings.Split(c.Output.(*transcript).String(), "\n")
 	if got := strings.ReplaceAll(strings.Join(lines, ""), "cm/a: ", ""); got != strings.ReplaceAll(text, "\n", "") {
 		t.Errorf("%d bytes of %d came through", len(got), len(text))
 	}
@@ -226,7 +226,7 @@ echo $DWATCH_NAME $DWATCH_RESOURCE_VERSION >> `+dir+`/got
 			}
 		}
 	}
-	q.Finish()
+	q.Drain()
 	<-done
 	if text, left := q.Summary(); left != 0 {
 		t.Errorf("%s; %d are left", text, left)

@@ -17,7 +17,7 @@ import (
 // DeadLetters is the path of a file with a line for each message that was given up; empty: there is
 // none. Several processes may add lines to it at the same time. If it is moved away, it is made
 // again.
-type DeadLetters string
+type DeadLetterFile string
 
 // deadLetter is a line: all that is needed to send the message again.
 type deadLetter struct {
@@ -37,7 +37,7 @@ type deadLetter struct {
 
 // Check makes the file if it does not exist, for its owner alone, and makes sure that it can be
 // appended to.
-func (d DeadLetters) Check() error {
+func (d DeadLetterFile) Check() error {
 	file, _, err := d.open()
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d DeadLetters) Check() error {
 }
 
 // CheckPath is Check, but makes nothing: where there is no file, there is a directory for it.
-func (d DeadLetters) CheckPath() error {
+func (d DeadLetterFile) CheckPath() error {
 	if _, err := os.Stat(string(d)); !errors.Is(err, fs.ErrNotExist) {
 		return d.Check()
 	}
@@ -56,7 +56,7 @@ func (d DeadLetters) CheckPath() error {
 
 // open opens the file to append to it. A pipe that nobody reads would block the delivery, so it
 // takes a regular file; to open one for reading, too, never blocks.
-func (d DeadLetters) open() (file *os.File, size int64, err error) {
+func (d DeadLetterFile) open() (file *os.File, size int64, err error) {
 	file, err = os.OpenFile(string(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, 0, err
@@ -72,7 +72,7 @@ func (d DeadLetters) open() (file *os.File, size int64, err error) {
 }
 
 // write adds a message that was given up at a time after so many tries, if there is a file.
-func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) error {
+func (d DeadLetterFile) write(m *Message, at time.Time, tries int, reason error) error {
 	if d == "" {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) er
 // append adds a line by a single write, so that no line of another process comes between. A line
 // that was cut off, by the end of its writer or of the disk, is ended first; should two processes
 // do that at once, there is an empty line, which means nothing.
-func (d DeadLetters) append(line []byte) (err error) {
+func (d DeadLetterFile) append(line []byte) (err error) {
 	file, size, err := d.open()
 	if err != nil {
 		return err

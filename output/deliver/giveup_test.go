@@ -16,10 +16,10 @@ import (
 )
 
 // openDead returns dead letters, and what is in them so far.
-func openDead(t *testing.T) (DeadLetters, func() []deadLetter) {
+func openDead(t *testing.T) (DeadLetterFile, func() []deadLetter) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dead")
-	d := DeadLetters(path)
+	d := DeadLetterFile(path)
 	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestDeadLettersFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := 0
-	o := Options{DeadLetters: dead, Failed: func(error) { failed++ }}
+	o := Options{DeadLetters: dead, OnStorageError: func(error) { failed++ }}
 	inBubble(t, o, func(*Message, int) error { return &RefusedError{errNo} }, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1))
 		await(time.Minute)
@@ -166,7 +166,7 @@ func TestDeadLettersCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time nothing is cut off
-		d := DeadLetters(path)
+		d := DeadLetterFile(path)
 		if err := d.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestDeadLettersCutOff(t *testing.T) {
 	if len(lines) != 5 || lines[1] != `{"b` || !strings.HasSuffix(lines[2], `"event":"type: X\n"}`) || lines[4] != "" {
 		t.Errorf("%q", lines)
 	}
-	if err := DeadLetters(t.TempDir()).Check(); err == nil {
+	if err := DeadLetterFile(t.TempDir()).Check(); err == nil {
 		t.Error("a directory is opened")
 	}
 }
@@ -192,7 +192,7 @@ func TestDeadLettersCutOff(t *testing.T) {
 // the disk was full, while the file was open here.
 func TestDeadLettersCutOffBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
-	d := DeadLetters(path)
+	d := DeadLetterFile(path)
 	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func modes(t *testing.T, test func(t *testing.T, o Options, deliver func(*runnin
 			t.Error(err)
 		}
 	}
-	o := Options{Latest: true, Encode: describe}
+	o := Options{LatestOnly: true, Encode: describe}
 	t.Run("memory", func(t *testing.T) { test(t, o, each) })
 	o.Store = &disk{}
 	t.Run("store", func(t *testing.T) { test(t, o, each) })
@@ -162,7 +162,7 @@ func TestHeld(t *testing.T) {
 		got = append(got, strings.TrimSpace(string(m.Body)))
 		return nil
 	}
-	inBubble(t, Options{Latest: true, Encode: describe, Store: store, MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
+	inBubble(t, Options{LatestOnly: true, Encode: describe, Store: store, MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
 		r.deliver(t, parse(t, "ADDED 1/1"))
 		synctest.Wait()
 		store.busy = make(chan struct{})
@@ -188,7 +188,7 @@ func TestHeld(t *testing.T) {
 // TestHot: an object of which something new is always on its way to the Store is sent all
 // the same, and holds up no other.
 func TestHot(t *testing.T) {
-	inBubble(t, Options{Latest: true, Store: &disk{takes: time.Millisecond}}, always, func(t *testing.T, r *running) {
+	inBubble(t, Options{LatestOnly: true, Store: &disk{takes: time.Millisecond}}, always, func(t *testing.T, r *running) {
 		const rounds = 200
 		for n := range rounds {
 			r.deliver(t, of("hot", n))
@@ -208,7 +208,7 @@ func TestLatest(t *testing.T) {
 	}
 	for seed := range rounds {
 		random := rand.New(rand.NewPCG(3, uint64(seed)))
-		o := Options{Workers: 1 + random.IntN(5), MaxBackoff: time.Duration(1+random.IntN(20)) * time.Second, Latest: true}
+		o := Options{Workers: 1 + random.IntN(5), MaxBackoff: time.Duration(1+random.IntN(20)) * time.Second, LatestOnly: true}
 		if seed%2 == 0 {
 			o.Store = &disk{}
 		}
@@ -237,7 +237,7 @@ func TestLatest(t *testing.T) {
 		}
 		inBubble(t, o, answer, func(t *testing.T, r *running) {
 			events := deliverSome(t, r, random)
-			r.Finish()
+			r.Drain()
 			await(24 * time.Hour)
 			if o.Store != nil { // the end came before all was delivered
 				recovered = true

@@ -55,7 +55,7 @@ func NewProcess(c *Command, name string, say func(line string)) *Process {
 
 // Send implements Receiver.
 func (p *Process) Send(ctx context.Context, m *Message) error {
-	id := strings.TrimSpace(output.Line(m.ID)) // as it can be printed as a line
+	id := strings.TrimSpace(output.EscapeLine(m.ID)) // as it can be printed as a line
 	line, err := lineOf(id, m.Body)
 	if err != nil {
 		return &RefusedError{Err: err}
@@ -196,7 +196,7 @@ func (p *Process) end(c *child, err, cause error) {
 
 // Finish closes the stdin of the program and waits for its end, or kills it with what it has
 // started when ctx ends. Send is not called any more.
-func (p *Process) Finish(ctx context.Context) {
+func (p *Process) Shutdown(ctx context.Context) {
 	p.mu.Lock()
 	c := p.child
 	p.mu.Unlock()

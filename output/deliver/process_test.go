@@ -36,7 +36,7 @@ func batch(t *testing.T, text string) (p *Process, out, said *transcript) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		p.Finish(ctx)
+		p.Shutdown(ctx)
 	})
 	return p, out, said
 }
@@ -70,7 +70,7 @@ echo ends >&2
 	if got := sendAll(p, "d", "d", "a\nb"); !slices.Equal(got, []string{"<nil>", "<nil>", "<nil>"}) {
 		t.Errorf("%q", got) // two have the same id, and one is not fit for a line
 	}
-	p.Finish(t.Context())
+	p.Shutdown(t.Context())
 	want := regexp.MustCompile(`\Ahook: an arg: started\nhook: \{"id":"uid-[abc]/7/MODIFIED","type":"MODIFIED"\}\nhook: ends\n\z`)
 	if !want.MatchString(out.String()) || said.String() != "" {
 		t.Errorf("%s\n%s", out, said)
@@ -174,7 +174,7 @@ while next; do echo $id; done
 	if err := p.Send(t.Context(), message("b")); err != nil {
 		t.Error(err)
 	}
-	p.Finish(t.Context())
+	p.Shutdown(t.Context())
 	if want := `hook printed "ready\\u001b", which is not the id of an event that it has; such lines on its stdout are ignored` + "\n"; said.String() != want {
 		t.Errorf("%s, want %s", said, want)
 	}
@@ -196,7 +196,7 @@ func TestBatchFinish(t *testing.T) {
 	if err := p.Send(t.Context(), message("a")); err != nil {
 		t.Fatal(err)
 	}
-	p.Finish(t.Context())
+	p.Shutdown(t.Context())
 	if out.String() != "hook: flushed\n" || said.String() != "hook ended: exit status 3\n" {
 		t.Errorf("%s\n%s", out, said)
 	}
@@ -206,7 +206,7 @@ func TestBatchFinish(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	p.Finish(ctx)
+	p.Shutdown(ctx)
 	if ctx.Err() == nil {
 		t.Error("it ended by itself")
 	}
@@ -256,9 +256,9 @@ done
 			}
 		}
 	}
-	q.Finish()
+	q.Drain()
 	<-done
-	p.Finish(t.Context())
+	p.Shutdown(t.Context())
 	if text, left := q.Summary(); left != 0 {
 		t.Errorf("%s; %d are left", text, left)
 	}

@@ -22,7 +22,7 @@ func TestAtLeastOnceInOrder(t *testing.T) {
 		o := Options{
 			Workers:    1 + random.IntN(5),
 			MaxBackoff: time.Duration(1+random.IntN(60)) * time.Second,
-			Room:       int64(1+random.IntN(20)) * 2 * overhead,
+			MaxBytes:   int64(1+random.IntN(20)) * 2 * overhead,
 		}
 		if random.IntN(3) == 0 {
 			o.Rate = 1 + 20*random.Float64()
@@ -30,7 +30,7 @@ func TestAtLeastOnceInOrder(t *testing.T) {
 		moody := &moody{random: rand.New(rand.NewPCG(2, uint64(seed))), quota: random.IntN(200)}
 		inBubble(t, o, moody.answer, func(t *testing.T, r *running) {
 			events := deliverSome(t, r, random)
-			r.Finish()
+			r.Drain()
 			await(24 * time.Hour)
 			if _, left := r.Summary(); left != 0 {
 				t.Errorf("seed %d: %d of %d are left: %s", seed, left, events, r.Status())

@@ -28,33 +28,33 @@ type Options struct {
 	Rate       float64       // how many tries a second there are at most; 0: no bound
 	// May returns the context of a try, which ends when none may be under way any more, for no fault of the receiver: then it is
 	// tried again as if it had not been. It waits until one may begin; an error is of who will not let one any more; nil: always.
-	May func(context.Context) (context.Context, context.CancelFunc, error)
+	BeginAttempt func(context.Context) (context.Context, context.CancelFunc, error)
 	// GiveUpAfter is how long after it came a message is given up, when a try of it fails, or one
 	// of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
-	DeadLetters DeadLetters // gets what is given up
-	Rule        string      // whose that is, of several rules; empty: there are none
+	DeadLetters DeadLetterFile // gets what is given up
+	Rule        string         // whose that is, of several rules; empty: there are none
 	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of batch is in
 	// the Store, and what waits at the end is for a later run.
 	Store Store
 	// Room is how many bytes may wait; 0: DefaultRoom. In a Store they are compressed. A
 	// message, and in a Store a batch, comes in as a whole as long as there is room at all.
-	Room   int64
-	Latest bool // only the last state of each object has to arrive: what waits is merged
+	MaxBytes   int64
+	LatestOnly bool // only the last state of each object has to arrive: what waits is merged
 
 	// Say gets how the delivery is, a line at a time: at changes, and once a minute while something
 	// waits. Warn gets what is given up. Both are called from several goroutines; nil: nobody gets
 	// them.
-	Say, Warn func(line string)
+	Log, Warn func(line string)
 	// Held is called by Deliver when it begins to wait for room, and when it ends to; nil: nobody is told.
-	Held func(held bool)
+	OnBlocked func(held bool)
 	// Failed is called when DeadLetters can't be written, or the Store not be read. What it is
 	// about waits; Err has the error.
-	Failed func(error)
+	OnStorageError func(error)
 }
 
 // DefaultRoom is how much waits by default.
-const DefaultRoom = 64 << 20
+const DefaultMaxBytes = 64 << 20
 
 // Queue is a Sink that delivers to a Receiver. See the package comment.
 type Queue struct {
@@ -73,14 +73,14 @@ var _ event.Sink = (*Queue)(nil)
 func New(r Receiver, o Options) *Queue {
 	o.Workers = max(o.Workers, 1)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
-	o.Room = cmp.Or(o.Room, DefaultRoom)
-	for _, say := range []*func(string){&o.Say, &o.Warn} {
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	for _, say := range []*func(string){&o.Log, &o.Warn} {
 		if *say == nil {
 			*say = func(string) {}
 		}
 	}
-	if o.May == nil {
-		o.May = func(ctx context.Context) (context.Context, context.CancelFunc, error) { return ctx, func() {}, nil }
+	if o.BeginAttempt == nil {
+		o.BeginAttempt = func(ctx context.Context) (context.Context, context.CancelFunc, error) { return ctx, func() {}, nil }
 	}
 	q := &Queue{Options: o, receiver: r, rate: rate.NewLimiter(rate.Inf, 1), schedule: newSchedule(o)}
 	if o.Store != nil {
@@ -109,7 +109,7 @@ func (q *Queue) Run(ctx context.Context) {
 }
 
 // Finish says that Deliver is not called any more. What waits for its next try is tried at once.
-func (q *Queue) Finish() { q.schedule.finish() }
+func (q *Queue) Drain() { q.schedule.finish() }
 
 // Err returns why DeadLetters could not be written, or the Store not be read.
 func (q *Queue) Err() error {

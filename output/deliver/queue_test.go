@@ -229,7 +229,7 @@ func TestRate(t *testing.T) {
 func TestFull(t *testing.T) {
 	free := make(chan struct{})
 	answer := func(*Message, int) error { <-free; return nil }
-	inBubble(t, Options{Room: 2 * (overhead + 3)}, answer, func(t *testing.T, r *running) {
+	inBubble(t, Options{MaxBytes: 2 * (overhead + 3)}, answer, func(t *testing.T, r *running) {
 		free = make(chan struct{})
 		r.deliver(t, of("a", 1), of("b", 1))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -286,7 +286,7 @@ func TestFinish(t *testing.T) {
 			await(10 * time.Minute)
 			before := time.Now()
 			r.recovers()
-			r.Finish()
+			r.Drain()
 			synctest.Wait()
 			if got := len(r.taken()); got != objects || !time.Now().Equal(before) {
 				t.Errorf("%d of %d are taken", got, objects)
@@ -303,7 +303,7 @@ func TestUndelivered(t *testing.T) {
 	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
 		synctest.Wait()
-		r.Finish()
+		r.Drain()
 		await(10 * time.Second)
 		r.stop()
 		text, left := r.Summary()

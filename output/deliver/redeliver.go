@@ -40,7 +40,7 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 
 // Sources reports whether some messages say from which of several clusters they are, and whether some do not, which are
 // from one that the receiver has to be told. It is called before Feed. Lines that can't be sent have no part in it.
-func (r *Redelivery) Sources() (own, none bool, err error) {
+func (r *Redelivery) ScanSources() (own, none bool, err error) {
 	lines := bufio.NewReader(io.NewSectionReader(r.file, 0, r.size))
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -111,7 +111,7 @@ func decode(line []byte) (*Message, error) {
 		l.Subject = strings.TrimSpace(l.Namespace + " " + resource[0] + "/" + l.Name)
 	}
 	return &Message{
-		ID: l.ID, Type: l.Type, Cluster: l.Cluster, Source: l.Source, Rule: l.Rule, Identity: l.Identity, Subject: output.Line(l.Subject), Time: seen.Time, Body: body,
+		ID: l.ID, Type: l.Type, Cluster: l.Cluster, Source: l.Source, Rule: l.Rule, Identity: l.Identity, Subject: output.EscapeLine(l.Subject), Time: seen.Time, Body: body,
 		Resource: schema.GroupVersionResource{Resource: resource[0], Version: resource[1], Group: resource[2]},
 	}, nil
 }

@@ -42,7 +42,7 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 func deadLettersOf(t *testing.T, names ...string) (path string, lines []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "dead")
-	d := DeadLetters(path)
+	d := DeadLetterFile(path)
 	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func redeliver(t *testing.T, path string, answer func(m *Message, n int) error, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Finish()
+	q.Drain()
 	<-done
 	return got, damaged, messages
 }
@@ -107,7 +107,7 @@ func TestRedeliver(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0); err != nil {
 		t.Fatal(err)
 	}
-	again := DeadLetters(filepath.Join(t.TempDir(), "again"))
+	again := DeadLetterFile(filepath.Join(t.TempDir(), "again"))
 	if err := again.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRedeliverBeside(t *testing.T) {
 	for round := range rounds {
 		var all sync.WaitGroup
 		for w := range writers {
-			d := DeadLetters(path)
+			d := DeadLetterFile(path)
 			if err := d.Check(); err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func checkRedelivered(t *testing.T, path string, least int) {
 // TestDeadLettersMoved: a file that was moved away is made again.
 func TestDeadLettersMoved(t *testing.T) {
 	path, _ := deadLettersOf(t)
-	d := DeadLetters(path)
+	d := DeadLetterFile(path)
 	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestDeadLettersPipe(t *testing.T) {
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
 		t.Skip(err)
 	}
-	if err := DeadLetters(pipe).Check(); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a regular file") {
+	if err := DeadLetterFile(pipe).Check(); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a regular file") {
 		t.Error(err)
 	}
 	if _, err := OpenRedelivery(pipe); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a file") {

@@ -86,7 +86,7 @@ func (s *schedule) awaitRoom(ctx context.Context) {
 	if s.hasRoom() {
 		return
 	}
-	if held := s.options.Held; held != nil {
+	if held := s.options.OnBlocked; held != nil {
 		held(true)
 		defer held(false)
 	}
@@ -102,7 +102,7 @@ func (s *schedule) awaitRoom(ctx context.Context) {
 func (s *schedule) hasRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isLeft := s.Bytes < s.options.Room
+	isLeft := s.Bytes < s.options.MaxBytes
 	if !isLeft && !s.Full {
 		s.Full = true
 		notify(s.changed)
@@ -113,7 +113,7 @@ func (s *schedule) hasRoom() bool {
 // leaveLocked makes room again. That there was none is over when half of it is free.
 func (s *schedule) leaveLocked(size int64) {
 	s.Bytes -= size
-	if s.Full && s.Bytes <= s.options.Room/2 {
+	if s.Full && s.Bytes <= s.options.MaxBytes/2 {
 		s.Full = false
 		notify(s.changed)
 	}
@@ -160,7 +160,7 @@ func (s *schedule) take(next key) (k key, it item, found bool) {
 	}
 	o.state = busy
 	if o.tries > 0 {
-		s.Repeated++
+		s.Retried++
 	}
 	return k, o.items[0], true
 }

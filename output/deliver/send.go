@@ -32,7 +32,7 @@ func (q *Queue) send(ctx context.Context, k key, it item) {
 		q.schedule.interrupted(k)
 		return
 	}
-	may, release, err := q.May(ctx)
+	may, release, err := q.BeginAttempt(ctx)
 	if err != nil {
 		q.schedule.interrupted(k)
 		return
@@ -117,7 +117,7 @@ func (q *Queue) giveUpParked(reason error) {
 
 // fail ends the delivery: what is given up can't be kept, or what waits not be read.
 func (q *Queue) fail(err error) {
-	if q.err.CompareAndSwap(nil, &err) && q.Failed != nil {
-		q.Failed(err)
+	if q.err.CompareAndSwap(nil, &err) && q.OnStorageError != nil {
+		q.OnStorageError(err)
 	}
 }

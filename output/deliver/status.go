@@ -16,7 +16,7 @@ const longestReason = 300
 type Stats struct {
 	// Delivered, Failed and Refused are the tries, by how they ended, and Repeated those beyond the
 	// first of a message.
-	Delivered, Failed, Refused, Repeated int
+	Delivered, Failed, Refused, Retried int
 	// Merged is how much was replaced by what came later.
 	GivenUp, Merged int
 	// Waiting is how much waits, Bytes what that takes, and Oldest for how long the oldest of it
@@ -132,12 +132,12 @@ func (q *Queue) report(ctx context.Context) {
 				continue
 			}
 			now.worksAgain = said.failing && !now.failing
-			q.Say(now.String())
+			q.Log(now.String())
 			said = now.condition
 			pause(ctx, sayAtMost)
 		case <-tick.C:
 			if now := q.status(); now.Waiting > 0 && (now.failing || now.Full || now.Oldest >= slow) {
-				q.Say(now.String())
+				q.Log(now.String())
 				said = now.condition
 			}
 		}
@@ -162,8 +162,8 @@ func (q *Queue) Stats() Stats { return q.status().Stats }
 // delivered nor kept, in DeadLetters or for a later run.
 func (q *Queue) Summary() (text string, undelivered int) {
 	s := q.status()
-	text = fmt.Sprintf("%s: %d delivered, %d repeated, %d given up, %d waiting", s.name, s.Delivered, s.Repeated, s.GivenUp, s.Waiting)
-	if q.Latest {
+	text = fmt.Sprintf("%s: %d delivered, %d repeated, %d given up, %d waiting", s.name, s.Delivered, s.Retried, s.GivenUp, s.Waiting)
+	if q.LatestOnly {
 		text += fmt.Sprintf(", %d merged", s.Merged)
 	}
 	if s.Waiting > 0 && s.reason != "" {
@@ -180,7 +180,7 @@ func (q *Queue) Summary() (text string, undelivered int) {
 
 // explain is an error in one line.
 func explain(err error) string {
-	line := []rune(output.Line(strings.Join(strings.Fields(err.Error()), " ")))
+	line := []rune(output.EscapeLine(strings.Join(strings.Fields(err.Error()), " ")))
 	if len(line) > longestReason {
 		return string(line[:longestReason]) + "..."
 	}

@@ -162,7 +162,7 @@ func TestStored(t *testing.T) {
 func TestNotStored(t *testing.T) {
 	for _, latest := range []bool{false, true} {
 		store := &disk{}
-		inBubble(t, Options{Store: store, Latest: latest}, never, func(t *testing.T, r *running) {
+		inBubble(t, Options{Store: store, LatestOnly: latest}, never, func(t *testing.T, r *running) {
 			r.deliver(t, of("a", 1))
 			store.broken = errors.New("no space left")
 			if err := r.Deliver(t.Context(), []event.Event{of("a", 2)}); !errors.Is(err, store.broken) {
@@ -210,7 +210,7 @@ func TestRestored(t *testing.T) {
 	inBubble(t, Options{Store: store}, answer, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1), of("b", 1), of("a", 2), of("c", 1))
 		await(time.Hour)
-		r.Finish()
+		r.Drain()
 		synctest.Wait()
 		if _, open := r.schedule.work.Get(); !open {
 			t.Error("it goes on with a receiver that is down")
@@ -292,7 +292,7 @@ func TestUnreadable(t *testing.T) {
 	} {
 		store := &disk{}
 		var failed []error
-		o := Options{Store: store, Failed: func(err error) { failed = append(failed, err) }}
+		o := Options{Store: store, OnStorageError: func(err error) { failed = append(failed, err) }}
 		answer := func(*Message, int) error { spoil(store); return errNo }
 		inBubble(t, o, answer, func(t *testing.T, r *running) {
 			r.deliver(t, of("a", 1))
@@ -312,7 +312,7 @@ func TestUnreadable(t *testing.T) {
 // blocks until there is some again.
 func TestFullStore(t *testing.T) {
 	store := &disk{}
-	inBubble(t, Options{Store: store, Room: 150}, never, func(t *testing.T, r *running) {
+	inBubble(t, Options{Store: store, MaxBytes: 150}, never, func(t *testing.T, r *running) {
 		var batch []event.Event
 		for i := range 5 {
 			batch = append(batch, of(fmt.Sprint("o", i), 1))
@@ -369,7 +369,7 @@ func TestStoredMemory(t *testing.T) {
 		if got := (inUse() - before) / events; got > test.most {
 			t.Errorf("of %d objects each event takes %d bytes, want at most %d", test.objects, got, test.most)
 		}
-		q.Finish()
+		q.Drain()
 		q.schedule.work.ShutDown()
 	}
 }

@@ -13,23 +13,23 @@ import (
 )
 
 // Clock says how the cells of a column go on with time: what the server says there is old at once.
-type Clock uint8
+type AgeFormat uint8
 
 const (
-	Stands Clock = iota // they stay as they are
-	Ago                 // they say how long ago something was, such as 5m
-	Beside              // they say that beside something else, such as "3 (5m ago)"
+	AgeNone   AgeFormat = iota // they stay as they are
+	AgeWhole                   // they say how long ago something was, such as 5m
+	AgeSuffix                  // they say that beside something else, such as "3 (5m ago)"
 )
 
 // clockOf returns the clock of a column of a kind, and where in an object the time is from which it
 // counts. Definitions do not tell: these are those of k8s.io/kubernetes/pkg/printers.
-func clockOf(kind schema.GroupKind, c *Column) (clock Clock, begins []string) {
+func clockOf(kind schema.GroupKind, c *Column) (clock AgeFormat, begins []string) {
 	named := func(name string) bool { return strings.EqualFold(c.Name, name) }
 	switch {
 	case named("Restarts"):
-		return Beside, nil
+		return AgeSuffix, nil
 	case c.Type == "date", named("Age"), named("Last Seen"), named("First Seen"), named("Last Schedule"):
-		clock = Ago
+		clock = AgeWhole
 	}
 	switch kind.String() + " " + c.Name {
 	case "Job.batch Duration": // that of one that has completed stands
@@ -53,13 +53,13 @@ type columnTime struct {
 func (s *State) findTimes(content string) {
 	for n := range s.columns.all {
 		c := &s.columns.all[n]
-		if !c.Counts {
+		if !c.HasStartTime {
 			continue
 		}
 		if s.times == nil {
 			s.times = make([]columnTime, len(s.columns.all))
 		}
-		s.times[n].ended = c.Clock == Stands && gjson.Get(content, "status.completionTime").Exists()
+		s.times[n].ended = c.AgeFormat == AgeNone && gjson.Get(content, "status.completionTime").Exists()
 		for _, path := range c.begins {
 			if at, err := time.Parse(time.RFC3339, gjson.Get(content, path).String()); err == nil {
 				s.times[n].at = at
@@ -70,8 +70,8 @@ func (s *State) findTimes(content string) {
 }
 
 // Since returns from when the cell of a column counts, zero if unknown; false if it does not count.
-func (s *State) Since(column int) (at time.Time, counts bool) {
-	if s.times == nil || !s.columns.all[column].Counts || s.times[column].ended {
+func (s *State) CellStart(column int) (at time.Time, counts bool) {
+	if s.times == nil || !s.columns.all[column].HasStartTime || s.times[column].ended {
 		return time.Time{}, false
 	}
 	return s.times[column].at, true
@@ -85,19 +85,19 @@ func (s *State) sameCells(before *State) bool {
 	if s.cells == before.cells {
 		return true
 	}
-	now, was := s.Values(), before.Values()
+	now, was := s.CellValues(), before.CellValues()
 	if len(now) != len(was) {
 		return false
 	}
 	for n := range now {
-		clock := Stands
+		clock := AgeNone
 		if n < len(s.columns.all) {
-			if _, counts := s.Since(n); counts {
+			if _, counts := s.CellStart(n); counts {
 				continue
 			}
-			clock = s.columns.all[n].Clock
+			clock = s.columns.all[n].AgeFormat
 		}
-		if now[n].Raw != was[n].Raw && (clock == Stands || CellChanged(was[n].String(), now[n].String())) {
+		if now[n].Raw != was[n].Raw && (clock == AgeNone || CellChanged(was[n].String(), now[n].String())) {
 			return false
 		}
 	}
@@ -105,9 +105,9 @@ func (s *State) sameCells(before *State) bool {
 }
 
 // At is a cell of a column with a clock as it is at another time, if it says something of time.
-func (s *State) At(cell string, now time.Time) string {
+func (s *State) CellAt(cell string, now time.Time) string {
 	before, after := "", ""
-	if text, is := CutAgo(cell); is {
+	if text, is := CutAgeSuffix(cell); is {
 		before, after = text+" (", " ago)"
 	}
 	said, unit, ok := parseAgo(strings.TrimSuffix(strings.TrimPrefix(cell, before), after))
@@ -119,7 +119,7 @@ func (s *State) At(cell string, now time.Time) string {
 	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {
 		then = s.Created
 	}
-	return before + output.HowLong(now, then) + after
+	return before + output.FormatAge(now, then) + after
 }
 
 // CellChanged reports whether a cell has changed by more than the time that passes.
@@ -127,8 +127,8 @@ func CellChanged(before, now string) bool {
 	if before == now {
 		return false
 	}
-	before, wasAgo := CutAgo(before)
-	now, isAgo := CutAgo(now)
+	before, wasAgo := CutAgeSuffix(before)
+	now, isAgo := CutAgeSuffix(now)
 	if wasAgo && isAgo {
 		return before != now
 	}
@@ -136,7 +136,7 @@ func CellChanged(before, now string) bool {
 }
 
 // CutAgo cuts from a cell such as "3 (5m ago)" when that was.
-func CutAgo(cell string) (string, bool) {
+func CutAgeSuffix(cell string) (string, bool) {
 	if i := strings.LastIndex(cell, " ("); i > 0 && strings.HasSuffix(cell, " ago)") {
 		return cell[:i], true
 	}

@@ -37,7 +37,7 @@ func TestAt(t *testing.T) {
 		if test.created != 0 {
 			s.Created = start.Add(-test.created)
 		}
-		if got := s.At(test.cell, start.Add(test.after)); got != test.want {
+		if got := s.CellAt(test.cell, start.Add(test.after)); got != test.want {
 			t.Errorf("%q of %v is %q after %v, want %q", test.cell, test.created, got, test.after, test.want)
 		}
 	}
@@ -57,7 +57,7 @@ func TestColumns(t *testing.T) {
 		of(event.Added, row(two, `"a","5m"`), 0), of(event.Modified, row(two, `"a","6m",7`), 1),
 		of(event.Modified, row(`{"name":"Node"}`, `"`+long+`"`), 2), of(event.Modified, row(`{"name":"Node"}`, escaped), 3), of(event.Modified, pod("a", "u", "1", "Running"), 4))
 	first, second := all[0].State.Columns(), all[1].State.Columns()
-	if &first[0] != &second[0] || !first[0].IsName() || first[1].Clock != Ago || first[1].Priority != 1 {
+	if &first[0] != &second[0] || !first[0].IsName() || first[1].AgeFormat != AgeWhole || first[1].Priority != 1 {
 		t.Errorf("%+v", first)
 	}
 	var got []string

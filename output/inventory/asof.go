@@ -10,7 +10,7 @@ import (
 )
 
 // Since is from when on an Inventory holds what was: of what was before, too much is gone. Zero: from the start.
-func Since(i *Inventory) time.Time {
+func EarliestAsOf(i *Inventory) time.Time {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return i.archive.since()
@@ -29,7 +29,7 @@ func (a *archive) since() time.Time {
 // how it was (Lacks).
 func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 	o := i.options
-	o.Past, o.Warned = true, nil // nobody is asked what was said last by then
+	o.FullHistory, o.LookupWarning = true, nil // nobody is asked what was said last by then
 	past := New(o, nil)
 	i.mu.RLock()
 	all := slices.Collect(maps.Values(i.byID))
@@ -46,13 +46,13 @@ func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 	past.archive.forgotten = i.archive.forgotten
 	i.mu.RUnlock()
 	if t.Before(since) { // by now, maybe
-		return nil, ErrPast
+		return nil, ErrNotRetained
 	}
-	slices.SortFunc(past.ended, func(a, b *Object) int { return a.ended.Compare(b.ended) })
+	slices.SortFunc(past.ended, func(a, b *Entry) int { return a.ended.Compare(b.ended) })
 	return past, nil
 }
 
-func asOf(i *Inventory, some []*Object, t time.Time) (then []*Object) {
+func asOf(i *Inventory, some []*Entry, t time.Time) (then []*Entry) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	for _, one := range some {
@@ -65,20 +65,20 @@ func asOf(i *Inventory, some []*Object, t time.Time) (then []*Object) {
 
 // asOf is the object as it was at a time; nil: it had not been seen, or how it was is no longer held. It is called under the lock.
 // States before the last one are shared, and their Of is the live object: of that, what never changes may be read.
-func (o *Object) asOf(t time.Time) *Object {
+func (o *Entry) asOf(t time.Time) *Entry {
 	n := o.until(t)
-	if n == 0 || n < len(o.states) && o.states[n].Missing(o.states[n-1]) > 0 {
+	if n == 0 || n < len(o.states) && o.states[n].EvictedSince(o.states[n-1]) > 0 {
 		return nil
 	}
-	then := &Object{
+	then := &Entry{
 		ID: o.ID, Cluster: o.Cluster, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
-		First: o.First, Initial: o.Initial, Replaced: o.Replaced, states: slices.Clone(o.states[:n]),
+		FirstSeen: o.FirstSeen, Initial: o.Initial, PredecessorDeleted: o.PredecessorDeleted, states: slices.Clone(o.states[:n]),
 	}
 	last := *o.states[n-1]
-	last.Of, last.queued = then, nil
+	last.Entry, last.queued = then, nil
 	then.states[n-1] = &last
 	for k := 1; k < n; k++ {
-		then.missing += then.states[k].Missing(then.states[k-1])
+		then.missing += then.states[k].EvictedSince(then.states[k-1])
 	}
 	if last.Type == event.Deleted {
 		then.ended = last.Time
@@ -87,9 +87,9 @@ func (o *Object) asOf(t time.Time) *Object {
 }
 
 // put puts an object that was there, or had been, into a new Inventory.
-func (o *Object) put(i *Inventory) {
+func (o *Entry) put(i *Inventory) {
 	i.byID[o.ID] = o
-	if other := i.named[o.called()]; other == nil || other.First.Before(o.First) {
+	if other := i.named[o.called()]; other == nil || other.FirstSeen.Before(o.FirstSeen) {
 		i.named[o.called()] = o
 	}
 	if !o.ended.IsZero() {
@@ -98,54 +98,56 @@ func (o *Object) put(i *Inventory) {
 }
 
 // Lack is a time of which it is no longer held how some objects of a cluster were: they changed more often than is held.
-type Lack struct {
+type HistoryGap struct {
 	From, To time.Time
 	// Objects is how many, and One of them.
-	Objects int
-	One     *Object
+	ObjectCount int
+	Example     *Entry
 }
 
 // Lacks are all of these since Since, in order; none meets another one of its cluster.
-func Lacks(i *Inventory) []Lack { return merged(lacks(i, time.Time{})) }
+func HistoryGaps(i *Inventory) []HistoryGap { return merged(lacks(i, time.Time{})) }
 
 // LacksAt are those of a time, one for each cluster: of which objects it is not held how they were then.
-func LacksAt(i *Inventory, t time.Time) []Lack { return merged(lacks(i, t)) }
+func HistoryGapsAt(i *Inventory, t time.Time) []HistoryGap { return merged(lacks(i, t)) }
 
 // lacks has one for each object and time, in order; all that there are, or those of a time.
-func lacks(i *Inventory, at time.Time) (all []Lack) {
+func lacks(i *Inventory, at time.Time) (all []HistoryGap) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	since := i.archive.since()
 	for _, o := range i.byID {
 		for n := 1; n < len(o.states) && o.missing > 0; n++ {
 			from, to := o.states[n-1].Time, o.states[n].Time
-			if !to.After(since) || o.states[n].Missing(o.states[n-1]) == 0 {
+			if !to.After(since) || o.states[n].EvictedSince(o.states[n-1]) == 0 {
 				continue
 			}
 			if from.Before(since) {
 				from = since
 			}
 			if at.IsZero() || !from.After(at) && at.Before(to) {
-				all = append(all, Lack{from, to, 1, o})
+				all = append(all, HistoryGap{from, to, 1, o})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Lack) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.One.ID, b.One.ID)) })
+	slices.SortFunc(all, func(a, b HistoryGap) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Example.ID, b.Example.ID))
+	})
 	return all
 }
 
 // merged has those of a cluster that meet as one.
-func merged(some []Lack) (all []Lack) {
-	last, of := map[string]int{}, map[int]map[*Object]bool{}
+func merged(some []HistoryGap) (all []HistoryGap) {
+	last, of := map[string]int{}, map[int]map[*Entry]bool{}
 	for _, one := range some {
-		n, is := last[one.One.Cluster]
+		n, is := last[one.Example.Cluster]
 		if !is || one.From.After(all[n].To) {
 			n = len(all)
-			last[one.One.Cluster], of[n] = n, map[*Object]bool{}
+			last[one.Example.Cluster], of[n] = n, map[*Entry]bool{}
 			all = append(all, one)
 		}
-		of[n][one.One] = true
-		all[n].Objects = len(of[n])
+		of[n][one.Example] = true
+		all[n].ObjectCount = len(of[n])
 		if one.To.After(all[n].To) {
 			all[n].To = one.To
 		}
@@ -161,7 +163,7 @@ func Count(i *Inventory) int {
 }
 
 // Find returns the object of an Inventory with an ID; false if it is not held.
-func Find(i *Inventory, id string) (*Object, bool) {
+func Find(i *Inventory, id string) (*Entry, bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	o := i.byID[id]

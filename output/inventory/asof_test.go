@@ -17,7 +17,7 @@ import (
 func TestAsOf(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		all, some := newSeen(t, Options{Past: true}), newSeen(t, Options{Ended: 4})
+		all, some := newSeen(t, Options{FullHistory: true}), newSeen(t, Options{MaxDeleted: 4})
 		some.archive.states, some.archive.limit = 3+random.IntN(10), (20+random.IntN(200))*overhead
 		there, seconds := map[string]string{}, 300
 		for second := range seconds {
@@ -41,8 +41,8 @@ func TestAsOf(t *testing.T) {
 		for second := range seconds {
 			at := start.Add(time.Duration(second)*time.Second + time.Millisecond)
 			past, err := AsOf(some.Inventory, at)
-			if at.Before(Since(some.Inventory)) != errors.Is(err, ErrPast) {
-				t.Fatalf("seed %d: after %d s: %v, and it is held since %s", seed, second, err, Since(some.Inventory))
+			if at.Before(EarliestAsOf(some.Inventory)) != errors.Is(err, ErrNotRetained) {
+				t.Fatalf("seed %d: after %d s: %v, and it is held since %s", seed, second, err, EarliestAsOf(some.Inventory))
 			}
 			if err != nil {
 				continue
@@ -59,25 +59,25 @@ func TestAsOf(t *testing.T) {
 func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 	t.Helper()
 	versions := func(i *Inventory) map[string]string {
-		states, err := i.At(Now, nil)
+		states, err := i.ListAt(Now, nil)
 		if i == all.Inventory {
-			states, err = i.At(at, nil)
+			states, err = i.ListAt(at, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := map[string]string{}
 		for _, s := range states {
-			found[s.Of.ID] = s.Object.ResourceVersion
+			found[s.Entry.ID] = s.Object.ResourceVersion
 		}
 		return found
 	}
 	lacking := 0
-	for _, l := range LacksAt(some.Inventory, at) {
-		lacking += l.Objects
+	for _, l := range HistoryGapsAt(some.Inventory, at) {
+		lacking += l.ObjectCount
 	}
-	if within := slices.ContainsFunc(Lacks(some.Inventory), func(l Lack) bool { return !l.From.After(at) && at.Before(l.To) }); within != (lacking > 0) {
-		t.Errorf("at %s %d objects are lacking: %v", at, lacking, Lacks(some.Inventory))
+	if within := slices.ContainsFunc(HistoryGaps(some.Inventory), func(l HistoryGap) bool { return !l.From.After(at) && at.Before(l.To) }); within != (lacking > 0) {
+		t.Errorf("at %s %d objects are lacking: %v", at, lacking, HistoryGaps(some.Inventory))
 	}
 	want, got := versions(all.Inventory), versions(past)
 	for id, version := range want {
@@ -124,17 +124,17 @@ func TestLacks(t *testing.T) {
 			change("b", second-5, second)
 		}
 	}
-	text := func(all []Lack) (text string) {
+	text := func(all []HistoryGap) (text string) {
 		for _, l := range all {
-			text += fmt.Sprintf("%s %d-%d: %d\n", l.One.Name, l.From.Sub(start)/time.Second, l.To.Sub(start)/time.Second, l.Objects)
+			text += fmt.Sprintf("%s %d-%d: %d\n", l.Example.Name, l.From.Sub(start)/time.Second, l.To.Sub(start)/time.Second, l.ObjectCount)
 		}
 		return text
 	}
-	if got := text(Lacks(s.Inventory)); got != "p-a 0-10: 1\np-b 5-18: 1\n" {
+	if got := text(HistoryGaps(s.Inventory)); got != "p-a 0-10: 1\np-b 5-18: 1\n" {
 		t.Errorf("there is lacking\n%s", got)
 	}
 	for second, want := range map[int]string{2: "p-a 0-10: 1\n", 7: "p-a 0-10: 1\np-b 5-18: 1\n", 14: "p-b 5-18: 1\n", 18: ""} {
-		if got := text(LacksAt(s.Inventory, start.Add(time.Duration(second)*time.Second))); got != want {
+		if got := text(HistoryGapsAt(s.Inventory, start.Add(time.Duration(second)*time.Second))); got != want {
 			t.Errorf("after %d s there is lacking\n%s", second, got)
 		}
 	}
@@ -143,7 +143,7 @@ func TestLacks(t *testing.T) {
 // TestAsOfStays: what is looked at is what it was, whatever happens meanwhile; objects that are no longer held take with
 // them what was.
 func TestAsOfStays(t *testing.T) {
-	s := newSeen(t, Options{Ended: 1})
+	s := newSeen(t, Options{MaxDeleted: 1})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Running"), 1), of(event.Modified, pod("a", "u1", "3", "Failed"), 2))
 	past, err := AsOf(s.Inventory, start.Add(2*time.Second))
 	if err != nil {
@@ -151,20 +151,20 @@ func TestAsOfStays(t *testing.T) {
 	}
 	s.deliver(of(event.Deleted, pod("a", "u1", "4", "Failed"), 3), of(event.Deleted, pod("b", "u2", "5", "Running"), 4))
 	for range 2 {
-		states, _ := past.At(Now, nil)
-		if len(states) != 2 || states[0].Object.ResourceVersion != "3" || states[0].Of.Name != "a" || len(past.Ended()) > 0 {
+		states, _ := past.ListAt(Now, nil)
+		if len(states) != 2 || states[0].Object.ResourceVersion != "3" || states[0].Entry.Name != "a" || len(past.ListDeleted()) > 0 {
 			t.Errorf("there were %v", states)
 		}
-		if all := past.Problems(start.Add(2*time.Second), 1, change.Options{}); len(all) != 1 || all[0].State.Of.Name != "a" {
+		if all := past.Problems(start.Add(2*time.Second), 1, change.Options{}); len(all) != 1 || all[0].State.Entry.Name != "a" {
 			t.Errorf("what needed a look: %v", all)
 		}
 	}
-	if _, err := AsOf(s.Inventory, start.Add(2*time.Second)); !errors.Is(err, ErrPast) {
+	if _, err := AsOf(s.Inventory, start.Add(2*time.Second)); !errors.Is(err, ErrNotRetained) {
 		t.Errorf("of before the end of what is forgotten: %v", err)
 	}
 	s.deliver(event.Event{Type: event.Added, Target: pods, Object: pod("c", "u3", "6", "Running"), Time: start.Add(5 * time.Second)})
 	s.deliver(event.Event{Type: event.Left, Target: pods, Time: start.Add(9 * time.Second)})
-	if _, err := AsOf(s.Inventory, start.Add(8*time.Second)); !errors.Is(err, ErrPast) {
+	if _, err := AsOf(s.Inventory, start.Add(8*time.Second)); !errors.Is(err, ErrNotRetained) {
 		t.Errorf("of before the objects of a target were let go: %v", err)
 	}
 }

@@ -11,14 +11,14 @@ import (
 
 // Cause is a change that somebody meant, after which something went wrong: it need not be why.
 type Cause struct {
-	Of *Object
+	Entry *Entry
 	// State is the one that the change led to.
-	State *State
-	Who   string // a manager; empty: it is not known
+	State   *State
+	Manager string // a manager; empty: it is not known
 	// What says in a few words what was changed, and Brief in fewer, if that can be: of an image its tags.
-	What, Brief string
-	at          time.Time // by the server, in seconds; zero: it does not say
-	parts       parts
+	Summary, ShortSummary string
+	at                    time.Time // by the server, in seconds; zero: it does not say
+	parts                 parts
 }
 
 // outOfOrder is how much later a change may arrive than what came of it: nothing orders two watches.
@@ -27,7 +27,7 @@ const outOfOrder = 2 * time.Second
 // causes has what was found of objects in which something is wrong: to find it, states are compared.
 type causes struct {
 	mu    sync.Mutex
-	known map[*Object]*looked
+	known map[*Entry]*looked
 }
 
 // looked is how far the states of an object have been looked at, and the changes that were meant.
@@ -40,11 +40,11 @@ type looked struct {
 const maxMeant = 10
 
 // find gives each problem its cause. states returns those of an object.
-func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Options) {
+func (c *causes) find(all []Problem, states func(*Entry) []*State, o change.Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := make(map[*Object]*looked, len(c.known))
-	look := func(at *Object) *looked {
+	known := make(map[*Entry]*looked, len(c.known))
+	look := func(at *Entry) *looked {
 		l := known[at]
 		if l == nil {
 			if l = c.known[at]; l == nil {
@@ -67,7 +67,7 @@ func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Opt
 			}
 		}
 		if p.names != nil {
-			p.Named = look(p.names).of(p)
+			p.NamedCause = look(p.names).of(p)
 		}
 	}
 	c.known = known
@@ -79,7 +79,7 @@ func (c *causes) note(one *Change) {
 	if !is {
 		return
 	}
-	o := one.State.Of
+	o := one.State.Entry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.meant = append(o.meant[max(len(o.meant)-maxMeant+1, 0):], cause)
@@ -124,11 +124,11 @@ func causeBetween(before, s *State, o change.Options) (Cause, bool) {
 	if before != nil && before.number != s.number-1 {
 		return Cause{}, false
 	}
-	e := s.Event(before)
+	e := s.ToEvent(before)
 	c := Change{Event: &e, State: s, Before: before}
 	if before != nil && s.EventType == "" && s.Type == event.Modified {
 		e.Object = event.NewObject(s.Object.Identity, s.content.unpack())
-		c.Diff = new(change.Between(before.content.unpack(), e.Object.Raw(), o))
+		c.Diff = new(change.Diff(before.content.unpack(), e.Object.Raw(), o))
 	}
 	return causeOf(&c)
 }
@@ -140,7 +140,7 @@ func causeOf(c *Change) (Cause, bool) {
 	case s.EventType != "", s.Initial, s.Type == event.Deleted:
 		return Cause{}, false
 	case c.Before == nil:
-		return Cause{Of: s.Of, State: s, What: "it was created"}, s.Type == event.Added && len(s.Owners) == 0
+		return Cause{Entry: s.Entry, State: s, Summary: "it was created"}, s.Type == event.Added && len(s.Owners) == 0
 	case c.Diff == nil:
 		return Cause{}, false
 	}
@@ -148,7 +148,7 @@ func causeOf(c *Change) (Cause, bool) {
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), inBrief(meant), meant.Who.Time, partsOf(c)}, true
+	return Cause{s.Entry, s, meant.Writer.Manager, inShort(meant), inBrief(meant), meant.Writer.Time, partsOf(c)}, true
 }
 
 // inShort says a change by the last part of its path.
@@ -189,7 +189,7 @@ func inBrief(c *change.Change) string {
 
 // scalar is a short value as text; empty for any other.
 func scalar(value any) string {
-	text, isWhole := change.Short(value)
+	text, isWhole := change.Abbreviate(value)
 	if value == nil || !isWhole {
 		return ""
 	}

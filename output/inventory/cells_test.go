@@ -23,7 +23,7 @@ func TestSameCells(t *testing.T) {
 		{of(`["a"]`, columnTime{at: at}), of(`["a"]`, columnTime{at: at.Add(time.Second)}), false},
 		{of(``), of(``), true},
 	} {
-		all := &columns{all: []Column{{}, {Clock: Ago}, {Clock: Beside}, {}}}
+		all := &columns{all: []Column{{}, {AgeFormat: AgeWhole}, {AgeFormat: AgeSuffix}, {}}}
 		one.before.columns, one.now.columns = all, all
 		if got := one.now.sameCells(one.before); got != one.same {
 			t.Errorf("%s and %s: %v", one.before.cells, one.now.cells, got)

@@ -34,14 +34,14 @@ func TestClusters(t *testing.T) {
 	subjects := func() (all []string) {
 		short := func(r schema.GroupResource) string { return r.Resource }
 		for _, p := range s.Problems(start.Add(time.Minute), 10, change.Options{}) {
-			all = append(all, p.Words(start.Add(time.Minute), Names{Short: short}).Subject)
+			all = append(all, p.Describe(start.Add(time.Minute), NameOptions{ShortName: short}).Subject)
 		}
 		return all
 	}
 	if got := subjects(); !slices.Equal(got, []string{"us deployments/d"}) {
 		t.Errorf("%q", got)
 	}
-	if held, err := s.At(Now, nil); err != nil || len(held) != 5 { // the Deployment of eu is there
+	if held, err := s.ListAt(Now, nil); err != nil || len(held) != 5 { // the Deployment of eu is there
 		t.Errorf("%d objects are there, %v", len(held), err)
 	}
 	if !s.Has("eu", "d") || s.Has("asia", "d") {

@@ -15,11 +15,11 @@ import (
 // Column is a column of the server, or one for labels: its Name is a label, or empty for all.
 type Column struct {
 	output.Column
-	Label bool `json:"-"`
+	IsLabel bool `json:"-"`
 	// Clock says how the cells go on with time.
-	Clock Clock `json:"-"`
+	AgeFormat AgeFormat `json:"-"`
 	// Counts: an object says from when the cells count.
-	Counts bool `json:"counts,omitempty"`
+	HasStartTime bool `json:"counts,omitempty"`
 	// begins is where in an object that time is, the first that is there.
 	begins []string
 }
@@ -27,16 +27,16 @@ type Column struct {
 // Header is the name as it stands in a header.
 func (c *Column) Header() string {
 	switch {
-	case !c.Label:
-		return strings.ToUpper(output.Line(c.Name))
+	case !c.IsLabel:
+		return strings.ToUpper(output.EscapeLine(c.Name))
 	case c.Name == "":
 		return "LABELS"
 	}
-	return output.Line(output.LabelHeader(c.Name))
+	return output.EscapeLine(output.LabelHeader(c.Name))
 }
 
 // IsAge reports whether it says how old the object is.
-func (c *Column) IsAge() bool { return !c.Label && strings.EqualFold(c.Name, "Age") }
+func (c *Column) IsAge() bool { return !c.IsLabel && strings.EqualFold(c.Name, "Age") }
 
 // columns are those of a resource, as they came with a row. It never changes.
 type columns struct {
@@ -66,16 +66,16 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 	for _, d := range output.ParseColumns(key.definitions) {
 		d.Name, d.Type, d.Format = shorten(d.Name), shorten(d.Type), shorten(d.Format)
 		column := Column{Column: d}
-		column.Clock, column.begins = clockOf(kind, &column)
-		column.Counts = column.begins != nil
+		column.AgeFormat, column.begins = clockOf(kind, &column)
+		column.HasStartTime = column.begins != nil
 		c.all = append(c.all, column)
 	}
 	served := len(c.all)
 	for _, label := range i.options.Labels {
-		c.all = append(c.all, Column{Column: output.Column{Name: label}, Label: true})
+		c.all = append(c.all, Column{Column: output.Column{Name: label}, IsLabel: true})
 	}
 	if i.options.ShowLabels {
-		c.all = append(c.all, Column{Label: true})
+		c.all = append(c.all, Column{IsLabel: true})
 	}
 	c.labels = len(c.all) - served
 	i.columns[key] = c
@@ -136,14 +136,14 @@ func shorten(text string) string {
 }
 
 // Values returns the cells of the server's table, perhaps more than columns; none if it makes none.
-func (s *State) Values() []gjson.Result { return gjson.Parse(s.cells).Array() }
+func (s *State) CellValues() []gjson.Result { return gjson.Parse(s.cells).Array() }
 
 // Cells returns a cell for each of Columns as of the time of the state, safe for a terminal.
 func (s *State) Cells() []string {
 	columns := s.Columns()
-	cells := []string{output.Line(s.Object.Name), output.HowLong(s.Time, s.Created)}
+	cells := []string{output.EscapeLine(s.Object.Name), output.FormatAge(s.Time, s.Created)}
 	if s.cells != "" {
-		cells = output.Cells(s.cells, len(columns)-s.columns.labels)
+		cells = output.ParseCells(s.cells, len(columns)-s.columns.labels)
 	}
 	if s.columns.labels == 0 {
 		return cells
@@ -151,13 +151,13 @@ func (s *State) Cells() []string {
 	set := s.Labels()
 	for _, c := range columns[len(columns)-s.columns.labels:] {
 		if c.Name == "" {
-			cells = append(cells, output.Line(labels.FormatLabels(set)))
+			cells = append(cells, output.EscapeLine(labels.FormatLabels(set)))
 		} else {
-			cells = append(cells, output.Line(set[c.Name]))
+			cells = append(cells, output.EscapeLine(set[c.Name]))
 		}
 	}
 	return cells
 }
 
 // HasTable reports whether the server makes a table of the object.
-func (s *State) HasTable() bool { return s.cells != "" }
+func (s *State) HasCells() bool { return s.cells != "" }

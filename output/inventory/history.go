@@ -33,19 +33,19 @@ type archive struct {
 }
 
 func archiveOf(o Options) archive {
-	if o.Past {
+	if o.FullHistory {
 		return archive{limit: maxPast}
 	}
-	return archive{limit: maxHistory, states: maxStates, alike: o.Alike}
+	return archive{limit: maxHistory, states: maxStates, alike: o.EvictionCompare}
 }
 
 // add appends a state; if quiet, nothing that counts has changed, and nothing of what is seen at a glance, and it replaces
 // the present one.
-func (o *Object) add(a *archive, s *State, quiet bool) {
+func (o *Entry) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {
 		present := o.states[last]
-		s.Quiet = s.Time
+		s.LastNoise = s.Time
 		s.Type, s.Time, s.Initial, s.Listed, s.Repeat = present.Type, present.Time, present.Initial, present.Listed, present.Repeat
 		s.number = present.number
 		o.states[last] = s
@@ -66,20 +66,20 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 
 // count finds which states say what another one said before: of all that are held, and from then on of
 // the present one. Most objects never have so many.
-func (o *Object) count(compare change.Options) {
+func (o *Entry) count(compare change.Options) {
 	from := len(o.states) - 1
 	if !o.counted {
 		from, o.counted = 1, true
 	}
 	for n := from; n < len(o.states); n++ {
 		s, before := o.states[n], o.states[n-1]
-		if s.Missing(before) > 0 || s.Type != event.Modified || before.content == nil {
+		if s.EvictedSince(before) > 0 || s.Type != event.Modified || before.content == nil {
 			continue
 		}
-		e := s.Event(before)
+		e := s.ToEvent(before)
 		c := Change{Event: &e, State: s, Before: before}
 		if !s.Object.IsEvent() {
-			c.Diff = new(Between(before, s, compare))
+			c.Diff = new(DiffStates(before, s, compare))
 		}
 		s.Repeat = o.repeated(&c)
 	}
@@ -87,7 +87,7 @@ func (o *Object) count(compare change.Options) {
 
 // dullest is the state that is missed least: the oldest that says what another one said before it,
 // or else the oldest, but for the first.
-func (o *Object) dullest() *State {
+func (o *Entry) dullest() *State {
 	for _, s := range o.states[1 : len(o.states)-1] {
 		if s.Repeat.Times > 1 {
 			return s
@@ -116,13 +116,13 @@ func (a *archive) cut(s *State) {
 func (a *archive) remove(s *State) (next *State) {
 	a.queue.Remove(s.queued)
 	a.bytes -= s.Size()
-	at := slices.Index(s.Of.states, s)
-	s.Of.states = slices.Delete(s.Of.states, at, at+1)
-	s.Of.missing++
-	return s.Of.states[at]
+	at := slices.Index(s.Entry.states, s)
+	s.Entry.states = slices.Delete(s.Entry.states, at, at+1)
+	s.Entry.missing++
+	return s.Entry.states[at]
 }
 
-func (a *archive) drop(o *Object) {
+func (a *archive) drop(o *Entry) {
 	for len(o.states) > 2 {
 		a.cut(o.states[1])
 	}
@@ -130,11 +130,11 @@ func (a *archive) drop(o *Object) {
 
 // History is how an object came to be what it is.
 type History struct {
-	Object *Object
+	Entry *Entry
 	// States are in order of time. Missing of them, behind the first, are no longer held: with
 	// Options.Compare or Alike mostly such as say what another one said before. State.Missing says where.
 	States  []*State
-	Missing int
+	Evicted int
 }
 
 // Managers names who has set fields of the object in a state that is held, those of the last one first: who had

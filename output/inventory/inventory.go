@@ -29,30 +29,30 @@ type Options struct {
 	Compare *change.Options
 	// Alike, without Compare, is how the states of an object are compared once there are more than are held:
 	// those that say what another one said are missed least.
-	Alike *change.Options
+	EvictionCompare *change.Options
 	// Bare: of what was is held what Problems and Lead take, and no content: States have none, and are
 	// the present ones. What an event changed is that since its Old. It takes Compare.
-	Bare bool
+	WithoutContent bool
 	// Masks cover what is never read, also by an expression; nil: nothing.
 	Masks *change.Masks
 	// Unmanaged leaves metadata.managedFields out of what is read.
-	Unmanaged bool
+	OmitManagedFields bool
 	// Ended is how many objects are held that were deleted; 0: all, until Forget.
-	Ended int
+	MaxDeleted int
 	// Above returns the owners of an object that is not held, of a kind that is not watched, and whether they are known
 	// yet; nil: nobody can. It does not wait. It is asked about what is wrong, and with Bare also about what changed.
-	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
 	// nil: nobody can. It does not wait. It is asked about what does not get on, and does not say why, where Events are not
 	// watched.
-	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
+	LookupWarning func(cluster string, o owner.Ref) (why string, last time.Time)
 	// Targets are what is watched at first. SomeEvents: where Events are watched, some may be left out, so that Warned is asked,
 	// too, about an object that no Warning is held of.
-	Targets    []event.Target
-	SomeEvents bool
+	Targets            []event.Target
+	KubeEventsFiltered bool
 	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
 	// of objects that were deleted; the oldest go where all together are too large (Held).
-	Past bool
+	FullHistory bool
 }
 
 // Inventory holds objects. It is an event.Sink.
@@ -66,10 +66,10 @@ type Inventory struct {
 	managers map[string][]string
 
 	mu   sync.RWMutex // for all below, and for what Objects do not export
-	byID map[string]*Object
+	byID map[string]*Entry
 	// named has the last object of each name, which may have ended.
-	named   map[name]*Object
-	ended   []*Object // in this order
+	named   map[name]*Entry
+	ended   []*Entry // in this order
 	present present
 	tellers tellers
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
@@ -85,12 +85,12 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, present: newPresent(), tellers: tellersOf(o.Targets), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
+		byID: map[string]*Entry{}, named: map[name]*Entry{}, present: newPresent(), tellers: tellersOf(o.Targets), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
 	}
 }
 
 // Object is one object until it was deleted; a later one of the same name is another Object.
-type Object struct {
+type Entry struct {
 	// ID names the object in this run, for ever: the resource and the UID, of several clusters behind
 	// the name of one.
 	ID              string
@@ -99,18 +99,18 @@ type Object struct {
 	Namespace, Name string
 	UID             types.UID
 	// First is when it was seen first, and Initial that it existed before that.
-	First   time.Time
-	Initial bool
+	FirstSeen time.Time
+	Initial   bool
 	// Replaced is when the object of this name before it was deleted; zero: no such one is held.
-	Replaced time.Time
+	PredecessorDeleted time.Time
 	// Drawn is what a view has made of the object, under a lock of the view's own.
-	Drawn any
+	ViewData any
 
-	states  []*State  // the present one last
-	missing int       // how many states behind the first are no longer held
-	ended   time.Time // when it was deleted; zero if it is there
-	lead    *Lead     // the last change of it that somebody meant; nil: none was seen
-	meant   []Cause   // the last of these, with Options.Bare, under the lock of the causes
+	states  []*State           // the present one last
+	missing int                // how many states behind the first are no longer held
+	ended   time.Time          // when it was deleted; zero if it is there
+	lead    *IntentionalChange // the last change of it that somebody meant; nil: none was seen
+	meant   []Cause            // the last of these, with Options.Bare, under the lock of the causes
 	repeats []Repeat
 	counted bool // all states that are held have their Repeat, with Options.Alike
 }
@@ -121,10 +121,10 @@ type name struct {
 	namespace, name string
 }
 
-func (o *Object) called() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
+func (o *Entry) called() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
 
 // state is the present one, or the last.
-func (o *Object) state() *State { return o.states[len(o.states)-1] }
+func (o *Entry) state() *State { return o.states[len(o.states)-1] }
 
 // Change is what an event changed.
 type Change struct {
@@ -138,15 +138,15 @@ type Change struct {
 	Diff *change.Result
 	// Meant: somebody wanted it, or it warns. Else it followed, or says how it goes. It is known, as
 	// what follows, with Options.Compare and of what Counts.
-	Meant bool
+	IntentionalOrWarning bool
 	// Lead is the last change that was meant of the object, or of what it belongs to: the change
 	// itself if it was meant and is no warning; nil if none was seen.
-	Lead *Lead
+	CausedBy *IntentionalChange
 	// Root is what the object belongs to in the end, or the object of an Event; itself if to nothing.
 	// Zero if it is the lead.
 	Root owner.Ref
 	// Open: what is above Root is being asked for, with Options.Above and Bare.
-	Open bool
+	RootPending bool
 }
 
 // chunk is how many changes at most the view gets at once.
@@ -190,34 +190,34 @@ func (i *Inventory) observe(e *event.Event) Change {
 		return c
 	}
 	s := c.State
-	s.Of = c.Before.Of
+	s.Entry = c.Before.Entry
 	if e.Type == event.Deleted {
 		s.keep(c.Before)
 	}
 	quiet := false
-	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.Bare || !e.Old.IsZero()) {
-		c.Diff = new(change.Between(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
-		quiet = !i.options.Past && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
+	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.WithoutContent || !e.Old.IsZero()) {
+		c.Diff = new(change.Diff(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
+		quiet = !i.options.FullHistory && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
 	}
 	s.follow(&c)
 	i.trace(&c)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.options.Bare {
-		s.Of.states[0] = s
+	if i.options.WithoutContent {
+		s.Entry.states[0] = s
 	} else {
-		s.Of.add(&i.archive, s, quiet)
+		s.Entry.add(&i.archive, s, quiet)
 	}
-	i.present.update(s.Of, s)
+	i.present.update(s.Entry, s)
 	if e.Type == event.Deleted {
-		i.end(s.Of)
+		i.end(s.Entry)
 	}
 	return c
 }
 
 // contentBefore is that of the object before a change.
 func (i *Inventory) contentBefore(c *Change) string {
-	if i.options.Bare {
+	if i.options.WithoutContent {
 		return c.Event.Old.Raw()
 	}
 	return c.Before.content.unpack()
@@ -237,12 +237,12 @@ func (i *Inventory) begin(c *Change) {
 	s, called := c.State, nameOf(c.Event)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s.Of = &Object{
+	s.Entry = &Entry{
 		ID: idOf(called, s.Object.UID), Cluster: called.cluster, Resource: called.resource, Namespace: called.namespace, Name: called.name,
-		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
+		UID: s.Object.UID, FirstSeen: s.Time, Initial: s.Initial, states: []*State{s},
 	}
-	switch o := i.byID[s.Of.ID]; {
-	case o != nil && i.options.Past: // it is selected again
+	switch o := i.byID[s.Entry.ID]; {
+	case o != nil && i.options.FullHistory: // it is selected again
 		i.goOn(o, s)
 		return
 	case o != nil: // there again, with the same UID: the watch was wrong
@@ -250,26 +250,26 @@ func (i *Inventory) begin(c *Change) {
 	}
 	last := i.named[called]
 	if last != nil {
-		s.Of.Replaced = last.ended
+		s.Entry.PredecessorDeleted = last.ended
 	}
-	i.byID[s.Of.ID] = s.Of
+	i.byID[s.Entry.ID] = s.Entry
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
 	i.tellers.join(s.Target) // its mark comes behind what it has first
-	i.present.update(s.Of, s)
+	i.present.update(s.Entry, s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
-		i.named[called] = s.Of
+		i.named[called] = s.Entry
 	}
 	if s.Type == event.Deleted {
-		i.end(s.Of)
+		i.end(s.Entry)
 	}
 }
 
 // goOn takes the next state of an object that had gone.
-func (i *Inventory) goOn(o *Object, s *State) {
+func (i *Inventory) goOn(o *Entry, s *State) {
 	last := o.state()
-	s.Of, o.ended = o, time.Time{}
-	s.Changes, s.Turns = last.Changes+s.Changes, last.Turns+s.Turns
-	i.ended = slices.DeleteFunc(i.ended, func(one *Object) bool { return one == o })
+	s.Entry, o.ended = o, time.Time{}
+	s.ChangeCount, s.StatusChangeCount = last.ChangeCount+s.ChangeCount, last.StatusChangeCount+s.StatusChangeCount
+	i.ended = slices.DeleteFunc(i.ended, func(one *Entry) bool { return one == o })
 	i.named[o.called()] = o
 	if o.add(&i.archive, s, false); s.Type == event.Deleted {
 		i.end(o)
@@ -298,7 +298,7 @@ func (i *Inventory) drop(left *event.Event) {
 }
 
 // IsIn reports whether the object is one of those that a target has.
-func (o *Object) IsIn(t event.Target) bool {
+func (o *Entry) IsIn(t event.Target) bool {
 	return o.Cluster == t.Cluster && o.Resource == t.Resource().GroupResource() &&
 		(t.Namespace == "" || t.Namespace == o.Namespace) && (t.Name == "" || t.Name == o.Name)
 }
@@ -318,17 +318,17 @@ func idOf(called name, uid types.UID) string {
 	return id
 }
 
-func (i *Inventory) end(o *Object) {
+func (i *Inventory) end(o *Entry) {
 	i.present.absolve(o)
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)
-	if limit := i.options.Ended; limit > 0 && !i.options.Past && len(i.ended) > limit {
+	if limit := i.options.MaxDeleted; limit > 0 && !i.options.FullHistory && len(i.ended) > limit {
 		i.forget(i.ended[0], i.ended[0].ended)
 	}
 }
 
 // Forget lets go of an object that was deleted, and is no longer shown; others stay.
-func (i *Inventory) Forget(o *Object) {
+func (i *Inventory) Forget(o *Entry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byID[o.ID] == o && !o.ended.IsZero() {
@@ -337,7 +337,7 @@ func (i *Inventory) Forget(o *Object) {
 }
 
 // forget lets go of an object that was there, or deleted, at a time.
-func (i *Inventory) forget(o *Object, at time.Time) {
+func (i *Inventory) forget(o *Entry, at time.Time) {
 	i.present.absolve(o)
 	i.archive.drop(o)
 	if at.After(i.archive.forgotten) {
@@ -353,8 +353,8 @@ func (i *Inventory) forget(o *Object, at time.Time) {
 }
 
 // Order is how objects are listed.
-func Order(a, b *State) int {
-	x, y := a.Of, b.Of
+func CompareStates(a, b *State) int {
+	x, y := a.Entry, b.Entry
 	for _, pair := range [...][2]string{
 		{x.Resource.Resource, y.Resource.Resource}, {x.Resource.Group, y.Resource.Group}, {x.Namespace, y.Namespace}, {x.Name, y.Name},
 	} {

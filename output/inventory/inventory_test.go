@@ -70,7 +70,7 @@ func (s *seen) deliver(events ...event.Event) []Change {
 // there is what is there now, by name and version.
 func (s *seen) there() string {
 	s.t.Helper()
-	all, err := s.At(Now, nil)
+	all, err := s.ListAt(Now, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -89,8 +89,8 @@ func (s *seen) history(id string) string {
 	}
 	var all []string
 	for n, state := range h.States {
-		if n == 1 && h.Missing > 0 {
-			all = append(all, fmt.Sprint("...", h.Missing))
+		if n == 1 && h.Evicted > 0 {
+			all = append(all, fmt.Sprint("...", h.Evicted))
 		}
 		all = append(all, string(state.Type)[:1]+state.Object.ResourceVersion)
 	}
@@ -103,11 +103,11 @@ func TestLife(t *testing.T) {
 	initial := of(event.Added, pod("a", "u1", "1", "Pending"), 0)
 	initial.Initial = true
 	c := s.deliver(initial)[0]
-	if o := c.State.Of; c.Before != nil || o.ID != "pods/u1" || !o.Initial || !o.First.Equal(start) || c.State.Status != "InProgress" {
+	if o := c.State.Entry; c.Before != nil || o.ID != "pods/u1" || !o.Initial || !o.FirstSeen.Equal(start) || c.State.Status != "InProgress" {
 		t.Errorf("at first: %+v of %+v", c.State, o)
 	}
 	changes := s.deliver(of(event.Modified, pod("a", "u1", "2", "Running"), 1), of(event.Added, pod("b", "u2", "3", "Running"), 2))
-	if changes[0].Before != c.State || changes[0].State.Of != c.State.Of || changes[1].Before != nil {
+	if changes[0].Before != c.State || changes[0].State.Entry != c.State.Entry || changes[1].Before != nil {
 		t.Errorf("%+v", changes)
 	}
 	if got := s.there(); got != "a2 b3" {
@@ -118,19 +118,19 @@ func TestLife(t *testing.T) {
 		t.Error(got)
 	}
 	c = s.deliver(of(event.Added, pod("a", "u9", "5", "Running"), 5))[0]
-	if !c.State.Of.Replaced.Equal(start.Add(3*time.Second)) || c.Before != nil {
+	if !c.State.Entry.PredecessorDeleted.Equal(start.Add(3*time.Second)) || c.Before != nil {
 		t.Errorf("what takes its place: %+v", c)
 	}
 	if got := s.history("pods/u1") + ", " + s.history("pods/u9"); got != "A1 M2 D4, A5" {
 		t.Error(got)
 	}
-	ended := s.Ended()
-	if len(ended) != 1 || ended[0].Of.ID != "pods/u1" {
+	ended := s.ListDeleted()
+	if len(ended) != 1 || ended[0].Entry.ID != "pods/u1" {
 		t.Errorf("%v", ended)
 	}
-	s.Forget(ended[0].Of)
-	s.Forget(c.State.Of) // which is there
-	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.Ended()) > 0 {
+	s.Forget(ended[0].Entry)
+	s.Forget(c.State.Entry) // which is there
+	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
 	if mark := s.deliver(event.Event{Type: event.Synced, Target: pods}); len(mark) != 1 || mark[0].State != nil {
@@ -167,17 +167,17 @@ func TestEndKnownLater(t *testing.T) {
 func TestBad(t *testing.T) {
 	s := newSeen(t, Options{})
 	state := s.deliver(of(event.Added, object("Pod", "a", "u1", "1", `},"n":1e999,"text":"`+strings.Repeat("x", 1<<20)+`"}`), 0))[0].State
-	if state.Status != "Unknown" || state.Why == "" || len(state.Why) > 2*maxCell {
-		t.Errorf("%s: %d bytes", state.Status, len(state.Why))
+	if state.Status != "Unknown" || state.Message == "" || len(state.Message) > 2*maxCell {
+		t.Errorf("%s: %d bytes", state.Status, len(state.Message))
 	}
 }
 
 // TestSameAgain: an object that was deleted, and is there after all, is there once.
 func TestSameAgain(t *testing.T) {
-	s := newSeen(t, Options{Ended: 10})
+	s := newSeen(t, Options{MaxDeleted: 10})
 	o := pod("a", "u1", "1", "Running")
 	s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 1), of(event.Added, o, 2))
-	if got := s.there() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.Ended()) > 0 {
+	if got := s.there() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
 }
@@ -185,7 +185,7 @@ func TestSameAgain(t *testing.T) {
 // TestLate: that an object was deleted is said when another one has its name already, as
 // two targets may that have both: the other one stays.
 func TestLate(t *testing.T) {
-	s := newSeen(t, Options{Ended: 10})
+	s := newSeen(t, Options{MaxDeleted: 10})
 	before, now := pod("a", "u1", "1", "Running"), pod("a", "u2", "2", "Running")
 	s.deliver(of(event.Added, before, 0), of(event.Deleted, before, 1), of(event.Added, now, 1), of(event.Deleted, before, 2))
 	c := s.deliver(of(event.Modified, pod("a", "u2", "3", "Failed"), 3))[0]
@@ -226,7 +226,7 @@ func TestQuiet(t *testing.T) {
 	if at := h.States[1].Time; !at.Equal(start.Add(time.Second)) {
 		t.Errorf("the change came at %v", at)
 	}
-	if diff := Between(h.States[0], h.States[1], change.Options{Noise: change.DefaultNoise()}); len(diff.Changes) != 1 || diff.Changes[0].Path.String() != "status.phase" {
+	if diff := DiffStates(h.States[0], h.States[1], change.Options{Noise: change.DefaultNoise()}); len(diff.Changes) != 1 || diff.Changes[0].Path.String() != "status.phase" {
 		t.Errorf("%+v", diff)
 	}
 }
@@ -238,11 +238,11 @@ func TestHistory(t *testing.T) {
 		s.deliver(of(event.Modified, pod("a", "u1", fmt.Sprint(n), "Running"), n))
 	}
 	h, _ := s.History("pods/u1")
-	if len(h.States) != maxStates || h.Missing != 2*maxStates+1 || h.States[0].Object.ResourceVersion != "0" || h.States[1].Object.ResourceVersion != fmt.Sprint(2*maxStates+2) {
-		t.Errorf("%d states, %d missing, then %s", len(h.States), h.Missing, h.States[1].Object.ResourceVersion)
+	if len(h.States) != maxStates || h.Evicted != 2*maxStates+1 || h.States[0].Object.ResourceVersion != "0" || h.States[1].Object.ResourceVersion != fmt.Sprint(2*maxStates+2) {
+		t.Errorf("%d states, %d missing, then %s", len(h.States), h.Evicted, h.States[1].Object.ResourceVersion)
 	}
 	s.deliver(of(event.Deleted, pod("a", "u1", "999", "Running"), 0))
-	s.Forget(h.Object)
+	s.Forget(h.Entry)
 	if s.archive.bytes != 0 {
 		t.Errorf("%d bytes are left of nothing", s.archive.bytes)
 	}
@@ -281,12 +281,12 @@ func TestBudget(t *testing.T) {
 
 // TestEnded: of the objects that were deleted the last ones are held.
 func TestEnded(t *testing.T) {
-	s := newSeen(t, Options{Ended: 5})
+	s := newSeen(t, Options{MaxDeleted: 5})
 	for n := range 20 {
 		o := pod(fmt.Sprint("p", n), fmt.Sprint("u", n), "1", "Running")
 		s.deliver(of(event.Added, o, n), of(event.Deleted, o, n))
 	}
-	if ended := s.Ended(); len(ended) != 5 || len(s.byID) != 5 || len(s.named) != 5 || ended[0].Of.Name != "p15" {
+	if ended := s.ListDeleted(); len(ended) != 5 || len(s.byID) != 5 || len(s.named) != 5 || ended[0].Entry.Name != "p15" {
 		t.Errorf("%d ended, %d objects, %d names", len(ended), len(s.byID), len(s.named))
 	}
 }
@@ -294,7 +294,7 @@ func TestEnded(t *testing.T) {
 // TestPast: what is not known is not answered.
 func TestPast(t *testing.T) {
 	s := newSeen(t, Options{})
-	if _, err := s.At(start, nil); !errors.Is(err, ErrPast) {
+	if _, err := s.ListAt(start, nil); !errors.Is(err, ErrNotRetained) {
 		t.Errorf("%v", err)
 	}
 }
@@ -302,7 +302,7 @@ func TestPast(t *testing.T) {
 // TestMasked: what is masked can't be read in any way, and that it has changed is known.
 func TestMasked(t *testing.T) {
 	masks := &change.Masks{Secrets: true, Key: []byte("k")}
-	s := newSeen(t, Options{Masks: masks, Compare: &change.Options{Masks: masks}, Unmanaged: true})
+	s := newSeen(t, Options{Masks: masks, Compare: &change.Options{Masks: masks}, OmitManagedFields: true})
 	secret := func(version, value string) event.Event {
 		e := of(event.Modified, object("Secret", "s", "u", version, `,"managedFields":[{"manager":"m"}]},"data":{"password":"`+value+`"}`), 0)
 		e.Target = secrets
@@ -312,7 +312,7 @@ func TestMasked(t *testing.T) {
 	if diff := c[1].Diff; len(diff.Changes) != 2 || !diff.Changes[0].Masked {
 		t.Errorf("%+v", diff)
 	}
-	all, _ := s.At(Now, nil)
+	all, _ := s.ListAt(Now, nil)
 	for _, text := range []string{all[0].Object.Raw(), fmt.Sprintf("%+v", *c[1].Diff)} {
 		if strings.Contains(text, "aHVudGVy") || strings.Contains(text, "managedFields") {
 			t.Error(text)
@@ -323,7 +323,7 @@ func TestMasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := x.HoldsOf("", all[0].Object, time.Now()); holds != want || err != nil {
+		if holds, err := x.MatchesObject("", all[0].Object, time.Now()); holds != want || err != nil {
 			t.Errorf("%s: %v, %v", text, holds, err)
 		}
 	}
@@ -331,7 +331,7 @@ func TestMasked(t *testing.T) {
 
 // TestTogether: who reads does so while events are delivered.
 func TestTogether(t *testing.T) {
-	s := newSeen(t, Options{Ended: 3, Compare: &change.Options{}})
+	s := newSeen(t, Options{MaxDeleted: 3, Compare: &change.Options{}})
 	s.archive.limit = 5000
 	x, err := expression.Compile("object.status.phase == 'Running'")
 	if err != nil {
@@ -347,17 +347,17 @@ func TestTogether(t *testing.T) {
 					return
 				default:
 				}
-				all, err := s.At(Now, nil)
+				all, err := s.ListAt(Now, nil)
 				if err != nil {
 					t.Error(err)
 				}
-				for _, state := range append(all, s.Ended()...) {
-					if _, err := x.HoldsOf("", state.Object, time.Now()); err != nil {
+				for _, state := range append(all, s.ListDeleted()...) {
+					if _, err := x.MatchesObject("", state.Object, time.Now()); err != nil {
 						t.Error(err)
 					}
-					h, _ := s.History(state.Of.ID)
+					h, _ := s.History(state.Entry.ID)
 					for n := 1; n < len(h.States); n++ {
-						Between(h.States[n-1], h.States[n], change.Options{})
+						DiffStates(h.States[n-1], h.States[n], change.Options{})
 					}
 				}
 			}
@@ -383,7 +383,7 @@ func TestWhy(t *testing.T) {
 			"spec":{"containers":[{"name":"web","readinessProbe":{"httpGet":{"port":80}},"resources":{"limits":{"memory":"64Mi"}}}]},
 			"status":{"phase":"Running","containerStatuses":[`+container+`]}}`)
 		c := s.deliver(of(event.Added, o, 0))[0]
-		if got := c.State.Status.String() + ": " + c.State.Why; got != want {
+		if got := c.State.Status.String() + ": " + c.State.Message; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -17,7 +17,7 @@ func TestLeadUp(t *testing.T) {
 	maps, deploys, sets := target("", "configmaps", "ConfigMap"), target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet")
 	const image, data, none = `{"f:spec":{"f:image":{}}}`, `{"f:data":{}}`, `{"f:status":{}}`
 	compare := &change.Options{Noise: change.DefaultNoise()}
-	s := newSeen(t, Options{Compare: compare, Ended: 1})
+	s := newSeen(t, Options{Compare: compare, MaxDeleted: 1})
 	olds, version := map[string]event.Object{}, 0
 	deliver := func(kind event.Type, on *event.Target, second int, initial bool, o event.Object) {
 		e := of(kind, o, second)
@@ -56,26 +56,26 @@ func TestLeadUp(t *testing.T) {
 	deliver(event.Modified, nil, 650, false, with("Pod", "web-1", "rs", names+crashing, "kubelet", none))
 	deliver(event.Modified, &maps, 700, false, settings("named", 3)) // later
 	past, _ := s.History("pods/web-1")
-	pod := past.Object
-	found, err := NewLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
+	pod := past.Entry
+	found, err := FindLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
 	var got []string
 	for _, c := range found.Changes {
-		got = append(got, fmt.Sprint(c.Near, " ", c.Of.Name, " ", c.Who, ": ", c.What))
+		got = append(got, fmt.Sprint(c.Proximity, " ", c.Entry.Name, " ", c.Manager, ": ", c.Summary))
 	}
 	want := []string{"0 web kubectl: image web:1 → web:2", "0 named argo: n 1 → 2", "1 gone : it was deleted", "1 other argo: n 2 → 3"}
-	if err != nil || !slices.Equal(got, want) || found.Missing > 0 || !found.Forgotten.IsZero() {
+	if err != nil || !slices.Equal(got, want) || found.IncompleteObjects > 0 || !found.ForgottenUntil.IsZero() {
 		t.Errorf("%q and %+v", got, found)
 	}
 	// What is no longer held is said.
 	deliver(event.Deleted, &maps, 710, false, olds["other"])
-	found, err = NewLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
-	if err != nil || len(found.Changes) != 3 || !found.Forgotten.Equal(start.Add(400*time.Second)) {
+	found, err = FindLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
+	if err != nil || len(found.Changes) != 3 || !found.ForgottenUntil.Equal(start.Add(400*time.Second)) {
 		t.Errorf("%+v", found)
 	}
 	// Who does not wait for it any more has it end.
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := NewLeadUp(gone, s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare); !errors.Is(err, context.Canceled) {
+	if _, err := FindLeadUp(gone, s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

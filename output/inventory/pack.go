@@ -19,7 +19,7 @@ func (p *packed) unpack() string { return p.Packed.Content() }
 
 // Content implements event.LazyContent: it is what may be read.
 func (p *packed) Content() string {
-	content := p.masks.ObjectJSON(p.unpack())
+	content := p.masks.MaskJSON(p.unpack())
 	if p.unmanaged {
 		before, after := event.CutManagedFields(content)
 		content = before + after

@@ -25,23 +25,23 @@ type Problem struct {
 	// State is of the object that says why: of several the first by name.
 	State *State
 	// Objects is how many are wrong for this reason.
-	Objects int
+	ObjectCount int
 	// Failed: it does not go on by itself.
 	Failed bool
 	// Since is when it began; zero: before the object was seen first.
 	Since time.Time
 	// Over is when the last one of them was well again, which stays for a moment; zero: it is not.
-	Over time.Time
+	RecoveredAt time.Time
 	// Cause is the last change before it that somebody meant, of the root or of what is wrong; nil: none
 	// is known.
 	Cause *Cause
 	// Named is the last change before it of what State.Why names as in the way: the key that is missing was
 	// removed, the quota changed; nil: none is known.
-	Named *Cause
+	NamedCause *Cause
 
-	ups   []*Object
-	names *Object // is in the way, by named
-	gone  *State  // is the last of that, if it was deleted
+	ups   []*Entry
+	names *Entry // is in the way, by named
+	gone  *State // is the last of that, if it was deleted
 	named reason.Named
 }
 
@@ -61,19 +61,19 @@ type spell struct {
 	settled   time.Time // by what the object said at the start; zero: that is not known
 	to        time.Time // zero: it still is
 	lastWrong *State
-	of        *Object
+	of        *Entry
 }
 
 // wrong are the objects that are not as they should be, or were not a while ago, under the lock of
 // the Inventory.
-type wrong map[*Object]*spell
+type wrong map[*Entry]*spell
 
 // update takes over whether a state of an object that is the present one is wrong, and reports whether it says something else of the
 // object than the one before.
-func (w wrong) update(o *Object, s *State) (anew bool) {
+func (w wrong) update(o *Entry, s *State) (anew bool) {
 	sp := w[o]
 	is := s.patience() >= 0
-	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Why != s.Why)
+	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
 	switch {
 	case is && !sp.goesOn(s):
 		sp = &spell{from: s.Time, lastWrong: s, of: o}
@@ -140,19 +140,19 @@ func (sp *spell) isDue(now time.Time) bool {
 func (sp *spell) isLong(until time.Time) bool {
 	from := sp.from
 	if from.IsZero() {
-		from = cmp.Or(sp.settled, sp.lastWrong.Of.First)
+		from = cmp.Or(sp.settled, sp.lastWrong.Entry.FirstSeen)
 	}
 	return until.Sub(from).Abs() >= sp.lastWrong.patience()
 }
 
 // owners are those of an object that are known, from one to the next above it.
-type owners func(cluster string, of []owner.Owner) iter.Seq2[owner.Ref, *Object]
+type owners func(cluster string, of []owner.Owner) iter.Seq2[owner.Ref, *Entry]
 
 // problems are those of a time at which objects are as last says, by their roots: what has failed
 // first, of those the newest first.
 func (w wrong) problems(now time.Time, up owners, last lastState) []Problem {
-	var due []*Object
-	above := map[*Object]bool{} // of something else that is wrong
+	var due []*Entry
+	above := map[*Entry]bool{} // of something else that is wrong
 	for o, sp := range w {
 		switch {
 		case sp.isDue(now):
@@ -189,12 +189,12 @@ func (p *Problem) compare(other *Problem) int {
 	if by := other.Since.Compare(p.Since); by != 0 {
 		return by
 	}
-	return Order(p.State, other.State)
+	return CompareStates(p.State, other.State)
 }
 
 func (p *Problem) rank() int {
 	switch {
-	case !p.Over.IsZero():
+	case !p.RecoveredAt.IsZero():
 		return 0
 	case p.Failed:
 		return 2
@@ -209,7 +209,7 @@ type folds struct{ cluster, uid, kind, namespace, name, why string }
 func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 	s, o := sp.lastWrong, sp.of
 	root := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
-	failed, ups := s.Status == kstatus.FailedStatus, []*Object{o}
+	failed, ups := s.Status == kstatus.FailedStatus, []*Entry{o}
 	for ref, parent := range up(o.Cluster, s.Owners) {
 		root = ref
 		if parent != nil {
@@ -217,29 +217,29 @@ func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 			failed = failed || last(parent).Status == kstatus.FailedStatus
 		}
 	}
-	key := folds{o.Cluster, string(root.UID), root.Kind, root.Namespace, root.Name, s.Sort()}
+	key := folds{o.Cluster, string(root.UID), root.Kind, root.Namespace, root.Name, s.ReasonKey()}
 	p := found[key]
 	over := !sp.to.IsZero()
 	switch {
-	case p == nil, !p.Over.IsZero() && !over: // what still is wrong counts alone
+	case p == nil, !p.RecoveredAt.IsZero() && !over: // what still is wrong counts alone
 		since := sp.from
 		if p != nil && p.Since.Before(since) {
 			since = p.Since
 		}
 		p = &Problem{Root: root, State: s, Since: since, ups: ups}
 		found[key] = p
-	case over && p.Over.IsZero():
+	case over && p.RecoveredAt.IsZero():
 		if sp.from.Before(p.Since) {
 			p.Since = sp.from
 		}
 		return
-	case Order(s, p.State) < 0:
+	case CompareStates(s, p.State) < 0:
 		p.State, p.ups = s, ups
 	}
-	p.Objects++
+	p.ObjectCount++
 	p.Failed = p.Failed || failed
-	if sp.to.After(p.Over) {
-		p.Over = sp.to
+	if sp.to.After(p.RecoveredAt) {
+		p.RecoveredAt = sp.to
 	}
 	if sp.from.Before(p.Since) { // zero: longer than is known
 		p.Since = sp.from
@@ -251,7 +251,7 @@ func (sp *spell) isReplaced(up owners, last lastState) bool {
 	if !sp.lastWrong.isOver {
 		return false
 	}
-	for _, parent := range up(sp.lastWrong.Of.Cluster, sp.lastWrong.Owners) {
+	for _, parent := range up(sp.lastWrong.Entry.Cluster, sp.lastWrong.Owners) {
 		if parent != nil {
 			return last(parent).Status == kstatus.CurrentStatus
 		}
@@ -261,8 +261,8 @@ func (sp *spell) isReplaced(up owners, last lastState) bool {
 
 // Sort is what the reason of a state has in common with that of other objects: it goes without
 // numbers, and what stands in brackets.
-func (s *State) Sort() string {
-	why, _, _ := strings.Cut(s.Why, " (")
+func (s *State) ReasonKey() string {
+	why, _, _ := strings.Cut(s.Message, " (")
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1

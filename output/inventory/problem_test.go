@@ -30,7 +30,7 @@ func TestProblems(t *testing.T) {
 		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1))
 	}
 	compare := &change.Options{Noise: change.DefaultNoise()}
-	for _, options := range []Options{{}, {Compare: compare}, {Compare: compare, Bare: true}} {
+	for _, options := range []Options{{}, {Compare: compare}, {Compare: compare, WithoutContent: true}} {
 		s := newSeen(t, options)
 		second, olds := 0, map[types.UID]event.Object{}
 		deliver := func(kind event.Type, on event.Target, initial bool, o event.Object) {
@@ -51,18 +51,18 @@ func TestProblems(t *testing.T) {
 			t.Helper()
 			var got []string
 			for _, p := range s.Problems(start.Add(time.Duration(second)*time.Second), 10, change.Options{Noise: change.DefaultNoise()}) {
-				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, p.State.Sort(), p.Objects)
+				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, p.State.ReasonKey(), p.ObjectCount)
 				if p.Failed {
 					text += " failed"
 				}
 				if !p.Since.IsZero() {
 					text += fmt.Sprint(" since ", p.Since.Sub(start).Seconds())
 				}
-				if !p.Over.IsZero() {
-					text += fmt.Sprint(" over ", p.Over.Sub(start).Seconds())
+				if !p.RecoveredAt.IsZero() {
+					text += fmt.Sprint(" over ", p.RecoveredAt.Sub(start).Seconds())
 				}
 				if c := p.Cause; c != nil {
-					text += " after " + strings.TrimPrefix(c.Who+": ", ": ") + c.What
+					text += " after " + strings.TrimPrefix(c.Manager+": ", ": ") + c.Summary
 				}
 				got = append(got, text)
 			}
@@ -203,8 +203,8 @@ func TestProblemsOver(t *testing.T) {
 			}
 			var got []string
 			for _, p := range s.Problems(start.Add(time.Duration(step.second)*time.Second), 10, change.Options{}) {
-				text := fmt.Sprintf("%s ×%d", p.Root.Name, p.Objects)
-				if !p.Over.IsZero() {
+				text := fmt.Sprintf("%s ×%d", p.Root.Name, p.ObjectCount)
+				if !p.RecoveredAt.IsZero() {
 					text += " over"
 				}
 				got = append(got, text)
@@ -297,17 +297,17 @@ func TestProblemsClock(t *testing.T) {
 // TestWords: a problem in one line, of which nothing steers a terminal.
 func TestWords(t *testing.T) {
 	now := start.Add(time.Minute)
-	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Why: "CrashLoopBackOff\x1b[2J"}, Objects: 3, Failed: true,
-		Since: start, Cause: &Cause{Who: "kubectl", What: "image 1 → 2"}}
+	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Message: "CrashLoopBackOff\x1b[2J"}, ObjectCount: 3, Failed: true,
+		Since: start, Cause: &Cause{Manager: "kubectl", Summary: "image 1 → 2"}}
 	short := func(schema.GroupResource) string { return "deploy" }
-	w := p.Words(now, Names{Short: short, Namespaces: true})
-	got := fmt.Sprint(string(w.Sign), "|", w.Subject, "|", w.Why, "|", w.When, "|", w.After)
+	w := p.Describe(now, NameOptions{ShortName: short, ShowNamespaces: true})
+	got := fmt.Sprint(string(w.Sign), "|", w.Subject, "|", w.Reason, "|", w.When, "|", w.Cause)
 	want := `✗|shop deploy/we\u009bb|CrashLoopBackOff\u001b[2J ×3|since ` + start.Local().Format(time.TimeOnly) + `|kubectl: image 1 → 2`
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	p.State.Why = "CrashLoopBackOff (exit 1, 5 restarts): no file"
-	w = p.Words(now, Names{Short: short})
+	p.State.Message = "CrashLoopBackOff (exit 1, 5 restarts): no file"
+	w = p.Describe(now, NameOptions{ShortName: short})
 	for room, want := range map[int]string{120: "no file ×3|since|after", 102: "restarts) ×3|since|after", 90: "(exit 1) ×3|since|after", 81: "Off ×3|since|after", 75: "restarts) ×3|since|", 62: "(exit 1) ×3|since|", 53: "Off ×3|since|", 20: "no file ×3||"} {
 		why, when, after := w.Fit(room, func(text string) int { return len([]rune(text)) })
 		when, _, _ = strings.Cut(when, " ")
@@ -316,8 +316,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("in %d columns: %s", room, got)
 		}
 	}
-	p.Cause = &Cause{Who: "argocd", What: "image registry/web:1.27 → registry/web:1.28", Brief: "image 1.27 → 1.28"}
-	w = p.Words(now, Names{Short: short})
+	p.Cause = &Cause{Manager: "argocd", Summary: "image registry/web:1.27 → registry/web:1.28", ShortSummary: "image 1.27 → 1.28"}
+	w = p.Describe(now, NameOptions{ShortName: short})
 	for room, want := range map[int]string{
 		115: "Off ×3 after argocd: image registry/web:1.27 → registry/web:1.28", 110: "restarts) ×3 after argocd: image 1.27 → 1.28",
 		90: "Off ×3 after argocd: image 1.27 → 1.28", 80: "restarts) ×3 ",
@@ -327,8 +327,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("in %d columns: %s", room, got)
 		}
 	}
-	p.Over = start.Add(40 * time.Second)
-	if w := p.Words(now, Names{Short: short}); string(w.Sign)+w.Subject+w.When+w.After != `●deploy/we\u009bbwell again for 20s` {
+	p.RecoveredAt = start.Add(40 * time.Second)
+	if w := p.Describe(now, NameOptions{ShortName: short}); string(w.Sign)+w.Subject+w.When+w.Cause != `●deploy/we\u009bbwell again for 20s` {
 		t.Errorf("%+v", w)
 	}
 }
@@ -380,10 +380,10 @@ func TestProblemsWarned(t *testing.T) {
 			`"involvedObject":{"kind":"Pod","namespace":"shop","name":%q,"uid":%[2]q},"lastTimestamp":%q}`, id.Name, about, last))
 	}
 	for _, held := range []bool{true, false} {
-		for _, options := range []Options{{}, {Compare: &change.Options{}, Bare: true}, {Past: true}} {
+		for _, options := range []Options{{}, {Compare: &change.Options{}, WithoutContent: true}, {FullHistory: true}} {
 			asked := map[string]bool{}
 			if !held {
-				options.Warned = func(_ string, o owner.Ref) (string, time.Time) {
+				options.LookupWarning = func(_ string, o owner.Ref) (string, time.Time) {
 					asked[o.Name] = true
 					return map[string]string{"a": `FailedMount: volume "config": configmap "settings" not found`}[o.Name], start.Add(20 * time.Second)
 				}
@@ -411,9 +411,9 @@ func TestProblemsWarned(t *testing.T) {
 			} {
 				var got []string
 				for _, p := range s.Problems(start.Add(time.Duration(test.second)*time.Second), 10, change.Options{}) {
-					got = append(got, p.Root.Name+" "+p.State.Why)
-					if p.Named == nil || p.Named.What != "it was deleted" || p.Since != start.Add(2*time.Second) {
-						t.Errorf("%+v since %s", p.Named, p.Since)
+					got = append(got, p.Root.Name+" "+p.State.Message)
+					if p.NamedCause == nil || p.NamedCause.Summary != "it was deleted" || p.Since != start.Add(2*time.Second) {
+						t.Errorf("%+v since %s", p.NamedCause, p.Since)
 					}
 				}
 				if fmt.Sprint(got) != test.want {
@@ -459,8 +459,8 @@ func TestProblemsWarnedBefore(t *testing.T) {
 		"it was there, and said so then": {true, nil, -20 * time.Second, 30 * time.Second, said},
 		"it was there, and got on since": {true, nil, -time.Minute, 30 * time.Second, ""},
 	} {
-		for _, options := range []Options{{}, {Compare: &change.Options{}, Bare: true}, {Past: true}} {
-			options.Warned = func(string, owner.Ref) (string, time.Time) { return said, start.Add(test.warned) }
+		for _, options := range []Options{{}, {Compare: &change.Options{}, WithoutContent: true}, {FullHistory: true}} {
+			options.LookupWarning = func(string, owner.Ref) (string, time.Time) { return said, start.Add(test.warned) }
 			s := newSeen(t, options)
 			for n, state := range test.states {
 				e := of([]event.Type{event.Added, event.Modified}[n], db("StatefulSet", n+1, state), n*50*60)
@@ -474,7 +474,7 @@ func TestProblemsWarnedBefore(t *testing.T) {
 			}
 			got := ""
 			for _, p := range s.Problems(start.Add(test.at), 10, change.Options{}) {
-				got += p.State.Why
+				got += p.State.Message
 			}
 			if got != test.want {
 				t.Errorf("%s, %+v: %q, want %q", name, options, got, test.want)
@@ -519,7 +519,7 @@ func TestProblemsAskedFor(t *testing.T) {
 		"and some that are about others": {[]event.Target{events("", "", "shop", "")}, []event.Event{other}, false, false},
 	} {
 		asked := 0
-		s := newSeen(t, Options{Compare: &change.Options{}, Targets: test.at, SomeEvents: test.some, Warned: func(string, owner.Ref) (string, time.Time) {
+		s := newSeen(t, Options{Compare: &change.Options{}, Targets: test.at, KubeEventsFiltered: test.some, LookupWarning: func(string, owner.Ref) (string, time.Time) {
 			asked++
 			return "", time.Time{}
 		}})

@@ -20,7 +20,7 @@ import (
 
 // State is an object as an event showed it. It never changes.
 type State struct {
-	Of *Object
+	Entry *Entry
 	// What the event said.
 	Type                               event.Type
 	Time                               time.Time
@@ -31,28 +31,28 @@ type State struct {
 
 	// Quiet is when a state was observed last in whose place this one's content is, as nothing that counts
 	// had changed, nor what is seen at a glance; zero: that was not so.
-	Quiet time.Time
+	LastNoise time.Time
 	// Changes is how often the object had changed by then in a way that Counts, and Changed when it did last; Turns is
 	// how often Status, or the EventType, had become another one, the first among them.
-	Changes, Turns int
-	Changed        time.Time
+	ChangeCount, StatusChangeCount int
+	LastChanged                    time.Time
 
 	// What is seen of it at a glance. Created is zero if it is not known.
 	Created time.Time
 	// Status is a word of kstatus, and Why says why it is not Current. Of an Event it is Unknown: what
 	// that tells is EventType, Normal or Warning.
-	Status    kstatus.Status
-	Why       string
-	HasReason bool // that is what is wrong, and not only how far it is
-	SaysWhy   bool // and the object itself says so, and nobody else has to be asked
-	EventType string
-	Told      *Told // by an Event; nil of all else
+	Status       kstatus.Status
+	Message      string
+	HasReason    bool // that is what is wrong, and not only how far it is
+	SelfReported bool // and the object itself says so, and nobody else has to be asked
+	EventType    string
+	KubeEvent    *KubeEvent // by an Event; nil of all else
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
-	Deletion string
-	deleting time.Time // when that was asked for; zero: it was not, or is not known
-	settled  time.Time // what existed at the start says that none of its conditions has changed since; zero: it does not
-	isOver   bool      // it is a pod that has failed, and never runs again
-	Owners   []owner.Owner
+	DeletionMessage string
+	deleting        time.Time // when that was asked for; zero: it was not, or is not known
+	settled         time.Time // what existed at the start says that none of its conditions has changed since; zero: it does not
+	isOver          bool      // it is a pod that has failed, and never runs again
+	Owners          []owner.Owner
 	// Managers are those who have set fields, but with Options.Bare.
 	Managers []string
 	// Repeat says whether the object changed so before, with Options.Compare; with Alike of objects with many
@@ -69,10 +69,10 @@ type State struct {
 }
 
 // Told is what an Event is about, and when that happened last.
-type Told struct {
-	About owner.Ref
-	Last  time.Time
-	Wrong string // what is, by a Warning
+type KubeEvent struct {
+	InvolvedObject owner.Ref
+	LastSeen       time.Time
+	Warning        string // what is, by a Warning
 }
 
 // Size is how many bytes it takes, about.
@@ -83,16 +83,16 @@ func (i *Inventory) read(e *event.Event) *State {
 		Type: e.Type, Time: e.Time, Target: e.Target,
 		Initial: e.Initial, Listed: e.Listed, FinalStateUnknown: e.FinalStateUnknown,
 	}
-	if i.options.Bare {
+	if i.options.WithoutContent {
 		i.glance(s, e)
 		return s
 	}
 	resource := e.Target.Resource().GroupResource()
 	content := e.Object.Raw()
-	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.Unmanaged}
+	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.OmitManagedFields}
 	s.content.Packed = i.packer.Pack(resource, content)
 	s.Object = event.NewLazyObject(e.Object.Identity, s.content)
-	s.summarize(i.options.Masks.ObjectJSON(content))
+	s.summarize(i.options.Masks.MaskJSON(content))
 	s.Managers = i.shared(change.Managers(content))
 	definitions := "" // the server makes no table
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
@@ -109,10 +109,10 @@ func (i *Inventory) glance(s *State, e *event.Event) {
 	content := e.Object.Raw()
 	s.Object = event.NewObject(e.Object.Identity, "")
 	if !e.Object.IsEvent() && !status.MayBeOther(e.Object.GroupVersionKind(), content) {
-		s.Status, s.Owners = kstatus.CurrentStatus, owner.In(content)
+		s.Status, s.Owners = kstatus.CurrentStatus, owner.FromJSON(content)
 		return
 	}
-	s.summarize(i.options.Masks.ObjectJSON(content))
+	s.summarize(i.options.Masks.MaskJSON(content))
 	s.labels = ""
 }
 
@@ -142,24 +142,24 @@ func (s *State) summarize(content string) {
 	}
 	u, err := event.NewObject(s.Object.Identity, content).Decode()
 	if err != nil { // a number that nothing can hold
-		s.Why = shorten(err.Error()) // it may have all of the content in it
+		s.Message = shorten(err.Error()) // it may have all of the content in it
 		return
 	}
 	s.Created = u.GetCreationTimestamp().Time
 	if s.Object.IsEvent() {
 		e := kubeevent.Parse(content)
-		s.EventType, s.Told = shorten(strings.Clone(e.Type)), &Told{About: e.About, Last: e.Last}
+		s.EventType, s.KubeEvent = shorten(strings.Clone(e.Type)), &KubeEvent{InvolvedObject: e.InvolvedObject, LastSeen: e.LastSeen}
 		if e.IsWarning() {
-			s.Told.Wrong = shorten(strings.Clone(reason.Event(e)))
+			s.KubeEvent.Warning = shorten(strings.Clone(reason.Event(e)))
 		}
 	} else {
 		is := status.Of(u)
-		s.Status, s.Why, s.HasReason, s.SaysWhy = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
+		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
 	}
 	if s.Initial {
 		s.settled = status.Settled(u)
 	}
-	s.Owners, s.Deletion, s.isOver = owner.Of(u), shorten(status.Deletion(u)), status.IsOver(u)
+	s.Owners, s.DeletionMessage, s.isOver = owner.FromObject(u), shorten(status.Deletion(u)), status.IsOver(u)
 	if at := u.GetDeletionTimestamp(); at != nil {
 		s.deleting = at.Time
 		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the time is that of its end
@@ -171,8 +171,8 @@ func (s *State) summarize(content string) {
 // looksLike reports whether nothing of what is seen at a glance is another than in the state before: noise may tell how an
 // object is, as status.observedGeneration does.
 func (s *State) looksLike(before *State) bool {
-	return s.Status == before.Status && s.Why == before.Why && s.HasReason == before.HasReason && s.SaysWhy == before.SaysWhy &&
-		s.Deletion == before.Deletion && s.isOver == before.isOver && s.labels == before.labels &&
+	return s.Status == before.Status && s.Message == before.Message && s.HasReason == before.HasReason && s.SelfReported == before.SelfReported &&
+		s.DeletionMessage == before.DeletionMessage && s.isOver == before.isOver && s.labels == before.labels &&
 		slices.Equal(s.Owners, before.Owners) && sameNames(s.Managers, before.Managers) && s.sameCells(before)
 }
 
@@ -185,15 +185,15 @@ func sameNames(a, b []string) bool {
 func (s *State) follow(c *Change) {
 	turns := s.Type != event.Deleted
 	if b := c.Before; b != nil {
-		s.Changes, s.Changed, s.Turns = b.Changes, b.Changed, b.Turns
+		s.ChangeCount, s.LastChanged, s.StatusChangeCount = b.ChangeCount, b.LastChanged, b.StatusChangeCount
 		turns = turns && (s.Status != b.Status || s.EventType != b.EventType)
 	}
 	if turns {
-		s.Turns++
+		s.StatusChangeCount++
 	}
-	if c.Counts() {
-		s.Changes++
-		s.Changed = s.Time
+	if c.IsSignificant() {
+		s.ChangeCount++
+		s.LastChanged = s.Time
 	}
 }
 
@@ -205,17 +205,17 @@ func (s *State) keep(known *State) {
 	}
 	if s.FinalStateUnknown {
 		s.Object, s.content, s.labels = known.Object, known.content, known.labels
-		s.Created, s.Status, s.Why, s.Deletion, s.Owners = known.Created, known.Status, known.Why, known.Deletion, known.Owners
-		s.EventType, s.Told = known.EventType, known.Told
+		s.Created, s.Status, s.Message, s.DeletionMessage, s.Owners = known.Created, known.Status, known.Message, known.DeletionMessage, known.Owners
+		s.EventType, s.KubeEvent = known.EventType, known.KubeEvent
 	}
 }
 
 // Short is why an object is not as it should be, as shortly as that is said, or else the word of its state; empty if it is.
-func (s *State) Short() string {
+func (s *State) ShortReason() string {
 	if s.EventType != "" || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus {
 		return ""
 	}
-	short := s.Why
+	short := s.Message
 	for _, end := range []string{" (", ": ", ", "} {
 		short, _, _ = strings.Cut(short, end)
 	}
@@ -240,10 +240,10 @@ func (s *State) Labels() labels.Set {
 
 // Missing is how many states between an earlier one of the same object and this are no longer held:
 // of what they changed it is not known which of them did.
-func (s *State) Missing(earlier *State) int { return s.number - earlier.number - 1 }
+func (s *State) EvictedSince(earlier *State) int { return s.number - earlier.number - 1 }
 
 // Event returns the event that showed the state; before is the one before, or nil.
-func (s *State) Event(before *State) event.Event {
+func (s *State) ToEvent(before *State) event.Event {
 	e := event.Event{
 		Type: s.Type, Target: s.Target, Object: s.Object, Time: s.Time,
 		Initial: s.Initial, Listed: s.Listed, FinalStateUnknown: s.FinalStateUnknown,
@@ -256,6 +256,6 @@ func (s *State) Event(before *State) event.Event {
 
 // Between returns what changed from one state to another. What o masks is masked; who made a change
 // is said whatever Options leave out.
-func Between(before, after *State, o change.Options) change.Result {
-	return change.Between(before.content.unpack(), after.content.unpack(), o)
+func DiffStates(before, after *State, o change.Options) change.Result {
+	return change.Diff(before.content.unpack(), after.content.unpack(), o)
 }

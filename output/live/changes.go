@@ -51,7 +51,7 @@ func (d *details) changes(s *section, r *row, who []string) *pager {
 		version := [3]int{len(d.notes)}
 		for _, h := range d.histories(r) {
 			version[1] += len(h.States)
-			version[2] += h.Missing
+			version[2] += h.Evicted
 		}
 		if version[1] == 0 { // it is forgotten: what is shown stays
 			return p.made
@@ -74,7 +74,7 @@ func (t *trail) lines(r *row, width int) []string {
 	t.width, t.made = width, map[step]shownStep{}
 	var out bytes.Buffer
 	if first := all[0].States[0]; first.Initial {
-		t.say(&out, "%s it was there", output.Clock(first.Time, t.Timestamps))
+		t.say(&out, "%s it was there", output.FormatClock(first.Time, t.FullTimestamps))
 	}
 	t.write(&out, all, before)
 	hidden, left := 0, [...]int{others: 0, nobody: 0}
@@ -106,8 +106,8 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 			for ; len(notes) > 0 && !notes[0].at.After(state.Time); notes = notes[1:] {
 				between.Note(notes[0].at, notes[0].text)
 			}
-			if i > 0 && state.Missing(h.States[i-1]) > 0 {
-				t.say(out, "%s %d states in between are not kept any more%s", ellipsis, state.Missing(h.States[i-1]), t.again(state))
+			if i > 0 && state.EvictedSince(h.States[i-1]) > 0 {
+				t.say(out, "%s %d states in between are not kept any more%s", ellipsis, state.EvictedSince(h.States[i-1]), t.again(state))
 			}
 			s := step{last, state}
 			shown, is := before[s]
@@ -128,7 +128,7 @@ func (t *trail) again(s *inventory.State) string {
 	if s.Repeat.Times < 2 {
 		return ""
 	}
-	return fmt.Sprintf("; what follows was so %d times since %s", s.Repeat.Times, output.Clock(s.Repeat.First, t.Timestamps))
+	return fmt.Sprintf("; what follows was so %d times since %s", s.Repeat.Times, output.FormatClock(s.Repeat.First, t.FullTimestamps))
 }
 
 func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
@@ -137,7 +137,7 @@ func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
 
 func (t *trail) view(out *bytes.Buffer) *changes.View {
 	o := t.Options.Options
-	o.Width, o.Initial, o.Namespaces = func() int { return max(t.width, changes.MinWidth) }, true, false
+	o.Width, o.ShowInitial, o.ShowNamespaces = func() int { return max(t.width, changes.MinWidth) }, true, false
 	return changes.New(out, o)
 }
 
@@ -150,10 +150,10 @@ func (t *trail) show(s step) shownStep {
 	case t.by(s) != they:
 		return shownStep{by: t.by(s)}
 	case s.from != nil && s.from.Type == event.Deleted: // for what came back
-		t.deliver(v, &out, s.from.Event(nil))
+		t.deliver(v, &out, s.from.ToEvent(nil))
 		out.Reset()
 	}
-	t.deliver(v, &out, s.to.Event(s.from))
+	t.deliver(v, &out, s.to.ToEvent(s.from))
 	return shownStep{text: out.String(), hidden: v.Hidden()}
 }
 
@@ -164,13 +164,13 @@ func (t *trail) by(s step) maker {
 	}
 	names := s.to.Managers
 	if s.from != nil && s.from.Type != event.Deleted {
-		all := inventory.Between(s.from, s.to, t.Compare).Changes
+		all := inventory.DiffStates(s.from, s.to, t.Compare).Changes
 		if len(all) == 0 { // but noise, which is counted
 			return they
 		}
 		names = nil
 		for _, c := range all {
-			names = append(names, c.Who.Manager)
+			names = append(names, c.Writer.Manager)
 		}
 	}
 	isTheirs := func(name string) bool {
@@ -187,6 +187,6 @@ func (t *trail) by(s step) maker {
 
 func (t *trail) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {
 	if err := v.Deliver(t.ctx, []event.Event{e}); err != nil {
-		fmt.Fprintln(out, output.Line(err.Error()))
+		fmt.Fprintln(out, output.EscapeLine(err.Error()))
 	}
 }

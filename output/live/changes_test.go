@@ -88,7 +88,7 @@ func TestEarlier(t *testing.T) {
 		s.deliver(removed(withUID(pod(t, "web-a", phase, 3*i+2), uid)))
 		s.clock = s.clock.Add(time.Second)
 	}
-	if ended := s.inventory.Ended(); len(ended) != 2 {
+	if ended := s.inventory.ListDeleted(); len(ended) != 2 {
 		t.Errorf("%d objects are held", len(ended))
 	}
 	s.press("enter")
@@ -96,7 +96,7 @@ func TestEarlier(t *testing.T) {
 	s.lacks(`Phase-7`)
 	s.deliver(removed(pod(t, "web-b", "Running", 100)))
 	s.pass(linger)
-	if ended := s.inventory.Ended(); len(ended) != 0 {
+	if ended := s.inventory.ListDeleted(); len(ended) != 0 {
 		t.Errorf("%d objects are still held", len(ended))
 	}
 	s.shows(`Pending → Phase-9`) // what is shown stays

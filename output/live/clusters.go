@@ -80,10 +80,10 @@ func (c *clusters) one(s event.ClusterState) string {
 	case event.PhaseLost:
 		sign, look, word = "✗", broken, " not connected"
 		if !s.Since.IsZero() {
-			word = " lost " + output.HowLong(c.now(), s.Since)
+			word = " lost " + output.FormatAge(c.now(), s.Since)
 		}
 	}
-	return c.paint(look, sign) + " " + c.paint(c.look(s.Name), c.middle(output.Line(s.Name), mostCluster)) + c.paint(look, word)
+	return c.paint(look, sign) + " " + c.paint(c.look(s.Name), c.middle(output.EscapeLine(s.Name), mostCluster)) + c.paint(look, word)
 }
 
 // standings are those of all clusters. The store is locked.

@@ -23,7 +23,7 @@ func newFleet(t *testing.T, width, height int, members *[]event.Cluster) *screen
 	t.Helper()
 	return newScreen(t, width, height, func(o *Options) {
 		o.Targets, o.Clusters = nil, func() []event.Cluster { return *members }
-		o.Condition = func(text string) (func(string, event.Object) bool, error) {
+		o.CompileCondition = func(text string) (func(string, event.Object) bool, error) {
 			return func(cluster string, _ event.Object) bool { return cluster == text }, nil
 		}
 	})
@@ -99,7 +99,7 @@ func TestClusterFilter(t *testing.T) {
 	s.lacks(`^   eu `)
 	s.press("down")
 	asked := ""
-	s.Events = func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
+	s.FetchEvents = func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
 		asked = cluster + "/" + o.Name
 		return nil, nil
 	}

@@ -56,7 +56,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	}
 	named := slices.IndexFunc(s.columns, func(c inventory.Column) bool { return c.IsName() })
 	for i, c := range s.columns {
-		p := place{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
+		p := place{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), ticks: c.AgeFormat != inventory.AgeNone}
 		p.name = i == max(named, 0)
 		if p.least = leastCell; strings.EqualFold(c.Name, "Status") { // it says why
 			p.least = leastStatus

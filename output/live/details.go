@@ -21,12 +21,12 @@ type details struct {
 }
 
 func (d *details) about(what string, s *section, r *row) *pager {
-	name := s.resource.Resource + "/" + output.Line(r.Of.Name)
-	if d.Namespaces && r.Of.Namespace != "" {
-		name = output.Line(r.Of.Namespace) + " " + name
+	name := s.resource.Resource + "/" + output.EscapeLine(r.Entry.Name)
+	if d.ShowNamespaces && r.Entry.Namespace != "" {
+		name = output.EscapeLine(r.Entry.Namespace) + " " + name
 	}
-	if r.Of.Cluster != "" {
-		name = output.Line(r.Of.Cluster) + " " + name
+	if r.Entry.Cluster != "" {
+		name = output.EscapeLine(r.Entry.Cluster) + " " + name
 	}
 	return &pager{canvas: d.canvas, title: what + " " + name, section: s, row: r}
 }
@@ -35,14 +35,14 @@ func (d *details) yaml(s *section, r *row) *pager {
 	p := d.about("YAML of", s, r)
 	p.version = func() any { return r.Object.ResourceVersion }
 	p.text = func(int) []string {
-		o := output.Options{Masks: d.Compare.Masks, Unmanaged: !d.ManagedFields}
+		o := output.Options{Masks: d.Compare.Masks, OmitManagedFields: !d.ShowManagedFields}
 		text, err := o.YAML(r.Object)
 		if err != nil {
-			return []string{output.Line(err.Error())}
+			return []string{output.EscapeLine(err.Error())}
 		}
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		for i, line := range lines {
-			lines[i] = d.yamlLine(output.Line(line))
+			lines[i] = d.yamlLine(output.EscapeLine(line))
 		}
 		return lines
 	}
@@ -73,12 +73,12 @@ const eventsTimeout = 10 * time.Second
 func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	p := d.about("events about", s, r)
 	if d.past != nil {
-		found, err := d.inventory.EventsAbout(d.past.at, d.Targets, r.Of.Cluster, r.Object)
+		found, err := d.inventory.EventsFor(d.past.at, d.Targets, r.Entry.Cluster, r.Object)
 		d.answered(eventsMsg{p, r.Object, found, err, d.past.at})
 		return p, nil
 	}
 	p.text = func(int) []string { return []string{d.paint(faint, "asking the server")} }
-	ask, cluster, object := d.Events, r.Of.Cluster, r.Object
+	ask, cluster, object := d.FetchEvents, r.Entry.Cluster, r.Object
 	return p, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(d.ctx, eventsTimeout)
 		defer cancel()
@@ -95,7 +95,7 @@ func (d *details) answered(msg eventsMsg) {
 func (d *details) eventLines(msg eventsMsg, width int) []string {
 	switch {
 	case msg.err != nil:
-		return d.wrapped(output.Line(msg.err.Error()), width)
+		return d.wrapped(output.EscapeLine(msg.err.Error()), width)
 	case len(msg.found) == 0:
 		return []string{d.paint(faint, "there are no events about it, or what it owns (the server forgets them, mostly after an hour)")}
 	}
@@ -109,12 +109,12 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 		if h.Count > 1 {
 			head = fmt.Sprintf("×%d %s", h.Count, head)
 		}
-		if o := msg.object; h.About.Name != "" && (h.About.Kind != o.Kind || h.About.Name != o.Name) { // what it owns
-			head += " " + h.Subject()
+		if o := msg.object; h.InvolvedObject.Name != "" && (h.InvolvedObject.Kind != o.Kind || h.InvolvedObject.Name != o.Name) { // what it owns
+			head += " " + h.InvolvedObjectName()
 		}
-		when := d.paint(faint, d.fit(output.HowLong(msg.at, h.Last)+" ago", len("364d ago")))
-		lines = append(lines, d.sides(when+"  "+d.paint(look, output.Line(head)), width, d.paint(faint, output.Line(h.By)), ""))
-		text := output.Line(strings.Join(strings.Fields(h.Message), " "))
+		when := d.paint(faint, d.fit(output.FormatAge(msg.at, h.LastSeen)+" ago", len("364d ago")))
+		lines = append(lines, d.sides(when+"  "+d.paint(look, output.EscapeLine(head)), width, d.paint(faint, output.EscapeLine(h.ReportingComponent)), ""))
+		text := output.EscapeLine(strings.Join(strings.Fields(h.Message), " "))
 		for _, line := range d.wrapped(text, width-indent) {
 			lines = append(lines, strings.Repeat(" ", indent)+line)
 		}
@@ -129,7 +129,7 @@ func (d *details) log() *pager {
 		}
 		var lines []string
 		for _, n := range d.notes {
-			when := output.Clock(n.at, d.Timestamps) + " "
+			when := output.FormatClock(n.at, d.FullTimestamps) + " "
 			head := d.paint(faint, when)
 			for _, line := range d.wrapped(n.text, width-len(when)) {
 				lines = append(lines, head+line)

@@ -71,7 +71,7 @@ func (f *filter) hasWords(s *section, r *row, managers []string) bool {
 	if !isBy(f.who, by) {
 		return false
 	}
-	text := strings.ToLower(s.resource.Resource + " " + r.Of.Cluster + " " + r.Of.Namespace + " " + r.Of.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
+	text := strings.ToLower(s.resource.Resource + " " + r.Entry.Cluster + " " + r.Entry.Namespace + " " + r.Entry.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
 	contained := func(word string) bool { return strings.Contains(text, word) }
 	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) && !strings.Contains(by, word) }) && !slices.ContainsFunc(f.without, contained)
 }

@@ -58,7 +58,7 @@ func (f *finder) press(key tea.KeyPressMsg) (tea.Cmd, error) {
 
 // take shows at once what words stand for. With an expression the rows stay as they were before.
 func (f *finder) take(typed string) tea.Cmd {
-	typed = output.Line(typed)
+	typed = output.EscapeLine(typed)
 	f.typed = &typed
 	if isUnfinished(typed) {
 		return f.set(f.before)
@@ -69,11 +69,11 @@ func (f *finder) take(typed string) tea.Cmd {
 func (f *finder) end() (tea.Cmd, error) {
 	next := parseText(*f.typed)
 	if text, is := isCondition(*f.typed); is {
-		holds, err := f.view.Condition(text)
+		holds, err := f.view.CompileCondition(text)
 		if err != nil {
 			return nil, err
 		}
-		next = filter{typed: *f.typed, holds: func(s *inventory.State) bool { return holds(s.Of.Cluster, s.Object) }}
+		next = filter{typed: *f.typed, holds: func(s *inventory.State) bool { return holds(s.Entry.Cluster, s.Object) }}
 	}
 	f.typed = nil
 	return f.set(next), nil

@@ -27,7 +27,7 @@ func (v *view) lines() []string {
 			i = -1 // whose rows these are is always seen
 		}
 		if places[s.section] == nil {
-			places[s.section] = s.places(v.width-margin, v.Namespaces, v.Wide, s.title(several))
+			places[s.section] = s.places(v.width-margin, v.ShowNamespaces, v.Wide, s.title(several))
 		}
 		if i < 0 {
 			body = append(body, v.header(s.section, places[s.section]))
@@ -62,7 +62,7 @@ func (v *view) troubleOf(s *section) string {
 	}
 	switch trouble.Phase {
 	case event.PhaseLost:
-		return where + "as of " + output.Clock(trouble.AsOf, v.Timestamps) + ", connection lost"
+		return where + "as of " + output.FormatClock(trouble.AsOf, v.FullTimestamps) + ", connection lost"
 	case event.PhaseDenied:
 		return where + "denied, trying again"
 	case event.PhaseGone:
@@ -78,7 +78,7 @@ func clustersOf(links []*event.WatchState) string {
 		names[l.Target.Cluster] = true
 	}
 	if len(names) == 1 {
-		return output.Line(links[0].Target.Cluster)
+		return output.EscapeLine(links[0].Target.Cluster)
 	}
 	return counted(len(names), "cluster")
 }
@@ -119,7 +119,7 @@ func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) s
 		}
 		look := r.look(p, now)
 		if p.cell == cluster && !r.gone {
-			look = v.clusters.look(r.Of.Cluster)
+			look = v.clusters.look(r.Entry.Cluster)
 		}
 		if isSelected && p.name {
 			look = selected
@@ -156,16 +156,16 @@ func (v *view) cell(r *row, p place, now time.Time) string {
 	var text string
 	switch p.cell {
 	case cluster:
-		return v.fit(v.middle(output.Line(r.Of.Cluster), p.width), p.width)
+		return v.fit(v.middle(output.EscapeLine(r.Entry.Cluster), p.width), p.width)
 	case namespace:
-		text = r.Of.Namespace
+		text = r.Entry.Namespace
 	case stateWhy:
 		text = r.short()
 	default:
 		text = r.cells[p.cell]
 	}
 	if p.ticks {
-		text = r.At(text, now)
+		text = r.CellAt(text, now)
 	}
 	switch {
 	case p.name, p.cell == namespace:

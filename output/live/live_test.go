@@ -275,7 +275,7 @@ func TestSizes(t *testing.T) {
 	hostile := "w\u0301e\x1b[31m\u202eb\u009b語語-" + long
 	for _, size := range [][2]int{{40, 10}, {41, 11}, {60, 15}, {80, 24}, {100, 16}, {160, 45}, {300, 100}, {20, 5}, {3, 3}, {1, 1}} {
 		s := newScreen(t, size[0], size[1], func(o *Options) {
-			o.Namespaces, o.Targets, o.Title = true, []event.Target{deploys, podsOf}, strings.Repeat("語 title ", 20)
+			o.ShowNamespaces, o.Targets, o.Title = true, []event.Target{deploys, podsOf}, strings.Repeat("語 title ", 20)
 		})
 		fits := func() {
 			t.Helper()
@@ -360,7 +360,7 @@ func TestCursor(t *testing.T) {
 // TestFilter: words, words that must not be there, and expressions.
 func TestFilter(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(text string) (func(string, event.Object) bool, error) {
+		o.CompileCondition = func(text string) (func(string, event.Object) bool, error) {
 			if text != "pending" {
 				return nil, fmt.Errorf("no expression: %s", text)
 			}
@@ -503,7 +503,7 @@ func TestMakers(t *testing.T) {
 
 // TestStatus: what the server calls the status, and the namespace, are not cut so far that they say nothing.
 func TestStatus(t *testing.T) {
-	s := newScreen(t, 80, 24, func(o *Options) { o.Namespaces = true })
+	s := newScreen(t, 80, 24, func(o *Options) { o.ShowNamespaces = true })
 	crashes := func(namespace string) event.Event {
 		e := initial(pod(t, "payments-69994f96b6-"+namespace[len(namespace)-2:], "Running", 1))
 		e.Object.Identity.Namespace = namespace
@@ -553,7 +553,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(text string) (func(string, event.Object) bool, error) { return slow(text), nil }
+		o.CompileCondition = func(text string) (func(string, event.Object) bool, error) { return slow(text), nil }
 	})
 	for i := range 100 {
 		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
@@ -648,7 +648,7 @@ func TestPaste(t *testing.T) {
 func TestFilterOnce(t *testing.T) {
 	asked := 0
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(string) (func(string, event.Object) bool, error) {
+		o.CompileCondition = func(string) (func(string, event.Object) bool, error) {
 			return func(string, event.Object) bool { asked++; return true }, nil
 		}
 	})
@@ -759,7 +759,7 @@ func TestEvents(t *testing.T) {
 		s.shows(`asking the server`)
 		s.send(cmd())
 	}
-	s.Events = func(_ context.Context, _ string, _ event.Object) ([]kubeevent.Event, error) { return found, failure }
+	s.FetchEvents = func(_ context.Context, _ string, _ event.Object) ([]kubeevent.Event, error) { return found, failure }
 	ask()
 	s.shows(`there are no events about it`)
 	s.press("esc")
@@ -767,16 +767,16 @@ func TestEvents(t *testing.T) {
 	ask()
 	s.shows(`no \\u001b\[31mright`)
 	s.press("esc")
-	failure, found = nil, []kubeevent.Event{{Last: time.Now(), Type: "Warning", Reason: "FailedScheduling", Message: "no\nnode", By: "scheduler", Count: 3}}
+	failure, found = nil, []kubeevent.Event{{LastSeen: time.Now(), Type: "Warning", Reason: "FailedScheduling", Message: "no\nnode", ReportingComponent: "scheduler", Count: 3}}
 	ask()
 	s.shows(`0s ago +×3 Warning FailedScheduling +scheduler$`)
 	s.shows(`^ +no node$`)
 	s.press("esc")
-	found[0].About = owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "web-a"}
+	found[0].InvolvedObject = owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "web-a"}
 	ask()
 	s.shows(`×3 Warning FailedScheduling +scheduler$`)
 	s.press("esc")
-	found[0].About.Name = "web-\x1b"
+	found[0].InvolvedObject.Name = "web-\x1b"
 	ask()
 	s.shows(`×3 Warning FailedScheduling pod/web-\\u001b +scheduler$`)
 }

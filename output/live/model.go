@@ -112,7 +112,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	case m.finder.typed != nil:
 		cmd, err := m.finder.press(key)
 		if err != nil {
-			m.status.say(output.Line(err.Error()))
+			m.status.say(output.EscapeLine(err.Error()))
 		}
 		return cmd
 	case m.pager != nil:
@@ -175,8 +175,8 @@ func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	case "e":
 		m.pager, cmd = m.details.events(s, r)
 	case "y":
-		m.status.say("copied " + output.Line(r.Of.Name) + ", if the terminal allows that (OSC 52)")
-		cmd = tea.SetClipboard(r.Of.Name)
+		m.status.say("copied " + output.EscapeLine(r.Entry.Name) + ", if the terminal allows that (OSC 52)")
+		cmd = tea.SetClipboard(r.Entry.Name)
 	}
 	return cmd
 }

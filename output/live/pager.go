@@ -35,7 +35,7 @@ func (p *pager) heading(now time.Time) string {
 	case p.present() != p.row:
 		return "before it came back: " + p.title
 	}
-	return "deleted " + output.HowLong(now, p.row.at) + " ago: " + p.title
+	return "deleted " + output.FormatAge(now, p.row.at) + " ago: " + p.title
 }
 
 // present is the row of the object now, which may have come back after its row was forgotten.

@@ -78,17 +78,17 @@ func (p *problems) none() string {
 		case p.whyUnknown() != "":
 			return "what needed a look is not known"
 		}
-		return inventory.NothingWrong
+		return inventory.AllHealthy
 	}
 	phase, _, _ := p.connection()
 	switch {
 	case phase == event.PhaseLive:
-		return inventory.NothingWrong
+		return inventory.AllHealthy
 	case p.Clusters != nil:
 		_, connected, all := p.together()
-		return inventory.NothingWrongIn(connected, all)
+		return inventory.DescribeHealth(connected, all)
 	}
-	return inventory.NotKnown
+	return inventory.HealthUnknown
 }
 
 // signWidth is how wide a sign is, with what is around it.
@@ -97,16 +97,16 @@ const signWidth = 3
 // belowIndent is where a line begins that belongs to the one above it.
 const belowIndent = signWidth + 2
 
-var looks = map[inventory.Look]style{inventory.Failed: broken, inventory.Waits: waiting, inventory.Well: fine}
+var looks = map[inventory.Severity]style{inventory.SeverityFailed: broken, inventory.SeverityWaiting: waiting, inventory.SeverityRecovered: fine}
 
 // line says what is wrong with what, and as much as has room of since when, and after what. What after has no
 // room there is below.
 func (p *problems) line(one *inventory.Problem) (line, below string) {
-	w := one.Words(p.clock(), inventory.Names{Short: p.shortName, Namespaces: p.Namespaces, Dated: p.Timestamps})
+	w := one.Describe(p.clock(), inventory.NameOptions{ShortName: p.shortName, ShowNamespaces: p.ShowNamespaces, FullTimestamps: p.FullTimestamps})
 	why, when, after := w.Fit(p.width-signWidth, p.StringWidth)
-	left := " " + p.paint(looks[w.Look], string(w.Sign)) + " " + p.paint(p.clusters.look(one.State.Of.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
+	left := " " + p.paint(looks[w.Severity], string(w.Sign)) + " " + p.paint(p.clusters.look(one.State.Entry.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
 	look := faint
-	if w.Look == inventory.Well {
+	if w.Severity == inventory.SeverityRecovered {
 		look = fine
 	}
 	if when != "" {
@@ -114,7 +114,7 @@ func (p *problems) line(one *inventory.Problem) (line, below string) {
 	}
 	if after != "" {
 		left += "  " + p.after(after)
-	} else if after = w.Below(p.width-belowIndent, p.StringWidth); after != "" {
+	} else if after = w.CauseLine(p.width-belowIndent, p.StringWidth); after != "" {
 		below = p.Truncate(strings.Repeat(" ", belowIndent)+p.after(after), p.width, ellipsis)
 	}
 	return p.Truncate(left, p.width, ellipsis), below

@@ -35,7 +35,7 @@ type row struct {
 	// State is the last one that is not of a deletion.
 	*inventory.State
 	// earlier is the object that had the name before, if its row was still there; nil: none.
-	earlier *inventory.Object
+	earlier *inventory.Entry
 	cells   []string
 	rank    rank
 
@@ -54,7 +54,7 @@ type row struct {
 }
 
 // name is that of a row within its section.
-func (r *row) name() name { return name{r.Of.Cluster, r.Of.Namespace, r.Of.Name} }
+func (r *row) name() name { return name{r.Entry.Cluster, r.Entry.Namespace, r.Entry.Name} }
 
 // why is the state of an object that is not ready, in words.
 func (r *row) why() string {
@@ -62,14 +62,14 @@ func (r *row) why() string {
 		return ""
 	}
 	why := r.Status.String()
-	if message := strings.Join(strings.Fields(r.Why), " "); message != "" {
+	if message := strings.Join(strings.Fields(r.Message), " "); message != "" {
 		why += ": " + message
 	}
-	return output.Line(why)
+	return output.EscapeLine(why)
 }
 
 // short is that as shortly as it is said.
-func (r *row) short() string { return output.Line(r.Short()) }
+func (r *row) short() string { return output.EscapeLine(r.ShortReason()) }
 
 // How long what has changed stands out, and how.
 const (

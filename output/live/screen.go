@@ -29,16 +29,16 @@ type Options struct {
 	Labels     []string
 	ShowLabels bool
 	// ManagedFields shows them in the YAML of an object.
-	ManagedFields bool
+	ShowManagedFields bool
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns it as several goroutines may ask it of objects.
-	Condition func(text string) (func(cluster string, o event.Object) bool, error)
+	CompileCondition func(text string) (func(cluster string, o event.Object) bool, error)
 	// Past is what is shown of a recording, in place of the present; nil: it is the present. Read has to be
 	// called when all of it has been delivered.
-	Past *Past
+	Recording *Recording
 	// Events asks the server for the Events about an object, from a goroutine of its own.
-	Events func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
+	FetchEvents func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
 	// Clusters returns which there are, of several; nil: it is one.
 	Clusters func() []event.Cluster
 }

@@ -74,7 +74,7 @@ func (o order) compare(a, b *row) int {
 	if first != 0 {
 		return first
 	}
-	return cmp.Or(strings.Compare(a.Of.Cluster, b.Of.Cluster), strings.Compare(a.Of.Namespace, b.Of.Namespace), strings.Compare(a.Of.Name, b.Of.Name))
+	return cmp.Or(strings.Compare(a.Entry.Cluster, b.Entry.Cluster), strings.Compare(a.Entry.Namespace, b.Entry.Namespace), strings.Compare(a.Entry.Name, b.Entry.Name))
 }
 
 func (s *section) find(o order, r *row) int {
@@ -153,8 +153,8 @@ func (s *section) widen(r *row) {
 	for i, cell := range r.cells[:min(len(r.cells), len(s.widths))] { // a server may send more than it named
 		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 	}
-	s.clusterWidth = max(s.clusterWidth, min(ansi.StringWidthWc(output.Line(r.Of.Cluster)), mostCluster))
-	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))
+	s.clusterWidth = max(s.clusterWidth, min(ansi.StringWidthWc(output.EscapeLine(r.Entry.Cluster)), mostCluster))
+	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Entry.Namespace))
 	if short := r.short(); short != "" && (s.stateWidth > 0 || !s.says(r, short)) {
 		s.stateWidth = max(s.stateWidth, len("STATE"), min(ansi.StringWidthWc(short), mostState))
 	}
@@ -168,10 +168,10 @@ func (s *section) says(r *row, why string) bool {
 
 // growth is by how much a cell can become wider with time.
 func (s *section) growth(column int, cell string) int {
-	if s.columns[column].Clock == inventory.Stands {
+	if s.columns[column].AgeFormat == inventory.AgeNone {
 		return 0
 	}
-	if text, is := inventory.CutAgo(cell); is {
+	if text, is := inventory.CutAgeSuffix(cell); is {
 		cell = strings.TrimSuffix(cell[len(text)+len(" ("):], " ago)")
 	}
 	if !inventory.IsDuration(cell) {

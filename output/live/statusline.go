@@ -93,7 +93,7 @@ func (s *statusLine) connection() []string {
 	phase, word, since := s.store.connection()
 	last, short, room := "no event yet", "-", 0
 	if !s.links.LastEvent.IsZero() {
-		short = output.HowLong(now, s.links.LastEvent)
+		short = output.FormatAge(now, s.links.LastEvent)
 		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
@@ -105,7 +105,7 @@ func (s *statusLine) connection() []string {
 		if since.IsZero() { // of several, which differ
 			break
 		}
-		lasts := output.HowLong(now, since)
+		lasts := output.FormatAge(now, since)
 		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
 	state, rest := s.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)
@@ -148,5 +148,5 @@ func (s *statusLine) news() (string, bool) {
 	if now.Sub(note.at) >= noteFor && !isOutage {
 		return "", false
 	}
-	return s.paint(alarm, "!") + " " + output.Clock(note.at, s.Timestamps) + " " + note.text, true
+	return s.paint(alarm, "!") + " " + output.FormatClock(note.at, s.FullTimestamps) + " " + note.text, true
 }

@@ -36,10 +36,10 @@ const maxNotes = 1000
 
 func newStore(o Options) *store {
 	s := &store{Options: o, links: event.NewWatchStates(o.Targets), changed: make(chan struct{}, 1)}
-	if o.Past != nil {
-		s.past = &past{at: o.Past.At, isEnd: o.Past.At.IsZero()}
+	if o.Recording != nil {
+		s.past = &past{at: o.Recording.InitialTime, isEnd: o.Recording.InitialTime.IsZero()}
 	}
-	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, Alike: &s.Compare, Above: o.Above, Warned: o.Warned, Targets: o.Targets, SomeEvents: o.SomeEvents, Past: s.past != nil}, s.take)
+	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, EvictionCompare: &s.Compare, LookupOwners: o.LookupOwners, LookupWarning: o.LookupWarning, Targets: o.Targets, KubeEventsFiltered: o.KubeEventsFiltered, FullHistory: s.past != nil}, s.take)
 	s.table = newTable(s.inventory.Forget, s.histories)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
@@ -84,11 +84,11 @@ func (s *store) histories(r *row) (all []inventory.History) {
 	if r.past != nil {
 		return r.past
 	}
-	for _, o := range []*inventory.Object{r.earlier, r.Of} {
+	for _, o := range []*inventory.Entry{r.earlier, r.Entry} {
 		if o == nil {
 			continue
 		}
-		if h, held := s.inventory.History(o.ID); held && h.Object == o {
+		if h, held := s.inventory.History(o.ID); held && h.Entry == o {
 			all = append(all, s.past.cut(h))
 		}
 	}
@@ -99,7 +99,7 @@ func (s *store) histories(r *row) (all []inventory.History) {
 func (s *store) Note(at time.Time, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notes = append(s.notes, note{at, output.Line(text)})
+	s.notes = append(s.notes, note{at, output.EscapeLine(text)})
 	if len(s.notes) > maxNotes {
 		s.notes = slices.Delete(s.notes, 0, len(s.notes)-maxNotes)
 	}

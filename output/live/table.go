@@ -19,12 +19,12 @@ type table struct {
 	// young are the rows that change with time by more than their age.
 	young map[*row]*section
 	// forget lets go of an object that no row is about any more.
-	forget func(*inventory.Object)
+	forget func(*inventory.Entry)
 	// histories are those that a row shows.
 	histories func(*row) []inventory.History
 }
 
-func newTable(forget func(*inventory.Object), histories func(*row) []inventory.History) *table {
+func newTable(forget func(*inventory.Entry), histories func(*row) []inventory.History) *table {
 	return &table{young: map[*row]*section{}, forget: forget, histories: histories}
 }
 
@@ -53,7 +53,7 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		}
 		return
 	case isDeleted && (r == nil || r.gone): // there is nothing that could disappear
-		t.forget(c.State.Of)
+		t.forget(c.State.Entry)
 		return
 	case !isDeleted:
 		s.setColumns(e.Target.Cluster, c.State.Columns())
@@ -68,7 +68,7 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 	if isDeleted {
 		r.leave(e)
 	} else {
-		t.succeed(r, c.State.Of)
+		t.succeed(r, c.State.Entry)
 		r.take(c.State, s.fit(c.State, cells))
 		s.widen(r)
 	}
@@ -80,21 +80,21 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 }
 
 // succeed notes which object had the name of a row before. One is enough.
-func (t *table) succeed(r *row, by *inventory.Object) {
-	if r.State == nil || r.Of == by {
+func (t *table) succeed(r *row, by *inventory.Entry) {
+	if r.State == nil || r.Entry == by {
 		return
 	}
 	if r.earlier != nil {
 		t.forget(r.earlier)
 	}
-	r.earlier = r.Of
+	r.earlier = r.Entry
 }
 
 // leave takes away the rows of a target of which nothing more is heard. What is deleted goes by itself.
 func (t *table) leave(target event.Target) {
 	s := t.section(target.Resource().GroupResource())
 	for _, r := range s.rows {
-		if !r.gone && r.Of.IsIn(target) {
+		if !r.gone && r.Entry.IsIn(target) {
 			t.remove(s, r)
 		}
 	}
@@ -105,7 +105,7 @@ func (t *table) remove(s *section, r *row) {
 	s.hide(t.order, r)
 	delete(s.rows, r.name())
 	delete(t.young, r)
-	t.forget(r.Of)
+	t.forget(r.Entry)
 	if r.earlier != nil {
 		t.forget(r.earlier)
 	}

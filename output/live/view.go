@@ -232,22 +232,22 @@ func (v *view) about() string {
 	if r == nil {
 		return ""
 	}
-	text := s.resource.Resource + "/" + output.Line(r.Of.Name)
-	if r.Of.Cluster != "" {
-		text = output.Line(r.Of.Cluster) + " " + text
+	text := s.resource.Resource + "/" + output.EscapeLine(r.Entry.Name)
+	if r.Entry.Cluster != "" {
+		text = output.EscapeLine(r.Entry.Cluster) + " " + text
 	}
 	if r.gone {
-		return text + "  deleted " + output.HowLong(v.clock(), r.at) + " ago"
+		return text + "  deleted " + output.FormatAge(v.clock(), r.at) + " ago"
 	}
 	if why := r.why(); why != "" {
 		text += "  " + why
 	}
 	states := -1
 	for _, h := range v.histories(r) {
-		states += len(h.States) + h.Missing
+		states += len(h.States) + h.Evicted
 	}
 	if states > 0 && !r.at.IsZero() { // what changes just now is in the inventory first
-		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), output.HowLong(v.clock(), r.at))
+		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), output.FormatAge(v.clock(), r.at))
 	}
 	return text
 }

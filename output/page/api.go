@@ -102,7 +102,7 @@ func selectionOf(r *http.Request, others ...string) (s selection, values url.Val
 
 // has reports whether a state is of the selection, as far as that is quickly known.
 func (s *selection) has(state *inventory.State) bool {
-	o := state.Of
+	o := state.Entry
 	return (s.resource == "" || s.resource == o.Resource.String()) &&
 		(s.cluster == "" || s.cluster == o.Cluster) &&
 		(s.namespace == "" || s.namespace == o.Namespace) &&
@@ -113,7 +113,7 @@ func (s *selection) has(state *inventory.State) bool {
 
 // find returns the states of the selection that there are now, in order.
 func (s *selection) find(ctx context.Context, h *Hub) ([]*inventory.State, error) {
-	all, err := h.inventory.At(inventory.Now, s.has)
+	all, err := h.inventory.ListAt(inventory.Now, s.has)
 	if err != nil || s.where == nil {
 		return all, err
 	}
@@ -145,7 +145,7 @@ func listOf(r *http.Request) (l list, err error) {
 }
 
 func continueOf(s *inventory.State) string {
-	o := s.Of
+	o := s.Entry
 	return base64.RawURLEncoding.EncodeToString(encode([]string{o.Resource.Resource, o.Resource.Group, o.Namespace, o.Name, o.ID}))
 }
 
@@ -158,7 +158,7 @@ func parseContinue(text string) (*inventory.State, error) {
 	if err != nil || json.Unmarshal(decoded, &parts) != nil || len(parts) != 5 {
 		return nil, errors.New("continue takes what an answer had")
 	}
-	return &inventory.State{Of: &inventory.Object{
+	return &inventory.State{Entry: &inventory.Entry{
 		Resource:  schema.GroupResource{Resource: parts[0], Group: parts[1]},
 		Namespace: parts[2], Name: parts[3], ID: parts[4],
 	}}, nil
@@ -186,7 +186,7 @@ func (h *Hub) objects(r *http.Request) (any, error) {
 		Continue string `json:"continue,omitempty"`
 	}{h.stream, 0, len(all), []item{}, ""}
 	if asked.after != nil {
-		all = slices.DeleteFunc(all, func(f *inventory.State) bool { return inventory.Order(f, asked.after) <= 0 })
+		all = slices.DeleteFunc(all, func(f *inventory.State) bool { return inventory.CompareStates(f, asked.after) <= 0 })
 	}
 	rows, seq := h.rows(all[:min(len(all), asked.limit)])
 	result.Seq = seq

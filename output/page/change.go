@@ -23,10 +23,10 @@ const (
 
 // messageOf is the message of a change, but for its number and its row.
 func messageOf(c *inventory.Change) changed {
-	m := changed{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Of)}
+	m := changed{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Entry)}
 	if c.Diff != nil {
-		m.Noise = c.Diff.Noise
-		all := change.Fold(change.Unfold(c.Diff.Changes)) // as -o changes has them
+		m.Noise = c.Diff.NoiseCount
+		all := change.FoldConditions(change.SplitStatus(c.Diff.Changes)) // as -o changes has them
 		for i := range all[:min(len(all), maxChanges)] {
 			m.Changes = append(m.Changes, oneOf(&all[i]))
 		}
@@ -35,11 +35,11 @@ func messageOf(c *inventory.Change) changed {
 	if c.Event.Type != event.Modified {
 		m.Status = new(statusOf(c.State))
 	}
-	m.Feed, m.Text, m.Meant = c.Counts(), textOf(c), c.Meant
+	m.Feed, m.Text, m.Meant = c.IsSignificant(), textOf(c), c.IntentionalOrWarning
 	if r := c.State.Repeat; m.Feed && r.Times > 1 {
 		m.Times, m.Since = r.Times, millis(r.First)
 	}
-	if r := c.Root; r.UID != "" && r.UID != c.State.Of.UID {
+	if r := c.Root; r.UID != "" && r.UID != c.State.Entry.UID {
 		m.Root = &rootRef{clip(r.Kind, maxName), clip(r.Name, maxName)}
 	}
 	return m
@@ -51,26 +51,26 @@ func textOf(c *inventory.Change) string {
 	switch {
 	case s.Object.IsEvent():
 		return eventText(s.Object.Raw())
-	case c.Event.Type == event.Added && !s.Of.Replaced.IsZero():
-		return fmt.Sprintf("replaces the one deleted %d s ago", max(s.Time.Sub(s.Of.Replaced), 0)/time.Second)
+	case c.Event.Type == event.Added && !s.Entry.PredecessorDeleted.IsZero():
+		return fmt.Sprintf("replaces the one deleted %d s ago", max(s.Time.Sub(s.Entry.PredecessorDeleted), 0)/time.Second)
 	case c.Event.Type == event.Deleted && c.Event.FinalStateUnknown:
-		return inventory.FoundLater
+		return inventory.DetectedLate
 	case c.Event.Type != event.Modified:
 		return ""
 	case c.Diff == nil && c.Before != nil:
 		return "changed; what, is not known: states in between are not held"
 	case c.Diff == nil:
 		return "changed; what, is not known: the state before is not"
-	case s.Deletion != c.Before.Deletion:
-		return clip(s.Deletion, maxMessage)
+	case s.DeletionMessage != c.Before.DeletionMessage:
+		return clip(s.DeletionMessage, maxMessage)
 	case s.Listed: // there may have been other states in between
-		return inventory.FoundLater
+		return inventory.DetectedLate
 	}
 	return ""
 }
 
 func oneOf(c *change.Change) oneChange {
-	one := oneChange{Path: clip(c.Path.String(), maxPath), Who: clip(c.Who.Manager, maxName), Masked: c.Masked}
+	one := oneChange{Path: clip(c.Path.String(), maxPath), Who: clip(c.Writer.Manager, maxName), Masked: c.Masked}
 	if c.Kind != change.Changed {
 		one.Kind = string(c.Kind)
 	}
@@ -95,10 +95,10 @@ func oneOf(c *change.Change) oneChange {
 func diffOf(c *change.Change) (lines []string, more int) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
-	if !wasText || !isText || !change.IsLong(before) && !change.IsLong(after) {
+	if !wasText || !isText || !change.IsMultiline(before) && !change.IsMultiline(after) {
 		return nil, 0
 	}
-	all := strings.Split(strings.TrimSuffix(change.Text(before, after), "\n"), "\n")
+	all := strings.Split(strings.TrimSuffix(change.UnifiedDiff(before, after), "\n"), "\n")
 	for _, line := range all[:min(len(all), maxDiff)] {
 		lines = append(lines, clip(line, maxLine))
 	}
@@ -114,5 +114,5 @@ func eventText(content string) string {
 	if e.Count > 1 {
 		text = fmt.Sprintf("×%d %s", e.Count, text)
 	}
-	return clip(e.Subject()+" "+text+": "+e.Message, maxValue)
+	return clip(e.InvolvedObjectName()+" "+text+": "+e.Message, maxValue)
 }

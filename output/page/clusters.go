@@ -28,7 +28,7 @@ func (ts *targets) clusters(now time.Time) []cluster {
 	all := []cluster{}
 	for _, s := range ts.standings() {
 		all = append(all, cluster{
-			Name: clip(s.Name, maxName), Color: ts.palette.Of(s.Name), State: states[s.Phase], Since: millis(s.Since), Text: clip(s.ConnectError, maxValue),
+			Name: clip(s.Name, maxName), Color: ts.palette.ColorIndex(s.Name), State: states[s.Phase], Since: millis(s.Since), Text: clip(s.ConnectError, maxValue),
 		})
 	}
 	return all
@@ -41,10 +41,10 @@ func (v *viewer) clusters() []cluster {
 	}
 	var all []cluster
 	for _, name := range v.ofPast.Clusters {
-		one := cluster{Name: clip(name, maxName), Color: v.targets.palette.Of(name), State: live}
-		for _, g := range v.ofPast.Unknown {
+		one := cluster{Name: clip(name, maxName), Color: v.targets.palette.ColorIndex(name), State: live}
+		for _, g := range v.ofPast.StateGapsAtTime {
 			if g.Cluster == name {
-				one.State, one.Since, one.Text = unknown, millis(g.From), clip(g.Why, maxValue)
+				one.State, one.Since, one.Text = unknown, millis(g.From), clip(g.Reason, maxValue)
 				break
 			}
 		}

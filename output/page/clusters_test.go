@@ -20,8 +20,8 @@ func newFleet(members ...event.Cluster) (*Hub, func(...event.Cluster)) {
 	return New(Options{
 		Title: "pods", Version: "test", Compare: change.Options{Noise: change.DefaultNoise()},
 		Clusters: func() []event.Cluster { return *now.Load() },
-		Events: func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
-			return []kubeevent.Event{{Type: "Normal", Reason: "Asked", Message: cluster + " " + o.Name, Last: at(1)}}, nil
+		FetchEvents: func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
+			return []kubeevent.Event{{Type: "Normal", Reason: "Asked", Message: cluster + " " + o.Name, LastSeen: at(1)}}, nil
 		},
 	}), set
 }

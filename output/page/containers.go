@@ -34,7 +34,7 @@ func containersOf(content string) []container {
 		return nil
 	}
 	var all []container
-	for _, c := range objectpod.Parse(content) {
+	for _, c := range objectpod.ParseContainers(content) {
 		if len(all) == maxContainers {
 			break
 		}
@@ -46,12 +46,12 @@ func containersOf(content string) []container {
 			one.Role = "ephemeral"
 		}
 		one.State, one.Look = stateOf(&c)
-		one.Message = clip(c.Waits.Message, maxMessage)
-		if c.Ended != nil {
-			one.Message = clip(c.Ended.Message, maxMessage)
+		one.Message = clip(c.Waiting.Message, maxMessage)
+		if c.Terminated != nil {
+			one.Message = clip(c.Terminated.Message, maxMessage)
 		}
-		if c.Before != nil {
-			one.Last, one.LastMessage = ending(c.Before), clip(c.Before.Message, maxMessage)
+		if c.LastTerminated != nil {
+			one.Last, one.LastMessage = ending(c.LastTerminated), clip(c.LastTerminated.Message, maxMessage)
 		}
 		all = append(all, one)
 	}
@@ -60,16 +60,16 @@ func containersOf(content string) []container {
 
 // stateOf says in a word or two how a container is, and how that looks.
 func stateOf(c *objectpod.Container) (text, look string) {
-	failed := c.Ended.HasFailed() || c.Before.HasFailed()
+	failed := c.Terminated.HasFailed() || c.LastTerminated.HasFailed()
 	switch {
-	case c.Ended != nil && !c.Ended.HasFailed():
-		return ending(c.Ended), "Current"
-	case c.Ended != nil:
-		return ending(c.Ended), "Failed"
-	case c.Waits.Reason != "" && failed:
-		return clip(c.Waits.Reason, maxName), "Failed"
-	case c.Waits.Reason != "":
-		return clip(c.Waits.Reason, maxName), "InProgress"
+	case c.Terminated != nil && !c.Terminated.HasFailed():
+		return ending(c.Terminated), "Current"
+	case c.Terminated != nil:
+		return ending(c.Terminated), "Failed"
+	case c.Waiting.Reason != "" && failed:
+		return clip(c.Waiting.Reason, maxName), "Failed"
+	case c.Waiting.Reason != "":
+		return clip(c.Waiting.Reason, maxName), "InProgress"
 	case c.Running && (c.Ready || c.Init || c.Ephemeral):
 		return "Running", "Current"
 	case c.Running:
@@ -81,13 +81,13 @@ func stateOf(c *objectpod.Container) (text, look string) {
 // ending is such as "Error, exit 1, after 3s".
 func ending(t *objectpod.Termination) string {
 	var parts []string
-	for _, part := range []string{clip(t.Reason, maxName), t.Exit()} {
+	for _, part := range []string{clip(t.Reason, maxName), t.ExitText()} {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	if t.Ran > 0 {
-		parts = append(parts, fmt.Sprint("after ", t.Ran))
+	if t.Duration > 0 {
+		parts = append(parts, fmt.Sprint("after ", t.Duration))
 	}
 	if len(parts) == 0 {
 		return "Ended"

@@ -61,7 +61,7 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	if !held {
 		return nil, errNotHeld
 	}
-	d := h.detail(past.Object)
+	d := h.detail(past.Entry)
 	d.History.add(h, past.States)
 	last := past.States[len(past.States)-1]
 	o := last.Object
@@ -85,8 +85,8 @@ func (h *Hub) object(r *http.Request) (any, error) {
 }
 
 // detail returns what is drawn of an object and of what it owns.
-func (h *Hub) detail(o *inventory.Object) *detail {
-	owned := h.inventory.Owned(o.Cluster, o.UID)
+func (h *Hub) detail(o *inventory.Entry) *detail {
+	owned := h.inventory.OwnedBy(o.Cluster, o.UID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := &detail{Stream: h.stream, Seq: h.log.last, Owned: []json.RawMessage{}, OwnedMore: max(len(owned)-maxLimit, 0)}
@@ -104,27 +104,27 @@ func (h *Hub) detail(o *inventory.Object) *detail {
 // add adds the last of the changes from state to state.
 func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Items = []json.RawMessage{}
-	told, later := 0, map[inventory.Kind]bool{}
+	told, later := 0, map[inventory.ChangeFingerprint]bool{}
 	for i := len(states) - 1; i >= 0 && len(past.Items) < maxPast; i-- {
 		r := states[i].Repeat
-		if r.Times > 1 && later[r.Kind] {
+		if r.Times > 1 && later[r.Fingerprint] {
 			continue
 		}
 		c := inventory.Change{State: states[i]}
 		if i > 0 {
 			c.Before = states[i-1]
 		}
-		c.Event = new(c.State.Event(c.Before))
+		c.Event = new(c.State.ToEvent(c.Before))
 		// Who would be shown to have changed what states did that are no longer held?
-		if c.Before != nil && c.Event.Type == event.Modified && c.State.Missing(c.Before) == 0 {
-			c.Diff = new(inventory.Between(c.Before, c.State, h.Compare))
+		if c.Before != nil && c.Event.Type == event.Modified && c.State.EvictedSince(c.Before) == 0 {
+			c.Diff = new(inventory.DiffStates(c.Before, c.State, h.Compare))
 		}
 		if m := messageOf(&c); m.Feed {
 			past.Items = append(past.Items, encode(m))
-			if r.Times == 0 || !later[r.Kind] {
+			if r.Times == 0 || !later[r.Fingerprint] {
 				told += max(r.Times, 1)
 			}
-			later[r.Kind] = true
+			later[r.Fingerprint] = true
 		}
 	}
 	slices.Reverse(past.Items)

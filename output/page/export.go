@@ -14,22 +14,22 @@ import (
 )
 
 // Exported is what is in a file that shows a recording without a server.
-type Exported struct {
+type ExportResult struct {
 	// From and To are between which times one can be chosen.
-	From, To time.Time
-	Changes  int // how many it has
-	Objects  int // of how many objects it has contents
-	Bytes    int
+	From, To    time.Time
+	ChangeCount int // how many it has
+	ObjectCount int // of how many objects it has contents
+	Bytes       int
 	// LeftOut is what it does not have, as there was no room for it.
-	LeftOut LeftOut
+	Omitted Omitted
 }
 
 // LeftOut is what a file does not have: the oldest.
-type LeftOut struct {
+type Omitted struct {
 	// Changes are those before this time, and Contents those of objects as they were before it; zero: none.
-	Changes, Contents time.Time
+	ChangesBefore, ContentsBefore time.Time
 	// LeadUps is of how many failures it is not there what led up to them.
-	LeadUps int
+	LeadUpCount int
 }
 
 // TooLargeError says that what was there at one time alone has no room.
@@ -54,7 +54,7 @@ const (
 // Export writes the page with what o.Past has into one file of at most max bytes, which needs no server and no network.
 // What has no room is left out: of the changes the oldest, which take three quarters of the size at most, and in the rest
 // the contents of objects as they were the longest ago.
-func Export(ctx context.Context, o Options, max int, w io.Writer) (*Exported, error) {
+func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult, error) {
 	x := &export{Options: o, max: max, gathered: newGathered(o, max)}
 	if err := x.gathered.play(ctx); err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func Export(ctx context.Context, o Options, max int, w io.Writer) (*Exported, er
 	}
 	x.Bytes = len(text)
 	_, err = io.WriteString(w, text)
-	return &x.Exported, err
+	return &x.ExportResult, err
 }
 
 // export is a file in the making.
 type export struct {
 	Options
-	Exported
+	ExportResult
 	*gathered
 	max int
 
@@ -211,11 +211,11 @@ func packLines(all []line) string {
 // open makes what was there when the file begins: nothing if it has all from the begin of what was read.
 func (x *export) open(ctx context.Context) error {
 	hub, known := New(x.Options), x.known
-	known.Unknown = nil // for each time the script finds it in what is Blind
+	known.StateGapsAtTime = nil // for each time the script finds it in what is Blind
 	if x.lines.cut > 0 {
 		known.From = time.UnixMilli(x.lines.cut)
-		x.LeftOut.Changes = known.From
-		if _, err := x.Past.Play(ctx, known.From, hub); err != nil {
+		x.Omitted.ChangesBefore = known.From
+		if _, err := x.Recording.Replay(ctx, known.From, hub); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (x *export) open(ctx context.Context) error {
 	if err := (&viewer{Hub: hub, to: &to}).begin(ctx, position{}); err != nil {
 		return err
 	}
-	events, err := hub.inventory.At(inventory.Now, func(s *inventory.State) bool { return s.Object.IsEvent() })
+	events, err := hub.inventory.ListAt(inventory.Now, func(s *inventory.State) bool { return s.Object.IsEvent() })
 	if err != nil {
 		return err
 	}
@@ -257,8 +257,8 @@ func (x *export) fill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if x.leadUps, x.LeftOut.LeadUps = pack(leadUps), missing; len(x.leadUps) > room/4 {
-		x.leadUps, x.LeftOut.LeadUps = pack([]byte("{}")), len(x.failures)
+	if x.leadUps, x.Omitted.LeadUpCount = pack(leadUps), missing; len(x.leadUps) > room/4 {
+		x.leadUps, x.Omitted.LeadUpCount = pack([]byte("{}")), len(x.failures)
 	}
 	room -= len(x.leadUps)
 	all := x.states.newest()
@@ -279,7 +279,7 @@ func (x *export) fill(ctx context.Context) error {
 		cut = max(cut, all[0].at)
 	}
 	if cut > 0 {
-		x.LeftOut.Contents = time.UnixMilli(cut + 1)
+		x.Omitted.ContentsBefore = time.UnixMilli(cut + 1)
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func (x *export) assemble() (string, error) {
 		}
 		last := x.contents[len(x.contents)-1]
 		x.contents = x.contents[:len(x.contents)-1]
-		x.LeftOut.Contents = time.UnixMilli(last.until + 1)
+		x.Omitted.ContentsBefore = time.UnixMilli(last.until + 1)
 	}
 }
 
@@ -316,7 +316,7 @@ func (x *export) data() string {
 			index[key] = append(index[key], n)
 		}
 	}
-	x.Objects, x.Changes = len(index), x.changes()
+	x.ObjectCount, x.ChangeCount = len(index), x.changes()
 	block("exported-about", pack(encode(x.meta())))
 	block("exported-begin", x.begin)
 	for _, m := range x.messages {
@@ -360,13 +360,13 @@ type exportedAbout struct {
 
 func (x *export) meta() exportedAbout {
 	m := exportedAbout{
-		Exported: millis(time.Now()), Blind: []gapMessage{}, Max: x.max, ChangesBefore: millis(x.LeftOut.Changes),
-		ContentsBefore: millis(x.LeftOut.Contents), LeadUps: x.LeftOut.LeadUps,
+		Exported: millis(time.Now()), Blind: []gapMessage{}, Max: x.max, ChangesBefore: millis(x.Omitted.ChangesBefore),
+		ContentsBefore: millis(x.Omitted.ContentsBefore), LeadUps: x.Omitted.LeadUpCount,
 	}
-	for _, g := range x.known.Blind {
+	for _, g := range x.known.StateGaps {
 		// Its end is behind all of it, in ms, too: that of what is not known to the end is less than one behind it.
 		to := millis(g.To.Add(time.Millisecond - 1))
-		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), to, clip(g.Why, maxValue)})
+		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), to, clip(g.Reason, maxValue)})
 	}
 	if err := x.eventsKnown(); err != nil {
 		m.Events = err.Error()
@@ -379,7 +379,7 @@ func (x *export) about() string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	text := fmt.Sprintf("%s, %s: from %s to %s", x.Cluster, x.Title, at(x.From), at(x.To))
 	switch gaps := x.known.Gaps; {
-	case len(gaps) == 0 && len(x.known.Damage) > 0:
+	case len(gaps) == 0 && len(x.known.ReadErrors) > 0:
 		text += ", damaged"
 	case len(gaps) == 0:
 		text += ", complete"
@@ -388,10 +388,10 @@ func (x *export) about() string {
 	default:
 		text += fmt.Sprintf(", of which not all is known (gaps: %d)", len(gaps))
 	}
-	if t := x.LeftOut.Changes; !t.IsZero() {
+	if t := x.Omitted.ChangesBefore; !t.IsZero() {
 		text += ". Left out: what was before " + at(t)
 	}
-	if t := x.LeftOut.Contents; !t.IsZero() {
+	if t := x.Omitted.ContentsBefore; !t.IsZero() {
 		text += ". Left out: contents of objects as they were before " + at(t)
 	}
 	return clip(text, maxValue)

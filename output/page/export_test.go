@@ -49,10 +49,10 @@ func TestBundled(t *testing.T) {
 var eventsOf = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
 
 // played is a recording of events, at most up to a time.
-func played(all []event.Event) *Past {
-	return &Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (Known, error) {
-		known := Known{From: at(0), To: all[len(all)-1].Time}
-		known.Blind = []Gap{{From: at(0), To: known.To.Add(1), Why: "cut off"}}
+func played(all []event.Event) *Recording {
+	return &Recording{Replay: func(ctx context.Context, until time.Time, sink event.Sink) (Coverage, error) {
+		known := Coverage{From: at(0), To: all[len(all)-1].Time}
+		known.StateGaps = []Gap{{From: at(0), To: known.To.Add(1), Reason: "cut off"}}
 		part := slices.DeleteFunc(slices.Clone(all), func(e event.Event) bool { return e.Time.After(until) })
 		if len(part) == 0 {
 			return known, nil
@@ -68,7 +68,7 @@ func kubeEvent(name, version, message string) event.Object {
 
 // exported is a file, taken apart again.
 type exported struct {
-	*Exported
+	*ExportResult
 	text     string
 	about    exportedAbout
 	begin    []message
@@ -81,14 +81,14 @@ var exportedBlock = regexp.MustCompile(`<script type="text/plain" class="exporte
 func export1(t *testing.T, max int, all []event.Event) *exported {
 	t.Helper()
 	o := newHub().Options
-	o.Past = played(all)
+	o.Recording = played(all)
 	o.Compare = change.Options{Masks: &change.Masks{Secrets: true, Key: []byte("k")}}
 	var b strings.Builder
 	found, err := Export(t.Context(), o, max, &b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &exported{Exported: found, text: b.String()}
+	x := &exported{ExportResult: found, text: b.String()}
 	if len(x.text) > max || len(x.text) != found.Bytes {
 		t.Errorf("it has %d bytes, of %d, and says %d", len(x.text), max, found.Bytes)
 	}
@@ -153,8 +153,8 @@ func TestExport(t *testing.T) {
 		modified(secrets, secret("1", "aHVudGVyMg=="), secret("2", "Y29ycmVjdA=="), 3),
 		deleted(pods, pod("</script>", "a", "2", "Failed"), 4),
 	})
-	if !x.LeftOut.Changes.IsZero() || !x.LeftOut.Contents.IsZero() || x.Changes != 4 || x.Objects != 2 {
-		t.Errorf("%+v", x.Exported)
+	if !x.Omitted.ChangesBefore.IsZero() || !x.Omitted.ContentsBefore.IsZero() || x.ChangeCount != 4 || x.ObjectCount != 2 {
+		t.Errorf("%+v", x.ExportResult)
 	}
 	if len(x.begin) < 2 || x.begin[0].text("type") != "hello" || x.begin[1].text("type") != "snapshot" || len(x.begin[1]["rows"].([]any)) != 0 {
 		t.Errorf("it begins with %v", x.begin)
@@ -200,8 +200,8 @@ func TestExportContents(t *testing.T) {
 		before = now
 	}
 	x := export1(t, small(t)+1_600_000, all)
-	if cut := x.LeftOut.Contents; !x.LeftOut.Changes.IsZero() || cut.IsZero() || millis(cut) != x.about.ContentsBefore || x.Changes != 11 {
-		t.Fatalf("%+v", x.Exported)
+	if cut := x.Omitted.ContentsBefore; !x.Omitted.ChangesBefore.IsZero() || cut.IsZero() || millis(cut) != x.about.ContentsBefore || x.ChangeCount != 11 {
+		t.Fatalf("%+v", x.ExportResult)
 	}
 	if n := len(x.contents); n < 1 || n > 5 {
 		t.Errorf("%d contents", n)
@@ -238,8 +238,8 @@ func TestExportChanges(t *testing.T) {
 		}
 	}
 	x := export1(t, small(t)+150_000, all)
-	if x.LeftOut.Changes.IsZero() || !x.From.Equal(x.LeftOut.Changes) || millis(x.From) != x.about.ChangesBefore {
-		t.Fatalf("%+v", x.Exported)
+	if x.Omitted.ChangesBefore.IsZero() || !x.From.Equal(x.Omitted.ChangesBefore) || millis(x.From) != x.about.ChangesBefore {
+		t.Fatalf("%+v", x.ExportResult)
 	}
 	rows := 0
 	for _, m := range x.begin {
@@ -260,13 +260,13 @@ func TestExportChanges(t *testing.T) {
 	if told < 0 || x.begin[told]["item"].(map[string]any)["message"] != "of before" {
 		t.Errorf("it begins with %v", x.begin)
 	}
-	if x.Changes == 0 || x.Changes >= objects*rounds {
-		t.Errorf("it has %d changes of %d", x.Changes, objects*rounds)
+	if x.ChangeCount == 0 || x.ChangeCount >= objects*rounds {
+		t.Errorf("it has %d changes of %d", x.ChangeCount, objects*rounds)
 	}
 	// And what is there alone may have no room.
 	var tooLarge *TooLargeError
 	o := newHub().Options
-	o.Past = played(all)
+	o.Recording = played(all)
 	if _, err := Export(t.Context(), o, small(t)-1000, io.Discard); !errors.As(err, &tooLarge) {
 		t.Errorf("%v", err)
 	}
@@ -290,7 +290,7 @@ func TestExportRoom(t *testing.T) {
 		all = append(all, added(pods, pod(name, name, "1", "Running"), 0))
 	}
 	o := newHub().Options
-	o.Past = played(all)
+	o.Recording = played(all)
 	low, written := small(t), 0
 	for max := low; max < low+100_000; max += 12_000 {
 		var tooLarge *TooLargeError
@@ -311,10 +311,10 @@ func TestExportRoom(t *testing.T) {
 // A file of a damaged recording is not complete.
 func TestExportAbout(t *testing.T) {
 	t.Parallel()
-	for want, known := range map[string]Known{
+	for want, known := range map[string]Coverage{
 		", complete":                            {},
-		", damaged":                             {Damage: []string{"a segment can't be read"}},
-		", of which not all is known (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, Damage: []string{"a segment can't be read"}},
+		", damaged":                             {ReadErrors: []string{"a segment can't be read"}},
+		", of which not all is known (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, ReadErrors: []string{"a segment can't be read"}},
 	} {
 		x := &export{Options: newHub().Options, gathered: &gathered{known: known}}
 		x.From, x.To = at(0), at(9)
@@ -328,7 +328,7 @@ func TestExportAbout(t *testing.T) {
 func gather(t *testing.T, all ...event.Event) *gathered {
 	t.Helper()
 	o := newHub().Options
-	o.Past = played(all)
+	o.Recording = played(all)
 	g := newGathered(o, 20e6)
 	if err := g.play(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 type fights struct {
 	mu    sync.Mutex
 	tally *churn.Tally
-	found map[*churn.Object]*inventory.Object
+	found map[*churn.Object]*inventory.Entry
 }
 
 type fightItem struct {
@@ -25,12 +25,12 @@ type fightItem struct {
 }
 
 func newFights() *fights {
-	return &fights{tally: churn.New(), found: map[*churn.Object]*inventory.Object{}}
+	return &fights{tally: churn.New(), found: map[*churn.Object]*inventory.Entry{}}
 }
 
 // observe counts a change.
 func (f *fights) observe(c *inventory.Change) {
-	if !c.Meant || c.Diff == nil || c.State.EventType != "" || c.Event.Type != event.Modified {
+	if !c.IntentionalOrWarning || c.Diff == nil || c.State.EventType != "" || c.Event.Type != event.Modified {
 		return
 	}
 	f.mu.Lock()
@@ -38,8 +38,8 @@ func (f *fights) observe(c *inventory.Change) {
 	if len(f.tally.Observe(c.Event, c.Diff)) == 0 {
 		return
 	}
-	if o := f.tally.Of(c.Event); o != nil {
-		f.found[o] = c.State.Of
+	if o := f.tally.Get(c.Event); o != nil {
+		f.found[o] = c.State.Entry
 	}
 }
 
@@ -50,11 +50,11 @@ func (f *fights) now(at time.Time, among *inventory.Inventory) (items []fightIte
 	defer f.mu.Unlock()
 	for counted, o := range f.found {
 		all := counted.Findings(at)
-		if len(all) == 0 || len(among.Present([]string{o.ID})) == 0 {
+		if len(all) == 0 || len(among.ExistingByID([]string{o.ID})) == 0 {
 			delete(f.found, counted)
 			continue
 		}
-		for _, one := range churn.Merge(all) {
+		for _, one := range churn.MergeFights(all) {
 			items = append(items, fightItem{calledBy(o), millis(one.Since.Time), clip(one.String(), maxMessage)})
 		}
 	}

@@ -73,7 +73,7 @@ const noAccess = `<!doctype html>
 
 // isSecure reports whether a request came by TLS, as far as the proxy.
 func (s *Server) isSecure(r *http.Request) bool {
-	return r.TLS != nil || s.options.Proxied && r.Header.Get("X-Forwarded-Proto") == "https"
+	return r.TLS != nil || s.options.BehindProxy && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // cookie is the name of the cookie: one for each port, as cookies know no ports.
@@ -114,7 +114,7 @@ func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []b
 // machine, not one that somebody made point here (DNS rebinding). The port adds nothing to that,
 // and is another one behind "ssh -L"; a page at another port of the host is refused by isOrigin.
 func (s *Server) isHost(r *http.Request) bool {
-	if s.options.Proxied {
+	if s.options.BehindProxy {
 		return true // the token is what protects it
 	}
 	local, ok := localAddress(r)

@@ -183,7 +183,7 @@ func TestOneTime(t *testing.T) {
 func TestProxied(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
-	s.options.Proxied = true
+	s.options.BehindProxy = true
 	for origin, code := range map[string]int{"": 200, "https://watch.example": 200, "https://evil.example": 403} {
 		r := s.request(t, "GET", "/")
 		r.Host = "watch.example"
@@ -219,7 +219,7 @@ func TestHostElsewhere(t *testing.T) {
 func TestOriginScheme(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
-	s.options.Proxied = true
+	s.options.BehindProxy = true
 	for _, test := range []struct {
 		proto, origin string
 		code          int
@@ -271,7 +271,7 @@ func TestSecureCookie(t *testing.T) {
 		want    bool
 	}{{true, "https", true}, {true, "http", false}, {true, "", false}, {false, "https", false}} {
 		s := serve(t, newHub())
-		s.options.Proxied = test.proxied
+		s.options.BehindProxy = test.proxied
 		r := s.request(t, "GET", "/?token="+s.token)
 		r.Header.Set("X-Forwarded-Proto", test.proto)
 		response, _ := send(t, r)

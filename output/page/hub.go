@@ -29,24 +29,24 @@ type Options struct {
 	Compare change.Options
 	// Events asks the server for the Events about an object and what it owns, the newest first; nil: nobody can.
 	// It is called by several goroutines.
-	Events func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
+	FetchEvents func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
 	// Revisions asks the server for the revisions of the template of a workload; nil: nobody can. It is called by
 	// several goroutines.
-	Revisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
+	FetchRevisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
 	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can. It is
 	// called by several goroutines.
-	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
 	// nil: nobody can. It is called by several goroutines.
-	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
+	LookupWarning func(cluster string, o owner.Ref) (why string, last time.Time)
 	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
-	SomeEvents bool
+	KubeEventsFiltered bool
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
 	Clusters func() []event.Cluster
 	// Past is what is shown of a recording; nil: the present is.
-	Past *Past
+	Recording *Recording
 	// Loss says for people what is wrong with a connection; nil: its error does.
-	Loss func(error) string
+	DescribeConnectionError func(error) string
 }
 
 // Hub draws the inventory for viewers. It is an event.Sink that waits for nobody.
@@ -55,7 +55,7 @@ type Hub struct {
 	stream  string
 	started time.Time
 	clock   func() time.Time // what is shown is as of then
-	ofPast  *Known           // of the past; nil: the present is shown
+	ofPast  *Coverage        // of the past; nil: the present is shown
 	// lapsed reports whether what is shown of the past is no longer held; nil: that never is.
 	lapsed func() bool
 	// seen is called with each change of an object, before it is drawn; nil: nothing is.
@@ -84,8 +84,8 @@ var _ event.Sink = (*Hub)(nil)
 
 // New returns a Hub that knows nothing yet.
 func New(o Options) *Hub {
-	if o.Loss == nil {
-		o.Loss = error.Error
+	if o.DescribeConnectionError == nil {
+		o.DescribeConnectionError = error.Error
 	}
 	h := &Hub{
 		Options: o, stream: random(), started: time.Now(), clock: time.Now, log: log{max: maxLog}, resources: map[string]*resource{},
@@ -93,7 +93,7 @@ func New(o Options) *Hub {
 		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
-		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above, Warned: o.Warned, Targets: o.Targets, SomeEvents: o.SomeEvents,
+		Compare: &h.Compare, Masks: o.Compare.Masks, OmitManagedFields: true, MaxDeleted: maxEnded, LookupOwners: o.LookupOwners, LookupWarning: o.LookupWarning, Targets: o.Targets, KubeEventsFiltered: o.KubeEventsFiltered,
 	}, h.take)
 	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {
@@ -187,9 +187,9 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	d := drawn(h, s)
 	if d == nil {
 		d = &drawing{}
-		s.Of.Drawn = d
+		s.Entry.ViewData = d
 	}
-	if past, held := h.inventory.History(s.Of.ID); held {
+	if past, held := h.inventory.History(s.Entry.ID); held {
 		d.by = past.Managers()
 	}
 	seen := d.show(s, resource, m, h.log.next())
@@ -198,11 +198,11 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	}
 	m.Seq = h.log.next()
 	switch {
-	case c.Lead == nil:
-	case c.Lead.Of == s.Of && c.Meant:
-		c.Lead.Number = m.Seq
-	case !c.Meant:
-		m.Lead, m.Root = c.Lead.Number, nil
+	case c.CausedBy == nil:
+	case c.CausedBy.Entry == s.Entry && c.IntentionalOrWarning:
+		c.CausedBy.ViewNumber = m.Seq
+	case !c.IntentionalOrWarning:
+		m.Lead, m.Root = c.CausedBy.ViewNumber, nil
 	}
 	head := encode(m)
 	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: seen, key: m.Key, feed: m.Feed})
@@ -233,7 +233,7 @@ func (h *Hub) addResource(r *resource) {
 // of all, in which none ever has another place.
 func (h *Hub) columns(r *resource, s *inventory.State) {
 	all := s.Columns()
-	if !s.HasTable() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] || r.places[&all[0]] != nil {
+	if !s.HasCells() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] || r.places[&all[0]] != nil {
 		return
 	}
 	replaced := *r // viewers may be encoding the other

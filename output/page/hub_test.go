@@ -91,7 +91,7 @@ func TestRow(t *testing.T) {
 	}
 	deliver(t, h, deleted(pods, o, 10))
 	past, _ := h.inventory.History("pods/u1")
-	row := decode(t, past.Object.Drawn.(*drawing).appendTo(nil))
+	row := decode(t, past.Entry.ViewData.(*drawing).appendTo(nil))
 	want := map[string]string{
 		"first": "1.789e+12", "changed": "1.78900001e+12", "ended": "1.78900001e+12", "changes": "4", "name": "a", "namespace": "shop",
 		"labels": "map[app:a]", "created": "1.767323045e+12",
@@ -160,9 +160,9 @@ func TestEnded(t *testing.T) {
 		o := pod(fmt.Sprint("p", i), fmt.Sprint("u", i), fmt.Sprint(i+1), "Running")
 		deliver(t, h, added(pods, o, i), deleted(pods, o, i))
 	}
-	ended := h.inventory.Ended()
-	if len(ended) != maxEnded || ended[0].Of.ID != "pods/u5" {
-		t.Errorf("%d ended, first %s", len(ended), ended[0].Of.ID)
+	ended := h.inventory.ListDeleted()
+	if len(ended) != maxEnded || ended[0].Entry.ID != "pods/u5" {
+		t.Errorf("%d ended, first %s", len(ended), ended[0].Entry.ID)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestHistory(t *testing.T) {
 	}
 	history := func(key string) history {
 		past, _ := h.inventory.History(key)
-		d := h.detail(past.Object)
+		d := h.detail(past.Entry)
 		d.History.add(h, past.States)
 		return d.History
 	}
@@ -249,7 +249,7 @@ func TestCameAndWent(t *testing.T) {
 	o := pod("a", "u1", "1", "Running")
 	deliver(t, h, added(pods, o, 0), deleted(pods, o, 5))
 	past, _ := h.inventory.History("pods/u1")
-	d := h.detail(past.Object)
+	d := h.detail(past.Entry)
 	d.History.add(h, past.States)
 	for _, item := range d.History.Items {
 		if m := decode(t, item); m["times"] != nil {

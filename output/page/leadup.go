@@ -65,26 +65,26 @@ func (h ledUp) of(ctx context.Context, key string, ms int64) (answer leadUpAnswe
 		return answer, errNotHeld
 	}
 	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
-	found, err := inventory.NewLeadUp(ctx, h.inventory, past.Object, at, leadUp, h.Compare)
+	found, err := inventory.FindLeadUp(ctx, h.inventory, past.Entry, at, leadUp, h.Compare)
 	if err != nil {
 		return answer, err // nobody waits for it any more
 	}
 	h.mu.Lock()
 	started := h.started
 	h.mu.Unlock()
-	answer = leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.Missing, Forgotten: millis(found.Forgotten)}
-	if answer.Busy = !found.Since.IsZero(); answer.Busy {
-		answer.From = max(answer.From, millis(found.Since))
+	answer = leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.IncompleteObjects, Forgotten: millis(found.ForgottenUntil)}
+	if answer.Busy = !found.ScannedFrom.IsZero(); answer.Busy {
+		answer.From = max(answer.From, millis(found.ScannedFrom))
 	}
 	missed := unseenIn{from: answer.From, to: answer.To}
 	h.mu.Lock()
-	missed.of(h.Hub, past.Object.Cluster)
+	missed.of(h.Hub, past.Entry.Cluster)
 	h.mu.Unlock()
 	answer.Unseen = missed.all[:min(len(missed.all), maxUnseen)]
 	answer.UnseenMore = len(missed.all) - len(answer.Unseen)
 	for n := range found.Changes[:min(len(found.Changes), maxLeadUp)] {
 		c := &found.Changes[n]
-		answer.Items = append(answer.Items, ledUpItem{calledBy(c.Of), millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage), int(c.Near)})
+		answer.Items = append(answer.Items, ledUpItem{calledBy(c.Entry), millis(c.State.Time), clip(c.Manager, maxName), clip(c.Summary, maxMessage), int(c.Proximity)})
 	}
 	answer.More = len(found.Changes) - len(answer.Items)
 	return answer, nil

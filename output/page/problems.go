@@ -92,9 +92,9 @@ func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage 
 	for n := range all[:min(len(all), maxProblems)] {
 		p := &all[n]
 		one := problemItem{
-			Key: p.State.Of.ID, Root: rootRef{clip(p.Root.Kind, maxName), clip(p.Root.Name, maxName)}, Cluster: p.State.Of.Cluster, Namespace: p.Root.Namespace,
-			Why: clip(p.State.Why, maxMessage), Failed: p.Failed, Objects: p.Objects,
-			Since: millis(p.Since), First: millis(p.State.Of.First), Over: millis(p.Over),
+			Key: p.State.Entry.ID, Root: rootRef{clip(p.Root.Kind, maxName), clip(p.Root.Name, maxName)}, Cluster: p.State.Entry.Cluster, Namespace: p.Root.Namespace,
+			Why: clip(p.State.Message, maxMessage), Failed: p.Failed, Objects: p.ObjectCount,
+			Since: millis(p.Since), First: millis(p.State.Entry.FirstSeen), Over: millis(p.RecoveredAt),
 		}
 		if p.Resource.Resource != "" {
 			one.Resource = p.Resource.String()
@@ -102,8 +102,8 @@ func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage 
 		if c := p.Cause; c != nil {
 			one.Cause = causeOf(c)
 		}
-		if c := p.Named; c != nil {
-			one.Named = &namedCause{*causeOf(c), c.Of.Resource.String(), clip(c.Of.Name, maxName)}
+		if c := p.NamedCause; c != nil {
+			one.Named = &namedCause{*causeOf(c), c.Entry.Resource.String(), clip(c.Entry.Name, maxName)}
 		}
 		m.Items = append(m.Items, one)
 	}
@@ -112,7 +112,7 @@ func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage 
 }
 
 func causeOf(c *inventory.Cause) *cause {
-	return &cause{c.Of.ID, millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage)}
+	return &cause{c.Entry.ID, millis(c.State.Time), clip(c.Manager, maxName), clip(c.Summary, maxMessage)}
 }
 
 // tellProblems tells a viewer what needs a look, if that is something else than before. isOld: it is to be called again.

@@ -92,7 +92,7 @@ func TestSlowProblems(t *testing.T) {
 func TestManyProblems(t *testing.T) {
 	all := make([]inventory.Problem, maxProblems+3)
 	for n := range all {
-		all[n].State = &inventory.State{Of: &inventory.Object{}}
+		all[n].State = &inventory.State{Entry: &inventory.Entry{}}
 	}
 	if m := problemsOf(newHub(), all, time.Time{}); len(m.Items) != maxProblems || m.More != 3 {
 		t.Errorf("%d and %d more", len(m.Items), m.More)

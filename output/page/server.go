@@ -30,9 +30,9 @@ type ServerOptions struct {
 	// Certificate makes it TLS, and has its Leaf; nil: plain.
 	Certificate *tls.Certificate
 	// Proxied: what stands before it sends the Host that it was asked for.
-	Proxied bool
+	BehindProxy bool
 	// Recording answers who asks for what is recorded beside the page; nil: nothing is.
-	Recording http.Handler
+	RecordingHandler http.Handler
 }
 
 // Server serves what a Hub has.
@@ -249,11 +249,11 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 
 // recording gives what is recorded beside the page.
 func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
-	if s.options.Recording == nil {
+	if s.options.RecordingHandler == nil {
 		fail(w, http.StatusNotFound, "this run records nothing")
 		return
 	}
-	s.options.Recording.ServeHTTP(w, r)
+	s.options.RecordingHandler.ServeHTTP(w, r)
 }
 
 // searching makes requests that look at many objects wait for each other, until their answer is

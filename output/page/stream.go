@@ -31,10 +31,10 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 	s := &subscriber{wanted: wanted}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, _ := h.inventory.At(inventory.Now, wanted.has) // of now it is known
+	all, _ := h.inventory.ListAt(inventory.Now, wanted.has) // of now it is known
 	for _, state := range all {
 		if d := drawn(h, state); d != nil { // others come as events
-			e := d.state.Event(nil)
+			e := d.state.ToEvent(nil)
 			e.Type, e.Initial = event.Added, true
 			s.queue = append(s.queue, e)
 		}
@@ -78,7 +78,7 @@ func filterOf(r *http.Request) (wanted selection, o filter.Options, err error) {
 	if err = cmp.Or(err, wrongWatchOnly, wrongMarks); err != nil {
 		return wanted, o, err
 	}
-	o.WatchOnly, o.Marks = watchOnly, marks
+	o.WatchOnly, o.PassStatus = watchOnly, marks
 	if text := values.Get("types"); text != "" {
 		if o.Types, err = filter.ParseTypes(strings.Split(text, ",")); err != nil {
 			return wanted, o, err
@@ -86,7 +86,7 @@ func filterOf(r *http.Request) (wanted selection, o filter.Options, err error) {
 	}
 	if x := wanted.where; x != nil {
 		o.Where = func(e *event.Event) bool {
-			holds, err := x.Holds(expression.NewInput(*e, expression.Options{}))
+			holds, err := x.Matches(expression.NewInput(*e, expression.Options{}))
 			return holds && err == nil
 		}
 	}

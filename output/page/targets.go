@@ -48,7 +48,7 @@ type targets struct {
 }
 
 func newTargets(o Options, now time.Time) targets {
-	ts := targets{links: event.NewWatchStates(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
+	ts := targets{links: event.NewWatchStates(o.Targets), loss: o.DescribeConnectionError, started: now, members: o.Clusters, state: starting, since: millis(now)}
 	if o.Clusters != nil {
 		ts.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
 	}

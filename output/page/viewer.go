@@ -140,11 +140,11 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 
 // snapshot sends all rows, in parts, each as it is when its turn comes.
 func (v *viewer) snapshot(ctx context.Context) error {
-	states, err := v.inventory.At(inventory.Now, nil)
+	states, err := v.inventory.ListAt(inventory.Now, nil)
 	if err != nil {
 		return err
 	}
-	states = append(states, v.inventory.Ended()...)
+	states = append(states, v.inventory.ListDeleted()...)
 	for part := 0; ; part++ {
 		var message []byte
 		message, states = v.part(part, states)

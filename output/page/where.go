@@ -67,7 +67,7 @@ func evaluate(ctx context.Context, x *expression.Expression, now time.Time, stat
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		holds, err := x.HoldsOf(s.Of.Cluster, s.Object, now)
+		holds, err := x.MatchesObject(s.Entry.Cluster, s.Object, now)
 		if err := take(s, holds && err == nil); err != nil {
 			return err
 		}
@@ -101,15 +101,15 @@ func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err e
 		return nil, err
 	}
 	defer release()
-	all, err := v.inventory.At(inventory.Now, nil)
+	all, err := v.inventory.ListAt(inventory.Now, nil)
 	if err != nil {
 		return nil, err
 	}
 	q.holds = map[string]bool{}
 	err = evaluate(ctx, q.expression, v.clock(), all, func(s *inventory.State, holds bool) error {
 		if holds {
-			q.holds[s.Of.ID] = true
-			keys = append(keys, s.Of.ID)
+			q.holds[s.Entry.ID] = true
+			keys = append(keys, s.Entry.ID)
 		}
 		select {
 		case <-v.tick:
@@ -170,8 +170,8 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	if err := v.awaitTurn(ctx); err != nil {
 		return err
 	}
-	err := evaluate(ctx, q.expression, v.clock(), v.inventory.Present(slices.Collect(maps.Keys(seen))), func(s *inventory.State, holds bool) error {
-		key := s.Of.ID
+	err := evaluate(ctx, q.expression, v.clock(), v.inventory.ExistingByID(slices.Collect(maps.Keys(seen))), func(s *inventory.State, holds bool) error {
+		key := s.Entry.ID
 		delete(seen, key)
 		switch {
 		case holds && !q.holds[key]:

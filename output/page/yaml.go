@@ -60,7 +60,7 @@ func (h moments) find(r *http.Request) (any, error) {
 	m.Time, m.Ended = millis(past.States[at].Time), past.States[at].Type == event.Deleted
 	if at+1 < len(past.States) {
 		next := past.States[at+1]
-		m.Until, m.Unsure = millis(next.Time), next.Missing(past.States[at]) > 0
+		m.Until, m.Unsure = millis(next.Time), next.EvictedSince(past.States[at]) > 0
 	}
 	m.Quiet = quietOf(past.States[at])
 	m.YAML, m.YAMLCut = yamlOf(past.States[at].Object)
@@ -77,10 +77,10 @@ func (h moments) find(r *http.Request) (any, error) {
 }
 
 func quietOf(s *inventory.State) int64 {
-	if s.Quiet.IsZero() {
+	if s.LastNoise.IsZero() {
 		return 0
 	}
-	return millis(s.Quiet)
+	return millis(s.LastNoise)
 }
 
 // stateAt returns which of the states of an object was the one at a time, in ms.
@@ -103,7 +103,7 @@ func stateAt(states []*inventory.State, text string) (int, error) {
 
 func (m *moment) compare(before string) {
 	m.Diff = []string{}
-	text := strings.TrimSuffix(change.Text(before, m.YAML), "\n")
+	text := strings.TrimSuffix(change.UnifiedDiff(before, m.YAML), "\n")
 	if text == "" {
 		return
 	}

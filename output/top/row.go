@@ -14,13 +14,13 @@ import (
 )
 
 // By is what is ranked.
-type By string
+type RankBy string
 
 // The things that may be ranked.
 const (
-	ByObject  By = "object"
-	ByField   By = "field"
-	ByManager By = "manager"
+	ByObject  RankBy = "object"
+	ByField   RankBy = "field"
+	ByManager RankBy = "manager"
 )
 
 // row is one of what is ranked, as JSON: what its members mean is in docs/top.md.
@@ -66,20 +66,20 @@ type field struct {
 
 // rows are those that are printed.
 func (t *Top) rows(now time.Time) []row {
-	switch t.By {
+	switch t.RankBy {
 	case ByField:
-		return rowsOf(t, t.tally.TopFields(now), now, func(f churn.FieldOf) row { return t.fieldRow(f, now) })
+		return rowsOf(t, t.tally.TopFields(now), now, func(f churn.ObjectField) row { return t.fieldRow(f, now) })
 	case ByManager:
-		return rowsOf(t, t.tally.TopManagers(now), now, func(m *churn.ManagerOf) row { return t.managerRow(m, now) })
+		return rowsOf(t, t.tally.TopManagers(now), now, func(m *churn.ManagerActivity) row { return t.managerRow(m, now) })
 	}
-	return rowsOf(t, t.tally.Top(now), now, func(o *churn.Object) row { return t.objectRow(o, now) })
+	return rowsOf(t, t.tally.TopObjects(now), now, func(o *churn.Object) row { return t.objectRow(o, now) })
 }
 
 // rowsOf are those of the first, and of others those about which something is found out: these are what is looked
 // for, and may change less than what is only busy.
-func rowsOf[T interface{ IsFound(time.Time) bool }](t *Top, all []T, now time.Time, rowOf func(T) row) (rows []row) {
+func rowsOf[T interface{ HasFindings(time.Time) bool }](t *Top, all []T, now time.Time, rowOf func(T) row) (rows []row) {
 	for i, one := range all {
-		if t.Rows == 0 || i < t.Rows || one.IsFound(now) {
+		if t.MaxRows == 0 || i < t.MaxRows || one.HasFindings(now) {
 			rows = append(rows, rowOf(one))
 		}
 	}
@@ -87,10 +87,10 @@ func rowsOf[T interface{ IsFound(time.Time) bool }](t *Top, all []T, now time.Ti
 }
 
 func (t *Top) objectRow(o *churn.Object, now time.Time) row {
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Times, Idle: o.Idle(now), MoreFields: o.MoreFields}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Count, Idle: o.NoOpWrites(now), MoreFields: o.MoreFields}
 	r.Object, r.name = t.nameOf(o)
 	for _, f := range o.Fields() {
-		r.Fields = append(r.Fields, field{f.Path, f.Times, managersOf(f)})
+		r.Fields = append(r.Fields, field{f.Path, f.Count, managersOf(f)})
 	}
 	for _, f := range o.Findings(now) {
 		if f.IsFight() {
@@ -102,12 +102,12 @@ func (t *Top) objectRow(o *churn.Object, now time.Time) row {
 	return r
 }
 
-func (t *Top) fieldRow(f churn.FieldOf, now time.Time) row {
+func (t *Top) fieldRow(f churn.ObjectField, now time.Time) row {
 	if f.Field == nil {
 		r := t.objectRow(f.Object, now)
 		return row{Time: event.Timestamp{Time: now}, Idle: r.Idle, Object: r.Object, HotLoop: r.HotLoop, name: r.name}
 	}
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Times, Path: f.Field.Path, Managers: managersOf(f.Field)}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Count, Path: f.Field.Path, Managers: managersOf(f.Field)}
 	r.Object, r.name = t.nameOf(f.Object)
 	for _, found := range f.Findings(now) {
 		if found.Path == f.Field.Path {
@@ -117,13 +117,13 @@ func (t *Top) fieldRow(f churn.FieldOf, now time.Time) row {
 	return r
 }
 
-func (t *Top) managerRow(m *churn.ManagerOf, now time.Time) row {
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Times, Idle: m.Idle(now), Manager: &m.Name, Objects: m.Objects}
-	if m.Most.Object != nil {
-		r.Object, r.name = t.nameOf(m.Most.Object)
+func (t *Top) managerRow(m *churn.ManagerActivity, now time.Time) row {
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Count, Idle: m.NoOpWrites(now), Manager: &m.Name, Objects: m.Objects}
+	if m.TopField.Object != nil {
+		r.Object, r.name = t.nameOf(m.TopField.Object)
 	}
-	if m.Most.Field != nil {
-		r.Path = m.Most.Field.Path
+	if m.TopField.Field != nil {
+		r.Path = m.TopField.Field.Path
 	}
 	for _, f := range m.Findings {
 		one := finding{Finding: f.Finding}
@@ -151,7 +151,7 @@ func managersOf(f *churn.Field) map[string]int {
 	managers := map[string]int{}
 	for _, m := range f.Managers {
 		if m.Name != "" {
-			managers[m.Name] = m.Times
+			managers[m.Name] = m.Count
 		}
 	}
 	return managers
@@ -171,30 +171,30 @@ func (f finding) String() string {
 // lines are the table: its rows, and below each what is found out about that.
 func (t *Top) lines(rows []row) (lines []string) {
 	header := t.header()
-	cells, colored := [][]string{header}, []output.Colored{{}}
+	cells, colored := [][]string{header}, []output.CellColor{{}}
 	at := slices.IndexFunc(header, func(h string) bool { return h == objectHeader || h == mostlyHeader })
 	for i := range rows {
 		cells = append(cells, t.cells(&rows[i]))
 		colored = append(colored, t.colorOf(rows[i].Object, at))
 	}
-	for i, line := range output.Columns(cells, colored) {
+	for i, line := range output.AlignColumns(cells, colored) {
 		lines = append(lines, line)
 		if i == 0 {
 			continue
 		}
 		for _, f := range rows[i-1].findings() {
-			lines = append(lines, found+t.painted(f.Object, output.Line(f.String())))
+			lines = append(lines, found+t.painted(f.Object, output.EscapeLine(f.String())))
 		}
 	}
 	return lines
 }
 
 // colorOf is that of the cluster of an object, of several, whose name a cell begins with.
-func (t *Top) colorOf(o *object, cell int) output.Colored {
+func (t *Top) colorOf(o *object, cell int) output.CellColor {
 	if !t.Color || o == nil || o.Cluster == "" {
-		return output.Colored{}
+		return output.CellColor{}
 	}
-	return output.Colored{Cell: cell, Text: o.Cluster, SGR: t.palette.SGR(o.Cluster)}
+	return output.CellColor{Cell: cell, Text: o.Cluster, SGR: t.palette.SGR(o.Cluster)}
 }
 
 // painted is a text that begins with the name of an object's cluster, of several; of no object it does not.
@@ -202,7 +202,7 @@ func (t *Top) painted(o *object, text string) string {
 	if !t.Color || o == nil || o.Cluster == "" {
 		return text
 	}
-	name := output.Line(o.Cluster)
+	name := output.EscapeLine(o.Cluster)
 	return t.palette.Paint(o.Cluster, name) + strings.TrimPrefix(text, name)
 }
 
@@ -213,7 +213,7 @@ func (r *row) findings() (all []finding) {
 		of[f.name] = append(of[f.name], f.Finding)
 	}
 	for _, f := range r.Fights {
-		for _, one := range churn.Merge(of[f.name]) {
+		for _, one := range churn.MergeFights(of[f.name]) {
 			all = append(all, finding{f.Object, one, f.name})
 		}
 		delete(of, f.name)
@@ -230,7 +230,7 @@ const objectHeader, mostlyHeader = "OBJECT", "MOSTLY"
 
 func (t *Top) header() []string {
 	header := []string{"PER MIN", "CHANGES", objectHeader, "FIELD", "MANAGER"}
-	if t.By == ByManager {
+	if t.RankBy == ByManager {
 		header = []string{"PER MIN", "CHANGES", "MANAGER", "OBJECTS", mostlyHeader, "FIELD"}
 	}
 	return t.inNamespace("NAMESPACE", header)
@@ -238,7 +238,7 @@ func (t *Top) header() []string {
 
 func (t *Top) cells(r *row) []string {
 	cells := []string{fmt.Sprintf("%.1f", r.PerMinute), fmt.Sprint(r.Changes)}
-	switch t.By {
+	switch t.RankBy {
 	case ByManager:
 		cells = append(cells, cmp.Or(*r.Manager, "<unknown>"), fmt.Sprint(r.Objects), r.name, r.Path)
 	case ByField:
@@ -255,7 +255,7 @@ func (t *Top) cells(r *row) []string {
 }
 
 func (t *Top) inNamespace(namespace string, cells []string) []string {
-	if !t.Namespaces {
+	if !t.ShowNamespaces {
 		return cells
 	}
 	return append([]string{namespace}, cells...)

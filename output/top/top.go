@@ -23,17 +23,17 @@ import (
 
 // Options say what is shown, and how.
 type Options struct {
-	By   By
-	JSON bool // a line for each row
+	RankBy RankBy
+	JSON   bool // a line for each row
 	// InPlace draws each table over the one before, which Size has to fit: columns and lines.
 	InPlace bool
 	Size    func() (width, height int)
 	// Rows is how many there are at most; 0: all.
-	Rows       int
-	Namespaces bool // a column of them
+	MaxRows        int
+	ShowNamespaces bool // a column of them
 	// Color gives the name of each cluster, of several, a colour of its own; Clusters are those that are known at first.
-	Color    bool
-	Clusters []string
+	Color        bool
+	ClusterNames []string
 	// ShortName returns the name that a resource is shown by.
 	ShortName func(schema.GroupVersionResource) string
 	// Compare says which changes count and what is masked.
@@ -57,7 +57,7 @@ var _ event.Sink = (*Top)(nil)
 
 // New returns a Top that writes to w. What happens before began counts for nobody's rate.
 func New(w io.Writer, began time.Time, o Options) *Top {
-	return &Top{Options: o, w: w, palette: output.NewPalette(o.Clusters...), tally: churn.New(), began: began}
+	return &Top{Options: o, w: w, palette: output.NewPalette(o.ClusterNames...), tally: churn.New(), began: began}
 }
 
 // Deliver implements event.Sink.
@@ -68,7 +68,7 @@ func (t *Top) Deliver(_ context.Context, batch []event.Event) error {
 		e := &batch[i]
 		var r change.Result
 		if e.Type == event.Modified && !e.Old.IsZero() {
-			r = change.Between(e.Old.Raw(), e.Object.Raw(), t.Compare)
+			r = change.Diff(e.Old.Raw(), e.Object.Raw(), t.Compare)
 		}
 		t.tally.Observe(e, &r)
 	}
@@ -77,17 +77,17 @@ func (t *Top) Deliver(_ context.Context, batch []event.Event) error {
 
 // Lost returns, at any time, how many objects are not counted any more, as there were too many, and how many changes
 // of fields are not, as an object had too many of these.
-func (t *Top) Lost() (objects, fields int) {
+func (t *Top) Uncounted() (objects, fields int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.tally.Forgotten, t.tally.Uncounted
+	return t.tally.EvictedObjects, t.tally.UncountedChanges
 }
 
 // Note shows below the next tables what becomes of the watch. It is for what is drawn in place.
 func (t *Top) Note(_ time.Time, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.note = output.Line(text)
+	t.note = output.EscapeLine(text)
 }
 
 // Print writes what changes most by now.

@@ -86,7 +86,7 @@ func (b *board) print(t *testing.T) string {
 
 // TestTimes: times are as in all JSON, in UTC, to the millisecond.
 func TestTimes(t *testing.T) {
-	b := newBoard(Options{By: ByObject, JSON: true})
+	b := newBoard(Options{RankBy: ByObject, JSON: true})
 	b.fight(t, "web", 4)
 	if text := b.print(t); !strings.HasPrefix(text, `{"time":"2026-01-31T01:00:05.123Z",`) || !strings.Contains(text, `"since":"2026-01-31T01:00:02.123Z"`) {
 		t.Error(text)
@@ -96,11 +96,11 @@ func TestTimes(t *testing.T) {
 // TestOneFight: two managers who fight over many fields of an object have one line, and in JSON a fight each.
 func TestOneFight(t *testing.T) {
 	names := []string{"a", "b", "c"}
-	for by, want := range map[By]string{
+	for by, want := range map[RankBy]string{
 		ByObject:  "  ! fight over data.a and 2 more: argocd 1 → 0, hpa 0 → 1, 8 times in 7 s\n",
 		ByManager: "  ! cm/web: fight over data.a and 2 more: argocd 1 → 0, hpa 0 → 1, 8 times in 7 s\n",
 	} {
-		b, j := newBoard(Options{By: by}), newBoard(Options{By: by, JSON: true})
+		b, j := newBoard(Options{RankBy: by}), newBoard(Options{RankBy: by, JSON: true})
 		for i := range 9 {
 			for _, one := range []*board{b, j} {
 				one.writeFields(t, "web", [2]string{"argocd", "hpa"}[i%2], i%2, names...)
@@ -119,12 +119,12 @@ func TestOneFight(t *testing.T) {
 // TestFoundIsShown: what is fought over, or written in a hot loop, is shown beside what is only busy, by whatever it is
 // ranked.
 func TestFoundIsShown(t *testing.T) {
-	for by, want := range map[By][]string{
+	for by, want := range map[RankBy][]string{
 		ByObject:  {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
 		ByField:   {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
 		ByManager: {"worker", "argocd", "  ! cm/web: fight over data.k: ", "hpa", "operator", "  ! cm/loop: hot loop: written by operator with no change, "},
 	} {
-		b := newBoard(Options{By: by, Rows: 1})
+		b := newBoard(Options{RankBy: by, MaxRows: 1})
 		for n := range 20 {
 			b.write(t, "busy", "worker", n)
 		}
@@ -149,7 +149,7 @@ func TestFoundIsShown(t *testing.T) {
 
 // TestNoRoom: a terminal that is too low for what is found says so.
 func TestNoRoom(t *testing.T) {
-	b := newBoard(Options{By: ByObject, InPlace: true, Size: func() (int, int) { return 200, 4 }})
+	b := newBoard(Options{RankBy: ByObject, InPlace: true, Size: func() (int, int) { return 200, 4 }})
 	for _, name := range []string{"a", "b", "c"} {
 		b.fight(t, name, 8)
 	}
@@ -165,9 +165,9 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func TestClusterColors(t *testing.T) {
 	names := []string{"prod-eu", "prod-us", "\x1b[31mred"}
 	palette := output.NewPalette(names...)
-	for _, by := range []By{ByObject, ByField, ByManager} {
+	for _, by := range []RankBy{ByObject, ByField, ByManager} {
 		for _, width := range []int{20, 35, 80, 160} {
-			o := Options{By: by, InPlace: true, Size: func() (int, int) { return width, 100 }, Clusters: names}
+			o := Options{RankBy: by, InPlace: true, Size: func() (int, int) { return width, 100 }, ClusterNames: names}
 			plain := newBoard(o)
 			o.Color = true
 			colored := newBoard(o)
@@ -182,7 +182,7 @@ func TestClusterColors(t *testing.T) {
 				t.Errorf("by %s, on %d columns other than without colours:\n%s\nin place of\n%s", by, width, stripped, want)
 			}
 			for _, name := range names {
-				shown := output.Line(name)
+				shown := output.EscapeLine(name)
 				if n := strings.Count(got, palette.Paint(name, shown)); n != strings.Count(want, shown) || n == 0 && width > 80 {
 					t.Errorf("by %s, on %d columns %s has its colour %d times:\n%s", by, width, shown, n, got)
 				}

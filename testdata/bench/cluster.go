@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // batch is how many pods are made at a time, in a namespace of their own: so no
@@ -44,9 +44,9 @@ data:
 `
 
 // startCluster starts a cluster that ends with ctx, if it is not stopped before.
-func startCluster(ctx context.Context, flags ...string) (*bed.Cluster, error) {
+func startCluster(ctx context.Context, flags ...string) (*testenv.Cluster, error) {
 	say("starting the cluster")
-	cluster, err := bed.Start(flags...)
+	cluster, err := testenv.StartCluster(flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func startCluster(ctx context.Context, flags ...string) (*bed.Cluster, error) {
 }
 
 // fill makes the pods and the lonely object. dir is for temporary files.
-func fill(cluster *bed.Cluster, pods int, dir string) error {
+func fill(cluster *testenv.Cluster, pods int, dir string) error {
 	manifest := filepath.Join(dir, "lonely.yaml")
 	if err := os.WriteFile(manifest, []byte(lonelyObjects), 0o600); err != nil {
 		return err
@@ -80,7 +80,7 @@ func fill(cluster *bed.Cluster, pods int, dir string) error {
 
 // churn starts to write updates to the pods of a namespace, rate a second or,
 // with 0, as fast as the server takes them. The caller must receive the result.
-func churn(cluster *bed.Cluster, namespace string, updates int, rate float64) <-chan error {
+func churn(cluster *testenv.Cluster, namespace string, updates int, rate float64) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		_, err := cluster.Run("churn", strconv.Itoa(updates), "--namespace", namespace, "--rate", strconv.FormatFloat(rate, 'f', -1, 64))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // The names of the contenders. The others are compared with the last two.
@@ -66,7 +66,7 @@ type field struct {
 
 // newField prepares the contenders for a cluster. dir is for their files, and is
 // their home: nothing that the user has set up has a part in it.
-func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
+func newField(cluster *testenv.Cluster, opts options, dir string) (*field, error) {
 	curl, err := curlTo(cluster, dir)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (f *field) addDwatch(d version) {
 
 // curlTo returns what makes curl's command line for a watch of path. It writes
 // the token and the certificate into dir, so that curl reads them from files.
-func curlTo(cluster *bed.Cluster, dir string) (func(path string) []string, error) {
+func curlTo(cluster *testenv.Cluster, dir string) (func(path string) []string, error) {
 	config, err := cluster.Config("")
 	if err != nil {
 		return nil, err

@@ -164,19 +164,19 @@ func writeDay(ctx context.Context, dir string, began time.Time, events int) erro
 	if err != nil {
 		return err
 	}
-	r, err := recording.Open(dir)
+	r, err := recording.OpenRecorder(dir)
 	if err != nil {
 		return err
 	}
 	now := began
 	o := recording.Options{
-		Encode: encode, Object: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return now },
-		Describe: func(r schema.GroupVersionResource) metav1.APIResource {
+		EncodeEvent: encode, EncodeObject: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return now },
+		DescribeResource: func(r schema.GroupVersionResource) metav1.APIResource {
 			return metav1.APIResource{SingularName: strings.TrimSuffix(r.Resource, "s")}
 		},
 	}
 	selected := event.Selection{AllNamespaces: true, Resources: []event.SelectedResource{{Resource: "pods"}, {Resource: "secrets"}}}
-	err = r.Begin(o, recording.About{Server: "s", Cluster: "c", Selection: selected}, []event.Target{dayTarget, seldomChanged})
+	err = r.StartRun(o, recording.RunInfo{Server: "s", ClusterUID: "c", Selection: selected}, []event.Target{dayTarget, seldomChanged})
 	deliver := func(batch ...event.Event) {
 		for i := range batch {
 			if batch[i].Time = now; batch[i].Type == event.Bookmark {

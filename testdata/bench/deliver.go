@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"dwatch/testdata/said"
+	"dwatch/testdata/stderrlog"
 )
 
 // The contenders that deliver, each beside what it is compared with.
@@ -101,7 +101,7 @@ func (b *bench) webhook(ctx context.Context, r *receiver, n int, v version, name
 	lines, text := bufio.NewScanner(stderr), ""
 	for lines.Scan() {
 		text += lines.Text() + "\n"
-		if strings.HasPrefix(said.Undated(lines.Text()), "waiting up to ") {
+		if strings.HasPrefix(stderrlog.StripTimes(lines.Text()), "waiting up to ") {
 			r.release()
 		}
 	}

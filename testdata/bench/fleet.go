@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // What is measured of several clusters: all of them in one run, each in a run of its own, and that
@@ -35,7 +35,7 @@ type used struct {
 
 // fleet measures several clusters, of servers that only send, in this process.
 func (b *bench) fleet(ctx context.Context) error {
-	sender := &bed.Sender{Objects: fleetObjects, Updates: fleetUpdates}
+	sender := &testenv.FakeServers{Objects: fleetObjects, Updates: fleetUpdates}
 	server := httptest.NewServer(sender)
 	defer server.Close()
 	defer server.CloseClientConnections()
@@ -44,7 +44,7 @@ func (b *bench) fleet(ctx context.Context) error {
 		names = append(names, "c"+strconv.Itoa(i+1))
 	}
 	path := filepath.Join(b.dir, "fleet")
-	if err := sender.Kubeconfig(path, server.URL, names...); err != nil {
+	if err := sender.WriteKubeconfig(path, server.URL, names...); err != nil {
 		return err
 	}
 	var singles, binaries used

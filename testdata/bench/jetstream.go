@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // The contenders that publish, and how many acknowledgements each has under way.
@@ -33,7 +33,7 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	if err != nil {
 		return err
 	}
-	s, err := bed.StartNATS(dir)
+	s, err := testenv.StartNATS(dir)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ const askEvery = 50 * time.Millisecond
 
 // deliverToStream runs dwatch, whose events all wait when the server comes, until all are
 // in the stream of a prefix.
-func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int, v version, prefix string, flags ...string) error {
+func (b *bench) deliverToStream(ctx context.Context, s *testenv.NATS, n int, v version, prefix string, flags ...string) error {
 	s.Kill()
 	cmd := b.send(ctx, v, append([]string{"pods", "-n", heavy, "--where", fmt.Sprintf("object.metadata.name <= 'pod-%05d'", n),
 		"--to", "nats://" + s.Address + "/" + prefix, "--workers", strconv.Itoa(publishing), "--max-backoff", "100ms"}, flags...)...)
@@ -117,7 +117,7 @@ func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int, v versi
 }
 
 // awaitStored returns when n messages are in a stream, or more.
-func awaitStored(ctx context.Context, s *bed.NATS, prefix string, n int) error {
+func awaitStored(ctx context.Context, s *testenv.NATS, prefix string, n int) error {
 	return withStream(ctx, s, prefix, func(stream jetstream.Stream) error {
 		tick := time.NewTicker(askEvery)
 		defer tick.Stop()
@@ -133,7 +133,7 @@ func awaitStored(ctx context.Context, s *bed.NATS, prefix string, n int) error {
 
 // withStream calls do with the stream that takes what begins with prefix, which is made
 // if it is not there.
-func withStream(ctx context.Context, s *bed.NATS, prefix string, do func(jetstream.Stream) error) error {
+func withStream(ctx context.Context, s *testenv.NATS, prefix string, do func(jetstream.Stream) error) error {
 	nc, err := nats.Connect(s.Address)
 	if err != nil {
 		return err

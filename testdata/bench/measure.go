@@ -6,14 +6,14 @@ import (
 	"os"
 	"slices"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // bench is one run on one cluster.
 type bench struct {
 	options
 	*field
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 	dir     string // for files
 	found   results
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // sendName is one dwatch send, which rules are compared with.
@@ -39,14 +39,14 @@ func rulesName(n int) string {
 
 // rules measures rules, of a server that only sends, in this process.
 func (b *bench) rules(ctx context.Context) error {
-	server := httptest.NewServer(&bed.Sender{Objects: ruleObjects, Updates: ruleUpdates, Rate: ruleRate, Mark: ruleMark})
+	server := httptest.NewServer(&testenv.FakeServers{Objects: ruleObjects, Updates: ruleUpdates, Rate: ruleRate, TimestampEvery: ruleMark})
 	defer server.Close()
 	defer server.CloseClientConnections()
 	told := &markReceiver{late: make(chan float64, ruleUpdates)}
 	receiver := httptest.NewServer(told)
 	defer receiver.Close()
 	kubeconfig, file := filepath.Join(b.dir, "rules"), filepath.Join(b.dir, "rules.yaml")
-	if err := new(bed.Sender).Kubeconfig(kubeconfig, server.URL, "c1"); err != nil {
+	if err := new(testenv.FakeServers).WriteKubeconfig(kubeconfig, server.URL, "c1"); err != nil {
 		return err
 	}
 	common := []string{"-q", "--kubeconfig", kubeconfig, "--context", "c1"}

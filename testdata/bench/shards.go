@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // shardObjects are how many small pods the shards share.
@@ -71,7 +71,7 @@ func (b *bench) warmShards(ctx context.Context, argv []string) error {
 }
 
 // shardRun measures n shards at the same time.
-func (b *bench) shardRun(ctx context.Context, cluster *bed.Cluster, argv []string, name string, n int, says string) error {
+func (b *bench) shardRun(ctx context.Context, cluster *testenv.Cluster, argv []string, name string, n int, says string) error {
 	var all shards
 	synced := all.expect(shardObjects)
 	changed := all.expect(shardObjects + b.updates)
@@ -89,7 +89,7 @@ func (b *bench) shardRun(ctx context.Context, cluster *bed.Cluster, argv []strin
 }
 
 // measureShards measures shards that have just been started.
-func (b *bench) measureShards(ctx context.Context, cluster *bed.Cluster, name string, all *shards, synced, changed <-chan time.Time) error {
+func (b *bench) measureShards(ctx context.Context, cluster *testenv.Cluster, name string, all *shards, synced, changed <-chan time.Time) error {
 	at, err := all.await(ctx, synced)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/tidwall/gjson"
 
-	"dwatch/testdata/said"
+	"dwatch/testdata/stderrlog"
 )
 
 // pageViewers is how many viewers look at the page of a contender that has one.
@@ -41,7 +41,7 @@ func (p *pageTap) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	p.text.Write(text)
-	if found := pageAddress.FindStringSubmatch(said.Undated(p.text.String())); found != nil {
+	if found := pageAddress.FindStringSubmatch(stderrlog.StripTimes(p.text.String())); found != nil {
 		address, err := url.Parse(found[1])
 		if err != nil {
 			return 0, err

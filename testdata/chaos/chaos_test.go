@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 var (
@@ -32,7 +32,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "dwatch")
-	if err := bed.Build(binary); err != nil {
+	if err := testenv.Build(binary); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // server is an API server that can be killed and comes back with what it had.
@@ -30,7 +30,7 @@ type server struct {
 	kills    atomic.Int64
 
 	mu      sync.Mutex
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 	config  *rest.Config
 }
 
@@ -52,7 +52,7 @@ func startServer(flags ...string) (*server, error) {
 }
 
 func (s *server) start() error {
-	cluster, err := bed.Start(s.flags...)
+	cluster, err := testenv.StartCluster(s.flags...)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 const (
@@ -35,20 +35,20 @@ const (
 // soakAPI is the API server, and that by which it and dwatch know each other.
 type soakAPI struct {
 	*server
-	*gate                // by which dwatch comes to it
-	known *mount         // ca.crt and token, as each pod has them
-	admin *rest.Config   // of those who write, who take any certificate
-	http  *http.Client   // which does, too
-	away  []*outage      // when the server was
-	turn  int            // of tokens
-	own   *bed.Authority // of the serving certificate
+	*gate                    // by which dwatch comes to it
+	known *mount             // ca.crt and token, as each pod has them
+	admin *rest.Config       // of those who write, who take any certificate
+	http  *http.Client       // which does, too
+	away  []*outage          // when the server was
+	turn  int                // of tokens
+	own   *testenv.Authority // of the serving certificate
 }
 
 // outage is when the server was away, as far as what was written about then may be told only in part.
 type outage struct{ begun, ended time.Time }
 
 func newSoakAPI(s *server, dir string) (*soakAPI, error) {
-	a := &soakAPI{server: s, own: bed.NewAuthority(), admin: rest.CopyConfig(s.config)}
+	a := &soakAPI{server: s, own: testenv.NewAuthority(), admin: rest.CopyConfig(s.config)}
 	a.admin.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
 	a.http = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second,
@@ -99,13 +99,13 @@ func (a *soakAPI) newCertificate(ctx context.Context) error {
 }
 
 // announceAuthority has dwatch trust another authority besides, and returns it.
-func (a *soakAPI) announceAuthority() (*bed.Authority, error) {
-	next := bed.NewAuthority()
+func (a *soakAPI) announceAuthority() (*testenv.Authority, error) {
+	next := testenv.NewAuthority()
 	return next, a.known.set(map[string][]byte{"ca.crt": slices.Concat(a.own.PEM, next.PEM)})
 }
 
 // adoptAuthority has the server show a certificate of another authority, and dwatch trust only that.
-func (a *soakAPI) adoptAuthority(ctx context.Context, next *bed.Authority) error {
+func (a *soakAPI) adoptAuthority(ctx context.Context, next *testenv.Authority) error {
 	a.own = next
 	return errors.Join(a.newCertificate(ctx), a.known.set(map[string][]byte{"ca.crt": next.PEM}))
 }

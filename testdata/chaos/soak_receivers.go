@@ -22,18 +22,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // soakReceivers are what dwatch delivers to, and that by which they and it know each other.
 type soakReceivers struct {
 	known *mount // ca.crt of all of them, and a token, credentials and a login for each
 	dir   string // of their own files
-	own   *bed.Authority
+	own   *testenv.Authority
 	hook  *soakHook
-	nats  *bed.NATS
-	kafka *bed.Kafka
-	users *bed.NATSAccount
+	nats  *testenv.NATS
+	kafka *testenv.Kafka
+	users *testenv.NATSAccount
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 )
 
 func newSoakReceivers(dir string, records map[string]*record) (_ *soakReceivers, err error) {
-	r := &soakReceivers{dir: filepath.Join(dir, "receivers"), own: bed.NewAuthority(), users: bed.NewNATSAccount()}
+	r := &soakReceivers{dir: filepath.Join(dir, "receivers"), own: testenv.NewAuthority(), users: testenv.NewNATSAccount()}
 	if r.known, err = newMount(filepath.Join(dir, "known")); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func newSoakReceivers(dir string, records map[string]*record) (_ *soakReceivers,
 		os.Mkdir(r.dir, 0o700),
 		r.known.set(map[string][]byte{"ca.crt": r.own.PEM, "login": []byte(soakLogin), "own.creds": []byte(r.users.Credentials(time.Time{}))}),
 		r.sign("nats"), r.sign("kafka"),
-		os.WriteFile(r.path("nats.conf"), fmt.Appendf(nil, "%stls { cert_file: %q, key_file: %q }\n", r.users.Config, r.path("nats.crt"), r.path("nats.key")), 0o600),
+		os.WriteFile(r.path("nats.conf"), fmt.Appendf(nil, "%stls { cert_file: %q, key_file: %q }\n", r.users.ServerConfig, r.path("nats.crt"), r.path("nats.key")), 0o600),
 	); err != nil {
 		return nil, err
 	}
@@ -63,10 +63,10 @@ func newSoakReceivers(dir string, records map[string]*record) (_ *soakReceivers,
 	if err := errors.Join(r.hook.show(r.own), r.newHookToken(context.Background(), false), r.newCredentials(time.Hour)); err != nil {
 		return nil, err
 	}
-	if r.nats, err = bed.StartNATS(r.path("nats"), "-c", r.path("nats.conf")); err != nil {
+	if r.nats, err = testenv.StartNATS(r.path("nats"), "-c", r.path("nats.conf")); err != nil {
 		return nil, errors.Join(err, r.stop())
 	}
-	if r.kafka, err = bed.StartKafka(r.path("kafka"), "--topics", soakSubject+":3", "--user", "PLAIN:"+soakLogin,
+	if r.kafka, err = testenv.StartKafka(r.path("kafka"), "--topics", soakSubject+":3", "--user", "PLAIN:"+soakLogin,
 		"--cert", r.path("kafka.crt"), "--key", r.path("kafka.key")); err != nil {
 		return nil, errors.Join(err, r.stop())
 	}
@@ -118,7 +118,7 @@ func (r *soakReceivers) restartKafka() error {
 // newAuthority has all of them show certificates of another authority, which dwatch trusts a moment before.
 func (r *soakReceivers) newAuthority() error {
 	before := r.own
-	r.own = bed.NewAuthority()
+	r.own = testenv.NewAuthority()
 	return errors.Join(
 		r.known.set(map[string][]byte{"ca.crt": slices.Concat(before.PEM, r.own.PEM)}),
 		r.hook.show(r.own), r.restartNATS(), r.restartKafka(),
@@ -257,7 +257,7 @@ func newSoakHook(records map[string]*record) (*soakHook, error) {
 }
 
 // show has it show another certificate, to all that are connected, too.
-func (h *soakHook) show(signer *bed.Authority) error {
+func (h *soakHook) show(signer *testenv.Authority) error {
 	pair, err := tls.X509KeyPair(signer.Sign("hook"))
 	h.mu.Lock()
 	h.certificate = &pair

@@ -24,7 +24,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 	program string
 )
 
@@ -64,7 +64,7 @@ func run(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	if cluster, err = bed.Start(); err != nil {
+	if cluster, err = testenv.Start(); err != nil {
 		return 0, err
 	}
 	code := 1

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 var (
@@ -18,14 +18,14 @@ var (
 
 // cluster is the server, and a client that changes what it holds.
 type cluster struct {
-	*bed.Cluster
+	*testenv.Cluster
 	client dynamic.Interface
 }
 
 // startCluster returns a cluster with the objects of objects.yaml. The caller
 // must stop it.
 func startCluster(ctx context.Context) (*cluster, error) {
-	b, err := bed.Start("--controllers")
+	b, err := testenv.StartCluster("--controllers")
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,9 @@ type line struct {
 
 // Events returns the events of what dwatch has printed with -o json, --marks and
 // --show-managed-fields. Each has the state before, which is that of the event before.
-func Events(t testing.TB, stream string) []event.Event {
+func ParseEvents(t testing.TB, stream string) []event.Event {
 	t.Helper()
-	events, err := Read(stream)
+	events, err := ReadEvents(stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func Events(t testing.TB, stream string) []event.Event {
 }
 
 // Read is Events, for who has no test.
-func Read(stream string) (events []event.Event, _ error) {
+func ReadEvents(stream string) (events []event.Event, _ error) {
 	last := map[types.UID]event.Object{}
 	lines := bufio.NewScanner(strings.NewReader(stream))
 	lines.Buffer(nil, 16<<20)

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"dwatch/watcher/codec"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 // Parse returns the object that is written as one line of JSON.
@@ -25,5 +25,5 @@ func parse(text string) (event.Object, error) {
 	if err := u.UnmarshalJSON([]byte(text)); err != nil {
 		return event.Object{}, err
 	}
-	return event.NewObject(shallow.Identity(u), text), nil
+	return event.NewObject(codec.IdentityOf(u), text), nil
 }

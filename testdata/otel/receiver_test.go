@@ -32,7 +32,7 @@ import (
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/otlp"
 	"dwatch/output/deliver/webhook"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 	"dwatch/watcher/event"
 )
 
@@ -177,7 +177,7 @@ func TestHostile(t *testing.T) {
 // TestTLS: it shows a certificate, and asks for one.
 func TestTLS(t *testing.T) {
 	path := func(dir, name string) string { return filepath.Join(dir, name) }
-	dir := bed.Certificates(t)
+	dir := testenv.Certificates(t)
 	c := start(t, func(s *confighttp.ServerConfig) {
 		s.TLS = configoptional.Some(configtls.ServerConfig{
 			Config:       configtls.Config{CertFile: path(dir, "server.crt"), KeyFile: path(dir, "server.key")},

@@ -34,11 +34,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 var (
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 	program string
 	config  *rest.Config
 	client  *kubernetes.Clientset
@@ -67,10 +67,10 @@ func run(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "dwatch") // as in the image, which has nothing else
-	if err := bed.Build(program); err != nil {
+	if err := testenv.Build(program); err != nil {
 		return 0, err
 	}
-	if cluster, err = bed.Start(); err != nil {
+	if cluster, err = testenv.StartCluster(); err != nil {
 		return 0, err
 	}
 	code := 1

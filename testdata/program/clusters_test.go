@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // TestClusters runs the scripts of testdata/script/clusters on three servers: that of all tests, which
@@ -33,7 +33,7 @@ func TestClusters(t *testing.T) {
 	t.Parallel()
 	more := startClusters(t, "us", "asia")
 	all := maps.Clone(commands)
-	for name, do := range map[string]func(*bed.Cluster) error{"freeze": (*bed.Cluster).Freeze, "thaw": (*bed.Cluster).Thaw} {
+	for name, do := range map[string]func(*testenv.Cluster) error{"freeze": (*testenv.Cluster).Freeze, "thaw": (*testenv.Cluster).Thaw} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if len(args) != 1 || more[args[0]].Cluster == nil {
 				ts.Fatalf("usage: %s us|asia", name)
@@ -58,7 +58,7 @@ func TestClusters(t *testing.T) {
 // another is a server beside that of all tests. Its kubeconfig is read when it starts: the file
 // goes with it, and scripts begin after another one has ended it.
 type another struct {
-	*bed.Cluster
+	*testenv.Cluster
 	config *api.Config
 }
 
@@ -67,7 +67,7 @@ func startClusters(t *testing.T, names ...string) map[string]another {
 	t.Helper()
 	more := map[string]another{}
 	for _, name := range names {
-		c, err := bed.Start()
+		c, err := testenv.StartCluster()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
+	"dwatch/testdata/testenv"
 )
 
 // controlled has the scripts that need what the plain API server does not have: the
@@ -35,10 +35,10 @@ func TestControllers(t *testing.T) {
 
 // withControllers is the server of all tests that need its controllers, and look at no
 // namespace but their own. It is started when the first of them needs it.
-var withControllers = sync.OnceValues(func() (*bed.Cluster, error) { return bed.Start("--controllers") })
+var withControllers = sync.OnceValues(func() (*testenv.Cluster, error) { return testenv.StartCluster("--controllers") })
 
 // controllersBed is that server, where there is a kubectl.
-func controllersBed(t *testing.T) *bed.Cluster {
+func controllersBed(t *testing.T) *testenv.Cluster {
 	t.Helper()
 	if _, err := os.Stat(readme.Path(t, "bin/kubectl")); errors.Is(err, os.ErrNotExist) {
 		t.Skip("make bin/kubectl builds what this is compared with")
@@ -65,7 +65,7 @@ func stopControllers() error {
 	return c.Stop()
 }
 
-func setupWithKubectl(t *testing.T, c *bed.Cluster, env *testscript.Env) error {
+func setupWithKubectl(t *testing.T, c *testenv.Cluster, env *testscript.Env) error {
 	if err := setupOn(c, env); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"dwatch/testdata/race"
 	"dwatch/testdata/readme"
-	"dwatch/testdata/said"
+	"dwatch/testdata/stderrlog"
 )
 
 // TestDemo runs what make demo runs.
@@ -48,7 +48,7 @@ func TestDemo(t *testing.T) {
 		`- ct/nightly `,
 		`(?m)^(MODIFIED +Deployment +web +nginx:1\.29 +1$|# jq is not installed)`,
 	} {
-		if !regexp.MustCompile(want).Match([]byte(said.Undated(string(out)))) {
+		if !regexp.MustCompile(want).Match([]byte(stderrlog.StripTimes(string(out)))) {
 			t.Errorf("the demo does not show %s", want)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/race"
+	"dwatch/testdata/testenv"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // onlySends plays API servers, of which c0 hangs.
-var onlySends = &bed.Sender{Objects: objectsOf, Hangs: "c0"}
+var onlySends = &testenv.FakeServers{Objects: objectsOf, HangingServer: "c0"}
 
 // TestFifty: of fifty clusters one hangs, and all that is in the others comes. How long it takes and what
 // it costs is in docs/clusters.md, and here with -v.
@@ -107,7 +107,7 @@ func sending(t *testing.T, url string, first, count int) string {
 	for i := range count {
 		names = append(names, fmt.Sprintf("c%d", first+i))
 	}
-	if err := onlySends.Kubeconfig(path, url, names...); err != nil {
+	if err := onlySends.WriteKubeconfig(path, url, names...); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"dwatch/output/changes"
-	"dwatch/testdata/bed"
 	"dwatch/testdata/object"
+	"dwatch/testdata/testenv"
 	"dwatch/watcher/object/change"
 )
 
@@ -71,9 +71,9 @@ func TestGolden(t *testing.T) {
 }
 
 // goldenBed starts a server with its controllers, for all sequences.
-func goldenBed(t *testing.T) *bed.Cluster {
+func goldenBed(t *testing.T) *testenv.Cluster {
 	t.Helper()
-	c, err := bed.Start("--controllers")
+	c, err := testenv.StartCluster("--controllers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func viewed(t *testing.T, events string) string {
 		ShortName: object.ShortName,
 		Compare:   change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true, Key: []byte("key")}},
 	}
-	if err := changes.New(&b, o).Deliver(t.Context(), object.Events(t, events)); err != nil {
+	if err := changes.New(&b, o).Deliver(t.Context(), object.ParseEvents(t, events)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

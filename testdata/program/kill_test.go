@@ -289,8 +289,8 @@ func (k *killed) look() {
 	}
 	defer f.Close()
 	k.kept = map[string][]event.ReportedObject{}
-	for _, target := range f.Orphans("", nil) {
-		if _, err := f.Past(target, func(o event.ReportedObject) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
+	for _, target := range f.OrphanedTargets("", nil) {
+		if _, err := f.History(target, func(o event.ReportedObject) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
 			k.t.Fatal(err)
 		}
 	}

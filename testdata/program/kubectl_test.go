@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/discovery"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // beside runs dwatch and kubectl beside each other.
@@ -23,14 +23,14 @@ type beside struct {
 	t       *testing.T
 	kubectl string
 	server  string // its URL
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 }
 
 // newBeside starts an API server with the objects of testdata/kubectl, which nobody
 // changes, and in front of it what leaves out their ages: what both print of it is the same.
 func newBeside(t *testing.T) *beside {
 	t.Helper()
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func newBeside(t *testing.T) *beside {
 	if _, err := os.Stat(kubectl); err != nil {
 		t.Fatalf("the test needs the kubectl of the API server's version, run make bin/kubectl: %v", err)
 	}
-	c, err := bed.Start()
+	c, err := testenv.StartCluster()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
+	"dwatch/testdata/testenv"
 )
 
 // world is a namespace in which the examples of docs/waiting.md hold, or do not.
@@ -51,7 +51,7 @@ func TestInsteadOfKubectl(t *testing.T) {
 }
 
 // begin makes what there is in a world, and waits until it is so.
-func (w *world) begin(t *testing.T, c *bed.Cluster, name string) {
+func (w *world) begin(t *testing.T, c *testenv.Cluster, name string) {
 	var err error
 	if w.objects, err = newObjectsOn(c); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
+	"dwatch/testdata/testenv"
 )
 
 // tmux is a terminal with a shell in it, in which dwatch is started as people do.
@@ -431,7 +431,7 @@ func TestLivePanics(t *testing.T) {
 			}
 		}
 	}
-	if err := bed.Build(filepath.Join(dir, "dwatch"), "-overlay", overlay); err != nil {
+	if err := testenv.Build(filepath.Join(dir, "dwatch"), "-overlay", overlay); err != nil {
 		t.Fatal(err)
 	}
 	o, kubeconfig := room(t)
@@ -582,7 +582,7 @@ func TestLiveLoss(t *testing.T) {
 // TestLiveServerGone: a server that is killed is a loss, and q still works.
 func TestLiveServerGone(t *testing.T) {
 	t.Parallel()
-	cluster, err := bed.Start()
+	cluster, err := testenv.StartCluster()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -666,7 +666,7 @@ func TestLiveRollout(t *testing.T) {
 }
 
 // kubectlOn calls kubectl in a namespace of the test's own.
-func kubectlOn(t *testing.T, c *bed.Cluster) (namespace string, kubectl func(args ...string) string) {
+func kubectlOn(t *testing.T, c *testenv.Cluster) (namespace string, kubectl func(args ...string) string) {
 	t.Helper()
 	o, err := newObjectsOn(c)
 	if err != nil {

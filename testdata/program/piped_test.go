@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // piped is a dwatch whose stdout is a pipe that nobody reads but the test.
@@ -149,7 +149,7 @@ func room(t *testing.T) (o *objects, kubeconfig string) {
 
 // front is an HTTP server in front of the API server, for requests as admin.
 type front struct {
-	of *bed.Cluster // nil: the one that all tests share
+	of *testenv.Cluster // nil: the one that all tests share
 	// instead answers a request in the place of the API server, if it returns true.
 	instead func(http.ResponseWriter, *http.Request) bool
 	// change changes an answer.

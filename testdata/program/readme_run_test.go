@@ -43,7 +43,7 @@ func TestReadmeExamples(t *testing.T) {
 				play := &play{stage: stages[e.stage], T: t, dir: t.TempDir()}
 				play.clear(t)
 				if text := play.run(e); !e.isShownBy(text) {
-					readme.Update(t, page, e.text, text)
+					readme.CheckOrUpdate(t, page, e.text, text)
 				}
 			})
 		}

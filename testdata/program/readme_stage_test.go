@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // readmeObjects has objects.yaml, what is there before each example, and what
@@ -41,7 +41,7 @@ type stage struct {
 	dir        string
 	kubeconfig string // of dwatch; it always names the same address
 	port       string
-	cluster    *bed.Cluster
+	cluster    *testenv.Cluster
 	objects    *objects
 	us         *stage // the other cluster, where there are two
 }
@@ -103,7 +103,7 @@ func (s *stage) contexts(t *testing.T) (path string) {
 
 // start starts the API server with the data it had, and writes a kubeconfig.
 func (s *stage) start(port, kubeconfig string) (err error) {
-	s.cluster, err = bed.Start(append([]string{"--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig}, s.flags...)...)
+	s.cluster, err = testenv.StartCluster(append([]string{"--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig}, s.flags...)...)
 	if err != nil {
 		return err
 	}

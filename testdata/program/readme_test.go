@@ -69,7 +69,7 @@ var (
 // pagesWithExamples are the pages that have console blocks.
 func pagesWithExamples(t *testing.T) []string {
 	t.Helper()
-	return slices.DeleteFunc(readme.Pages(t), func(page string) bool {
+	return slices.DeleteFunc(readme.PageNames(t), func(page string) bool {
 		return !strings.Contains(readme.Read(t, page), "```console")
 	})
 }

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
+	"dwatch/testdata/testenv"
 )
 
 // fault is something that keeps an object from being ready, and what is said of it.
@@ -224,7 +224,7 @@ func TestReasons(t *testing.T) {
 }
 
 // isSaid: what dwatch wait says of it, and the change view.
-func (f *fault) isSaid(t *testing.T, c *bed.Cluster) {
+func (f *fault) isSaid(t *testing.T, c *testenv.Cluster) {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	if err := writeKubeconfigOf(c, kubeconfig, f.in.namespace); err != nil {

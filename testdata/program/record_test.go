@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 var recordFor = flag.Duration("record", 5*time.Second, "how long TestRecord writes")
@@ -75,7 +75,7 @@ func TestRecord(t *testing.T) {
 // recordWitness has a server of its own, and what was written to it.
 type recordWitness struct {
 	*testing.T
-	cluster  *bed.Cluster
+	cluster  *testenv.Cluster
 	client   dynamic.ResourceInterface
 	dir      string
 	port     int
@@ -100,7 +100,7 @@ func (w *recordWitness) kubeconfig() string { return filepath.Join(w.dir, "kubec
 
 func (w *recordWitness) serve() {
 	var err error
-	if w.cluster, err = bed.Start("--data", filepath.Join(w.dir, "data"), "--port", fmt.Sprint(w.port)); err != nil {
+	if w.cluster, err = testenv.StartCluster("--data", filepath.Join(w.dir, "data"), "--port", fmt.Sprint(w.port)); err != nil {
 		w.Fatal(err)
 	}
 	copyFile(w.T, w.cluster.Kubeconfig, w.kubeconfig())

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // TestRestoredServer: etcd was restored from a backup while the server was down. Its
@@ -31,14 +31,14 @@ func TestRestoredServer(t *testing.T) {
 	dir := t.TempDir()
 	data, backup := filepath.Join(dir, "data"), filepath.Join(dir, "backup")
 	port := freePort(t)
-	serve := func() *bed.Cluster {
-		cluster, err := bed.Start("--data", data, "--port", fmt.Sprint(port))
+	serve := func() *testenv.Cluster {
+		cluster, err := testenv.StartCluster("--data", data, "--port", fmt.Sprint(port))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return cluster
 	}
-	change := func(c *bed.Cluster, name, value string) {
+	change := func(c *testenv.Cluster, name, value string) {
 		o, err := objectsIn(c, metav1.NamespaceDefault)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestRestoredServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stop := func(c *bed.Cluster) {
+	stop := func(c *testenv.Cluster) {
 		if err := c.Stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +96,8 @@ func TestRebuiltServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data, port := filepath.Join(dir, "data"), freePort(t)
-	serve := func() (*bed.Cluster, *objects) {
-		c, err := bed.Start("--data", data, "--port", fmt.Sprint(port))
+	serve := func() (*testenv.Cluster, *objects) {
+		c, err := testenv.StartCluster("--data", data, "--port", fmt.Sprint(port))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestRebuiltServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stop := func(c *bed.Cluster) {
+	stop := func(c *testenv.Cluster) {
 		if err := c.Stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -211,8 +211,8 @@ func TestCopies(t *testing.T) {
 func startCopies(t *testing.T) (kubeconfig string, servers map[string]*objects) {
 	t.Helper()
 	dir := t.TempDir()
-	start := func(name string) (*bed.Cluster, *objects) {
-		c, err := bed.Start("--data", filepath.Join(dir, name), "--port", fmt.Sprint(freePort(t)))
+	start := func(name string) (*testenv.Cluster, *objects) {
+		c, err := testenv.StartCluster("--data", filepath.Join(dir, name), "--port", fmt.Sprint(freePort(t)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // kafkaTopic is the topic of the broker of scripts. It has one partition.
@@ -32,7 +32,7 @@ func kafkaCommand(ts *testscript.TestScript, neg bool, args []string) {
 				args[i] = ts.MkAbs(arg) // it does not run in this directory
 			}
 		}
-		k, err := bed.StartKafka(ts.MkAbs(".kafka"), append([]string{"--topics", kafkaTopic + ":1"}, args...)...)
+		k, err := testenv.StartKafka(ts.MkAbs(".kafka"), append([]string{"--topics", kafkaTopic + ":1"}, args...)...)
 		ts.Check(err)
 		b.kafka = k
 		ts.Setenv("KAFKA", k.Address)
@@ -54,7 +54,7 @@ func kafkaCommand(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = b.awaitKafka(ctx, pattern, 0)
 		ts.Check(err)
 	default:
-		ts.Check(b.kafka.Do(strings.Join(append([]string{what}, args...), " ")))
+		ts.Check(b.kafka.Command(strings.Join(append([]string{what}, args...), " ")))
 	}
 }
 

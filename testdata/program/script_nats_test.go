@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // natsCommand runs a NATS server beside a script.
@@ -30,7 +30,7 @@ func natsCommand(ts *testscript.TestScript, neg bool, args []string) {
 				args[i] = ts.MkAbs(arg) // it does not run in this directory
 			}
 		}
-		s, err := bed.StartNATS(ts.MkAbs(".nats"), args...)
+		s, err := testenv.StartNATS(ts.MkAbs(".nats"), args...)
 		ts.Check(err)
 		b.nats = s
 		ts.Setenv("NATS", s.Address)

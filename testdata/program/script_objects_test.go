@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // objects writes to the API server, in a namespace of its own.
@@ -42,7 +42,7 @@ var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 // newObjects makes a namespace; leave deletes it.
 func newObjects() (*objects, error) { return newObjectsOn(testbed) }
 
-func newObjectsOn(c *bed.Cluster) (*objects, error) {
+func newObjectsOn(c *testenv.Cluster) (*objects, error) {
 	o, err := objectsIn(c, "")
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func newObjectsOn(c *bed.Cluster) (*objects, error) {
 }
 
 // newObjectsNamed makes a namespace of that name.
-func newObjectsNamed(c *bed.Cluster, name string) (*objects, error) {
+func newObjectsNamed(c *testenv.Cluster, name string) (*objects, error) {
 	o, err := objectsIn(c, name)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func newObjectsNamed(c *bed.Cluster, name string) (*objects, error) {
 }
 
 // objectsIn writes in a namespace that is there.
-func objectsIn(c *bed.Cluster, namespace string) (*objects, error) {
+func objectsIn(c *testenv.Cluster, namespace string) (*objects, error) {
 	config, err := c.Config("admin")
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"dwatch/testdata/said"
+	"dwatch/testdata/stderrlog"
 )
 
 var signals = map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM, "SIGKILL": os.Kill}
@@ -89,7 +89,7 @@ func (t *transcript) String() string {
 
 func (t *transcript) read() string {
 	if t.isSaid {
-		return said.Undated(t.text.String())
+		return stderrlog.StripTimes(t.text.String())
 	}
 	return t.text.String()
 }

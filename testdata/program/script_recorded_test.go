@@ -45,7 +45,7 @@ func writeRecording(dir, text string, last time.Time) (named map[string]string, 
 	for _, match := range namedTime.FindAllStringSubmatch(text, -1) {
 		named[match[1]] = match[2]
 	}
-	events, err := object.Read(namedTime.ReplaceAllString(text, ""))
+	events, err := object.ReadEvents(namedTime.ReplaceAllString(text, ""))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -70,22 +70,22 @@ func record(dir string, events []event.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := recording.Open(dir)
+	r, err := recording.OpenRecorder(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	targets := watched(events)
-	about := recording.About{Cluster: "c", Namespace: targets[0].Namespace, Selection: selection(targets)}
+	about := recording.RunInfo{ClusterUID: "c", DefaultNamespace: targets[0].Namespace, Selection: selection(targets)}
 	masks := &change.Masks{Secrets: true, Key: []byte(rand.Text())}
 	now := events[0].Time
 	options := recording.Options{
-		Encode:   encode,
-		Object:   func(o event.Object) string { return masks.ObjectJSON(o.Raw()) },
-		Now:      func() time.Time { return now },
-		Describe: describe,
+		EncodeEvent:      encode,
+		EncodeObject:     func(o event.Object) string { return masks.MaskJSON(o.Raw()) },
+		Now:              func() time.Time { return now },
+		DescribeResource: describe,
 	}
-	if err := r.Begin(options, about, targets); err != nil {
+	if err := r.StartRun(options, about, targets); err != nil {
 		return err
 	}
 	for _, e := range events {

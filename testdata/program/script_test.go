@@ -20,8 +20,8 @@ import (
 
 	"dwatch/cli"
 	"dwatch/cli/complete"
-	"dwatch/testdata/bed"
 	"dwatch/testdata/race"
+	"dwatch/testdata/testenv"
 )
 
 // The scripts of testdata/script run the built binary against one real API
@@ -76,12 +76,12 @@ import (
 //	                           see startKubelet
 //
 // After quit and end its output is in the files NAME.out and NAME.err. What dwatch says on stderr is
-// without the times in front of the lines (testdata/said); dated.txtar is about these.
+// without the times in front of the lines (testdata/stderrlog); dated.txtar is about these.
 
 const scripts = "../script"
 
 var (
-	testbed  *bed.Cluster
+	testbed  *testenv.Cluster
 	binaries string // a directory with dwatch, under all its names
 )
 
@@ -108,7 +108,7 @@ func testMain(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	return bed.Main(m, &testbed)
+	return testenv.Main(m, &testbed)
 }
 
 // parallel is how many tests run at once.
@@ -129,14 +129,14 @@ func brief() string {
 
 // build builds dwatch, and what runs it without the times.
 func build(dir string) error {
-	if err := bed.Build(filepath.Join(dir, "dwatch")); err != nil {
+	if err := testenv.Build(filepath.Join(dir, "dwatch")); err != nil {
 		return err
 	}
 	if err := link(dir); err != nil {
 		return err
 	}
 	undated := filepath.Join(dir, undatedDir)
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(undated, "dwatch"), "../said/undated").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(undated, "dwatch"), "../stderrlog/striptimes").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return link(undated)
@@ -221,8 +221,8 @@ type bench struct {
 	objects   *objects
 	programs  map[string]*program
 	receivers map[string]*hook
-	nats      *bed.NATS  // nil: none was started
-	kafka     *bed.Kafka // nil: none was started
+	nats      *testenv.NATS  // nil: none was started
+	kafka     *testenv.Kafka // nil: none was started
 }
 
 type benchKey struct{}
@@ -230,7 +230,7 @@ type benchKey struct{}
 func setup(env *testscript.Env) error { return setupOn(testbed, env) }
 
 // setupOn prepares a script that runs against this server.
-func setupOn(c *bed.Cluster, env *testscript.Env) error {
+func setupOn(c *testenv.Cluster, env *testscript.Env) error {
 	o, err := newObjectsOn(c)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func writeKubeconfig(path, namespace string) error {
 	return writeKubeconfigOf(testbed, path, namespace)
 }
 
-func writeKubeconfigOf(c *bed.Cluster, path, namespace string) error {
+func writeKubeconfigOf(c *testenv.Cluster, path, namespace string) error {
 	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 	"dwatch/cli/fail"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // What answers at the address of the server is no API server, or one that is
@@ -142,7 +142,7 @@ func TestServerThatFailsLater(t *testing.T) {
 // without another word, and ends when it is told to.
 func TestServerThatGoesAway(t *testing.T) {
 	t.Parallel()
-	cluster, err := bed.Start()
+	cluster, err := testenv.StartCluster()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
+	"dwatch/testdata/testenv"
 )
 
 // topRow is a line of dwatch top -o json.
@@ -247,7 +247,7 @@ func TestTopInPlace(t *testing.T) {
 // TestTopQuiet: in a cluster where controllers and nodes do nothing but what they always do, nothing is found.
 func TestTopQuiet(t *testing.T) {
 	t.Parallel()
-	c, err := bed.Start("--controllers")
+	c, err := testenv.StartCluster("--controllers")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // Path returns the path of a file that is named from the top of the module.
 func Path(t *testing.T, name string) string {
 	t.Helper()
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func Read(t *testing.T, name string) string {
 }
 
 // Pages returns the names of README.md and of the pages in docs.
-func Pages(t *testing.T) []string {
+func PageNames(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(Path(t, "docs/*.md"))
 	if err != nil {
@@ -49,7 +49,7 @@ func Pages(t *testing.T) []string {
 
 // Update checks that what stands in a page is what it should be, or with UPDATE_README
 // replaces it.
-func Update(t *testing.T, page, old, fresh string) {
+func CheckOrUpdate(t *testing.T, page, old, fresh string) {
 	t.Helper()
 	if diff := cmp.Diff(old, fresh); diff == "" {
 		return

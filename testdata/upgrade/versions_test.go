@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 var (
-	cluster *bed.Cluster
+	cluster *testenv.Cluster
 	dir     string // of programs
 	now     string // the program of what is checked out
 )
@@ -34,16 +34,16 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	now = filepath.Join(dir, "now")
-	if err := bed.Build(now); err != nil {
+	if err := testenv.Build(now); err != nil {
 		return 0, err
 	}
-	return bed.Main(m, &cluster), nil
+	return testenv.Main(m, &cluster), nil
 }
 
 // before returns the program of the version before this one. Without a tag it is that of a commit.
 func before(t *testing.T, commit string) string {
 	t.Helper()
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func before(t *testing.T, commit string) string {
 // built returns the program of a commit, and builds it if need be.
 func built(t *testing.T, commit string) string {
 	t.Helper()
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func built(t *testing.T, commit string) string {
 // lastChange is the commit before the one that changed last what a pattern matches in a file.
 func lastChange(t *testing.T, pattern, file string) string {
 	t.Helper()
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}

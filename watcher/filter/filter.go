@@ -17,7 +17,7 @@ type Options struct {
 	// Where says of an object's event whether it passes; nil: it does. It is asked last.
 	Where func(*event.Event) bool
 	// Marks lets marks pass. A heartbeat always does: there is none that was not asked for.
-	Marks bool
+	PassStatus bool
 }
 
 func ParseTypes(words []string) ([]event.Type, error) {
@@ -72,7 +72,7 @@ func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
 func (f *filter) passes(e *event.Event) bool {
 	switch {
 	case e.Type.IsStatus():
-		return f.Marks || e.Type == event.Heartbeat
+		return f.PassStatus || e.Type == event.Heartbeat
 	case f.WatchOnly && e.Initial:
 		return false
 	case len(f.Types) > 0 && !slices.Contains(f.Types, e.Type):

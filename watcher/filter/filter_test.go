@@ -24,10 +24,10 @@ func TestPasses(t *testing.T) {
 		want    []int
 	}{
 		{Options{}, []int{1, 2, 3, 4, 6}},
-		{Options{Marks: true}, []int{1, 2, 3, 4, 5, 6}},
+		{Options{PassStatus: true}, []int{1, 2, 3, 4, 5, 6}},
 		{Options{WatchOnly: true}, []int{2, 3, 4, 6}},
 		{Options{Types: []event.Type{event.Added, event.Deleted}}, []int{1, 2, 4, 6}},
-		{Options{Types: []event.Type{event.Added}, WatchOnly: true, Marks: true}, []int{2, 5, 6}},
+		{Options{Types: []event.Type{event.Added}, WatchOnly: true, PassStatus: true}, []int{2, 5, 6}},
 	} {
 		var got []int
 		sink := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {

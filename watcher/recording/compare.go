@@ -14,20 +14,20 @@ type Comparison struct {
 	// added. None where one of the times is not known.
 	Events []event.Event
 	// Before and After are what is known of the two times.
-	Before, After *Proof
+	BeforeProof, AfterProof *Proof
 }
 
 // Compare compares what was there at a time with what was there at another one; zero: at the last of
 // which all is known.
 func (r *Recording) Compare(ctx context.Context, q Query, from, to time.Time) (c Comparison, err error) {
 	var before, after []heldObject
-	if after, c.After, err = r.at(ctx, q, to); err != nil {
+	if after, c.AfterProof, err = r.at(ctx, q, to); err != nil {
 		return c, err
 	}
-	if before, c.Before, err = r.at(ctx, q, from); err != nil || !c.Before.Complete() || !c.After.Complete() {
+	if before, c.BeforeProof, err = r.at(ctx, q, from); err != nil || !c.BeforeProof.IsComplete() || !c.AfterProof.IsComplete() {
 		return c, err
 	}
-	c.Events = different(before, after, c.After.To)
+	c.Events = different(before, after, c.AfterProof.To)
 	return c, nil
 }
 

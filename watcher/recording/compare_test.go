@@ -48,11 +48,11 @@ func TestCompare(t *testing.T) {
 			}
 			got = append(got, text)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" || test.unknown == (c.Before.Complete() && c.After.Complete()) {
-			t.Errorf("%d to %d: %s %v %v", test.from, test.to, diff, gaps(c.Before), gaps(c.After))
+		if diff := cmp.Diff(test.want, got); diff != "" || test.unknown == (c.BeforeProof.IsComplete() && c.AfterProof.IsComplete()) {
+			t.Errorf("%d to %d: %s %v %v", test.from, test.to, diff, gaps(c.BeforeProof), gaps(c.AfterProof))
 		}
 	}
-	if c, err := read(t, dir).Compare(t.Context(), Query{Targets: []event.Target{configMaps}}, at(5), time.Time{}); err != nil || !c.After.To.Equal(at(30)) || len(c.Events) != 5 {
+	if c, err := read(t, dir).Compare(t.Context(), Query{Targets: []event.Target{configMaps}}, at(5), time.Time{}); err != nil || !c.AfterProof.To.Equal(at(30)) || len(c.Events) != 5 {
 		t.Errorf("with its end: %+v %v", c, err)
 	}
 }

@@ -48,7 +48,7 @@ func TestDamageWithoutEnd(t *testing.T) {
 			}
 		}
 		switch {
-		case len(proof.Damage) > 0 && !proof.Complete():
+		case len(proof.Damage) > 0 && !proof.IsComplete():
 			said++
 		case len(got) == len(whole): // a flag that changes nothing
 		case size-at > 200 || len(got) < len(whole)-1: // else it is as if it had been killed a second before
@@ -59,14 +59,14 @@ func TestDamageWithoutEnd(t *testing.T) {
 		if at%10 > 0 || len(proof.Damage) == 0 {
 			continue
 		}
-		next, err := Open(changed)
+		next, err := OpenRecorder(changed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		next.release()
 		files, _, err := list(changed)
-		if err != nil || len(files) != 1 || files[0].size != int64(size) || len(next.Notes()) == 0 {
-			t.Errorf("at %d the next run leaves %v and says %q", at, files, next.Notes())
+		if err != nil || len(files) != 1 || files[0].size != int64(size) || len(next.Warnings()) == 0 {
+			t.Errorf("at %d the next run leaves %v and says %q", at, files, next.Warnings())
 		}
 	}
 	t.Logf("%d bytes: %d said, %d were as if it had ended before them", size, said, silent)
@@ -89,10 +89,10 @@ func TestNeverRemoved(t *testing.T) {
 	if err := os.WriteFile(notes, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	next := recorder(t, dir, Options{Now: func() time.Time { return at(60) }, Keep: time.Nanosecond, MaxSize: 1})
+	next := recorder(t, dir, Options{Now: func() time.Time { return at(60) }, Retention: time.Nanosecond, MaxSize: 1})
 	defer next.release()
-	if !strings.Contains(strings.Join(next.Notes(), "\n"), "00000009-notes.zst") {
-		t.Errorf("%q", next.Notes())
+	if !strings.Contains(strings.Join(next.Warnings(), "\n"), "00000009-notes.zst") {
+		t.Errorf("%q", next.Warnings())
 	}
 	for _, name := range []string{"00000009-notes.zst", "00000000-notes.zst"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -161,12 +161,12 @@ func TestKnown(t *testing.T) {
 				return data
 			})
 		}
-		next, err := Open(dir)
+		next, err := OpenRecorder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if known := next.Known(); known == nil || known.Cluster != "c" || len(next.Notes()) == 0 {
-			t.Errorf("%s: %+v, %q", name, known, next.Notes())
+		if known := next.PreviousRun(); known == nil || known.ClusterUID != "c" || len(next.Warnings()) == 0 {
+			t.Errorf("%s: %+v, %q", name, known, next.Warnings())
 		}
 		next.release()
 	}
@@ -178,22 +178,22 @@ func TestOtherCluster(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Open(dir)
+	again, err := OpenRecorder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := at(20)
-	if err := again.Begin(Options{Encode: r.Encode, Object: r.Object, Describe: r.Describe, Now: func() time.Time { return now }}, About{Cluster: "d"}, []event.Target{configMaps}); err != nil {
+	if err := again.StartRun(Options{EncodeEvent: r.EncodeEvent, EncodeObject: r.EncodeObject, DescribeResource: r.DescribeResource, Now: func() time.Time { return now }}, RunInfo{ClusterUID: "d"}, []event.Target{configMaps}); err != nil {
 		t.Fatal(err)
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
 	recording := read(t, dir)
-	if _, proof := played(t, recording, Query{}); proof.Complete() || !strings.Contains(strings.Join(proof.Damage, "\n"), "another cluster") {
+	if _, proof := played(t, recording, Query{}); proof.IsComplete() || !strings.Contains(strings.Join(proof.Damage, "\n"), "another cluster") {
 		t.Errorf("%v %v", proof.Damage, gaps(proof))
 	}
-	if !strings.Contains(strings.Join(recording.Notes(), "\n"), "another cluster") {
-		t.Errorf("%q", recording.Notes())
+	if !strings.Contains(strings.Join(recording.Warnings(), "\n"), "another cluster") {
+		t.Errorf("%q", recording.Warnings())
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Version is that of the layout. What has a newer one is not read.
-const Version = 1
+const FormatVersion = 1
 
 const (
 	preamble = "dwatch recording " // the first frame of a segment, followed by the version
@@ -27,32 +27,32 @@ const (
 )
 
 // About says of what a run is a recording.
-type About struct {
-	Server  string `json:"server,omitempty"`
-	Cluster string `json:"cluster,omitempty"` // the UID that stands for it; empty: it was not to be seen
+type RunInfo struct {
+	Server     string `json:"server,omitempty"`
+	ClusterUID string `json:"cluster,omitempty"` // the UID that stands for it; empty: it was not to be seen
 	// Endpoint stands for the address and for what proves that it is that; empty: nothing does.
-	Endpoint string `json:"endpoint,omitempty"`
+	EndpointID string `json:"endpoint,omitempty"`
 	// Namespace is the one that was meant where none was named.
-	Namespace string          `json:"namespace,omitempty"`
-	Selection event.Selection `json:"selection"`
+	DefaultNamespace string          `json:"namespace,omitempty"`
+	Selection        event.Selection `json:"selection"`
 	// Masks says what is hidden of objects: where that changes, nothing is taken over from before.
 	Masks string `json:"masks,omitempty"`
 }
 
 // IsOf reports whether both are of one cluster. known: that can be told.
-func (a About) IsOf(b About) (same, known bool) {
+func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 	switch {
-	case a.Cluster != "" && b.Cluster != "":
-		return a.Cluster == b.Cluster, true
-	case a.Endpoint != "" && a.Endpoint == b.Endpoint:
+	case a.ClusterUID != "" && b.ClusterUID != "":
+		return a.ClusterUID == b.ClusterUID, true
+	case a.EndpointID != "" && a.EndpointID == b.EndpointID:
 		return true, true
 	}
 	return false, false
 }
 
 // strange says why a segment is no part of a recording whose segment before is of b; empty: it is.
-func (a About) strange(b About) string {
-	switch same, known := a.IsOf(b); {
+func (a RunInfo) strange(b RunInfo) string {
+	switch same, known := a.SameCluster(b); {
 	case known && !same:
 		return "it is of another cluster than the one before"
 	case !known && a.Server != b.Server:
@@ -63,16 +63,16 @@ func (a About) strange(b About) string {
 
 // header is the first line of a segment.
 type header struct {
-	Type    event.Type      `json:"type"`
-	Time    event.Timestamp `json:"time"`
-	Version int             `json:"version"`
-	Segment int             `json:"segment"`
+	Type          event.Type      `json:"type"`
+	Time          event.Timestamp `json:"time"`
+	Version       int             `json:"version"`
+	SegmentNumber int             `json:"segment"`
 	// Begins: a run begins here; else it goes on from the segment before.
-	Begins bool `json:"begins,omitempty"`
+	StartsRun bool `json:"begins,omitempty"`
 	// Run is of one run alone, and Last the time of the latest line before, of any run.
-	Run  string          `json:"run"`
-	Last event.Timestamp `json:"last"`
-	About
+	Run      string          `json:"run"`
+	LastTime event.Timestamp `json:"last"`
+	RunInfo
 	Targets   []sightState         `json:"targets"`
 	Resources []metav1.APIResource `json:"resources"` // of the targets
 }
@@ -156,7 +156,7 @@ func (f file) read(ctx context.Context, from, to int64) ([]byte, error) {
 
 // begins reports whether nothing was written to a segment but the begin of its first frame.
 func (f file) begins(ctx context.Context) bool {
-	whole := skippable(fmt.Sprint(preamble, Version))
+	whole := skippable(fmt.Sprint(preamble, FormatVersion))
 	if f.size > int64(len(whole)) {
 		return false
 	}

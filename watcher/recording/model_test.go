@@ -154,7 +154,7 @@ func (w *world) quit() {
 
 // begin begins a run of some of the targets.
 func (w *world) begin() {
-	r, err := Open(w.dir)
+	r, err := OpenRecorder(w.dir)
 	w.must(err)
 	w.recorder = r
 	encode, err := output.NewEncoder(output.Options{})
@@ -168,16 +168,16 @@ func (w *world) begin() {
 		}
 	}
 	o := Options{
-		Encode: encode, Object: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return w.now },
-		Describe: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
-		Anew:     w.random.IntN(3) == 0,
+		EncodeEvent: encode, EncodeObject: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return w.now },
+		DescribeResource:  func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
+		WatchHasNoHistory: w.random.IntN(3) == 0,
 	}
-	w.must(r.Begin(o, About{Cluster: "c", Masks: []string{"x", "x", "x", "y"}[w.random.IntN(4)]}, targets))
+	w.must(r.StartRun(o, RunInfo{ClusterUID: "c", Masks: []string{"x", "x", "x", "y"}[w.random.IntN(4)]}, targets))
 	for _, one := range w.watches {
-		if o.Anew {
+		if o.WatchHasNoHistory {
 			break // it begins as if there were no recording
 		}
-		_, err := r.Past(one.of, func(o event.ReportedObject) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
+		_, err := r.History(one.of, func(o event.ReportedObject) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
 		w.must(err)
 	}
 	for _, one := range w.watches {
@@ -197,7 +197,7 @@ func (w *world) deliver(events ...event.Event) {
 // pass lets time pass, in which there are heartbeats and bookmarks.
 func (w *world) pass(d time.Duration) {
 	end := w.now.Add(d)
-	for next := w.now.Truncate(Beat).Add(Beat); !next.After(end); next = next.Add(Beat) {
+	for next := w.now.Truncate(HeartbeatInterval).Add(HeartbeatInterval); !next.After(end); next = next.Add(HeartbeatInterval) {
 		w.now = next
 		if w.recorder == nil {
 			continue
@@ -486,7 +486,7 @@ func withoutFrame(data []byte, random *rand.Rand) []byte {
 func (w *world) ask(what string) (complete int) {
 	r, err := Read(context.Background(), Dir(w.dir))
 	if err != nil {
-		if !errors.Is(err, ErrNone) {
+		if !errors.Is(err, ErrNoRecording) {
 			w.Fatal(err)
 		}
 		return 0
@@ -526,9 +526,9 @@ const lag = 10 * time.Millisecond
 // checkAt: what was there at a time is what the truth says, for some time within the lag.
 func (w *world) checkAt(r *Recording, what string, q Query, at time.Time) bool {
 	w.Helper()
-	objects, proof, err := r.At(w.Context(), q, at)
+	objects, proof, err := r.ObjectsAt(w.Context(), q, at)
 	w.must(err)
-	if !proof.Complete() {
+	if !proof.IsComplete() {
 		return false
 	}
 	var got []string
@@ -549,16 +549,16 @@ func (w *world) checkAt(r *Recording, what string, q Query, at time.Time) bool {
 // proof says so.
 func (w *world) checkWithin(r *Recording, what string, q Query) {
 	w.Helper()
-	q.Mend = true
+	q.ReconcileGaps = true
 	var events []event.Event
-	proof, err := r.Play(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+	proof, err := r.Replay(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		events = append(events, batch...)
 		return nil
 	}))
 	w.must(err)
 	for range 5 {
 		at := q.From.Add(time.Duration(w.random.Int64N(int64(q.To.Sub(q.From)))))
-		if !proof.At(at).Complete() {
+		if !proof.AtInstant(at).IsComplete() {
 			continue
 		}
 		there := map[string]string{}
@@ -607,7 +607,7 @@ func (w *world) stateAt(at time.Time, targets []event.Target) (all []string) {
 func (w *world) checkSpan(r *Recording, what string, q Query) bool {
 	w.Helper()
 	got := map[string]int{}
-	proof, err := r.Play(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+	proof, err := r.Replay(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
 			if !e.Type.IsStatus() && !e.Initial {
 				got[fmt.Sprintf("%s %s/%s/%s %s", e.Type, e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.ResourceVersion)]++
@@ -616,7 +616,7 @@ func (w *world) checkSpan(r *Recording, what string, q Query) bool {
 		return nil
 	}))
 	w.must(err)
-	if !proof.Complete() {
+	if !proof.IsComplete() {
 		return false
 	}
 	for _, h := range w.truth {

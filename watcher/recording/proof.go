@@ -15,9 +15,9 @@ type Proof struct {
 	// all is known, where that is not long after the begin, and before the end.
 	From, To time.Time
 	// Instant: it is about what was there at From, which is To; else about what happened.
-	Instant bool
+	IsInstant bool
 	// Changes is how many events of objects there were, before any other filter, besides initial ones.
-	Changes int
+	ChangeCount int
 	// Gaps are when something was not known, in order; none: the answer is complete.
 	Gaps []Gap
 	// Damage is what could not be read, a line each.
@@ -29,13 +29,13 @@ type Proof struct {
 
 // Gap is a time of which not all is known.
 type Gap struct {
-	Blind
+	GapInterval
 	// Of are the targets that it is about; nil: all that were asked for.
-	Of []string
+	Targets []string
 }
 
 // Complete reports whether nothing can be missing.
-func (p *Proof) Complete() bool { return len(p.Gaps) == 0 }
+func (p *Proof) IsComplete() bool { return len(p.Gaps) == 0 }
 
 // endsIn notes that an answer up to the end of the recording ends before damage; nil: it does not.
 func (p *Proof) endsIn(damage []string) {
@@ -44,26 +44,26 @@ func (p *Proof) endsIn(damage []string) {
 			p.Damage = append(p.Damage, d)
 		}
 	}
-	if len(damage) > 0 && p.Complete() {
-		p.Gaps = []Gap{{Blind: Blind{From: p.To, To: p.To, Why: "the recording is damaged after that"}}}
+	if len(damage) > 0 && p.IsComplete() {
+		p.Gaps = []Gap{{GapInterval: GapInterval{From: p.To, To: p.To, Reason: "the recording is damaged after that"}}}
 	}
 }
 
 // String says it as people do, with the times as clock writes them.
-func (g Gap) String(clock func(time.Time) string) string {
+func (g Gap) Describe(clock func(time.Time) string) string {
 	text := fmt.Sprintf("not known: %s to %s", clock(g.From), clock(g.To))
 	if g.From.Equal(g.To) {
 		text = "not known: " + clock(g.From)
 	}
-	if g.Of != nil {
-		text += ", " + strings.Join(g.Of, ", ")
+	if g.Targets != nil {
+		text += ", " + strings.Join(g.Targets, ", ")
 	}
-	return text + " (" + g.Why + ")"
+	return text + " (" + g.Reason + ")"
 }
 
 // prove says what is known of targets from one time to another by what was read: zero times are
 // those from when on, and up to when, all is.
-func prove(s *sights, targets []event.Target, from, to time.Time, murky []Blind) *Proof {
+func prove(s *sights, targets []event.Target, from, to time.Time, murky []GapInterval) *Proof {
 	p := &Proof{From: from, To: to}
 	if from.IsZero() {
 		p.From = s.since(targets)
@@ -87,30 +87,30 @@ func prove(s *sights, targets []event.Target, from, to time.Time, murky []Blind)
 
 // touching are the gaps by which something that was asked for is not known.
 func (p *Proof) touching() []Gap {
-	return p.merge(slices.DeleteFunc(slices.Clone(p.blind), func(g Gap) bool { return !p.touches(g.Blind) }), p.targets)
+	return p.merge(slices.DeleteFunc(slices.Clone(p.blind), func(g Gap) bool { return !p.touches(g.GapInterval) }), p.targets)
 }
 
 // At is what it rests on what was there at one of the times that the proof is about.
-func (p *Proof) At(at time.Time) *Proof {
-	one := &Proof{From: at, To: at, Instant: true, blind: p.blind, targets: p.targets}
+func (p *Proof) AtInstant(at time.Time) *Proof {
+	one := &Proof{From: at, To: at, IsInstant: true, blind: p.blind, targets: p.targets}
 	one.Gaps = one.touching()
 	return one
 }
 
 // Blind are all times, between their ends, of which At says that it is not known what was there.
-func (p *Proof) Blind() (all []Gap) {
+func (p *Proof) AllGaps() (all []Gap) {
 	for _, g := range p.blind {
-		n := slices.IndexFunc(all, func(other Gap) bool { return other.Blind == g.Blind })
+		n := slices.IndexFunc(all, func(other Gap) bool { return other.GapInterval == g.GapInterval })
 		if n < 0 {
-			n, all = len(all), append(all, Gap{Blind: g.Blind})
+			n, all = len(all), append(all, Gap{GapInterval: g.GapInterval})
 		}
-		if !slices.Contains(all[n].Of, g.Of[0]) {
-			all[n].Of = append(all[n].Of, g.Of[0])
+		if !slices.Contains(all[n].Targets, g.Targets[0]) {
+			all[n].Targets = append(all[n].Targets, g.Targets[0])
 		}
 	}
 	for n := range all {
-		if len(all[n].Of) >= p.targets {
-			all[n].Of = nil
+		if len(all[n].Targets) >= p.targets {
+			all[n].Targets = nil
 		}
 	}
 	return all
@@ -130,13 +130,13 @@ func (p *Proof) until(to time.Time) *Proof {
 }
 
 // touches reports whether something that was asked for is not known by b.
-func (p *Proof) touches(b Blind) bool {
+func (p *Proof) touches(b GapInterval) bool {
 	if p.From.Equal(p.To) {
 		return b.From.Before(p.From) && b.To.After(p.From)
 	}
 	inside := !b.From.Before(p.From) && !b.To.After(p.To)
 	switch {
-	case b.Late && inside:
+	case b.TimesUnknown && inside:
 		return false
 	case b.From.Equal(b.To):
 		return inside
@@ -198,16 +198,16 @@ func (p *Proof) merge(all []Gap, targets int) (merged []Gap) {
 		}
 		m := &merged[last]
 		m.To = later(m.To, g.To)
-		if !strings.Contains(m.Why, g.Why) {
-			m.Why += "; " + g.Why
+		if !strings.Contains(m.Reason, g.Reason) {
+			m.Reason += "; " + g.Reason
 		}
-		if !slices.Contains(m.Of, g.Of[0]) {
-			m.Of = append(m.Of, g.Of[0])
+		if !slices.Contains(m.Targets, g.Targets[0]) {
+			m.Targets = append(m.Targets, g.Targets[0])
 		}
 	}
 	for i := range merged {
-		if len(merged[i].Of) >= targets {
-			merged[i].Of = nil
+		if len(merged[i].Targets) >= targets {
+			merged[i].Targets = nil
 		}
 	}
 	return merged

@@ -26,11 +26,11 @@ import (
 
 // Beat is how often a run has to deliver a heartbeat to a Recorder: what it had heard of by then is
 // known to be all, should it be killed.
-const Beat = 10 * time.Second
+const HeartbeatInterval = 10 * time.Second
 
 // maxSilence is how long a run may write nothing, which it never does unless it is held up. It is
 // the last resort: pulse finds out sooner.
-const maxSilence = 2 * Beat
+const maxSilence = 2 * HeartbeatInterval
 
 const (
 	// A segment ends when this, and twice as much as what was there at its begin, has come; or after
@@ -52,25 +52,25 @@ const (
 type Options struct {
 	// Keep is for how long segments are kept after their end, MaxSize how many bytes all may take;
 	// 0: without limit. The one that is written to is kept in any case.
-	Keep    time.Duration
-	MaxSize int64
+	Retention time.Duration
+	MaxSize   int64
 	// Encode appends an event of an object or a mark to dst as one line, and Object an object as it
 	// stands there: both hide what is not to be recorded.
-	Encode func(dst []byte, e event.Event) ([]byte, error)
-	Object func(event.Object) string
+	EncodeEvent  func(dst []byte, e event.Event) ([]byte, error)
+	EncodeObject func(event.Object) string
 	// Doubt, if not nil, is called when what was watched may have waited: it is to be found out how
 	// far behind that is.
-	Doubt func()
+	ProbeFreshness func()
 	// Warn, if not nil, is called once if MaxSize is small for what is there.
 	Warn func(string)
 	// Now is the clock; nil means time.Now. One that is given does not show by itself that the
 	// process was stopped: see pulse.
 	Now func() time.Time
 	// Describe says what a resource is called.
-	Describe func(schema.GroupVersionResource) metav1.APIResource
+	DescribeResource func(schema.GroupVersionResource) metav1.APIResource
 	// Anew: the watch was not given Past, as its events are for others, too: it begins anew, and what
 	// became of what is known is found out here.
-	Anew bool
+	WatchHasNoHistory bool
 }
 
 // Recorder writes events into a directory. It is an event.Sink.
@@ -79,8 +79,8 @@ type Recorder struct {
 	dir     string
 	lock    *os.File
 	encoder *zstd.Encoder
-	about   About
-	known   *About // of the run before; nil: there is none
+	about   RunInfo
+	known   *RunInfo // of the run before; nil: there is none
 	notes   []string
 
 	mu     sync.Mutex // of all that follows: what was delivered last gets its sum later
@@ -109,7 +109,7 @@ var _ event.Sink = (*Recorder)(nil)
 
 // Open prepares to record into a directory, which is made if it is not there. Nobody else may write
 // to it until Close. What earlier runs have recorded is gone on from.
-func Open(dir string) (_ *Recorder, err error) {
+func OpenRecorder(dir string) (_ *Recorder, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (r *Recorder) resume() error {
 }
 
 // newestAbout returns what the last segment says that can be read; nil: there is none.
-func newestAbout(files []file) (*About, error) {
+func newestAbout(files []file) (*RunInfo, error) {
 	for _, f := range slices.Backward(files) {
 		s, err := peek(context.Background(), f)
 		if isDamage(err) {
@@ -206,7 +206,7 @@ func newestAbout(files []file) (*About, error) {
 			return nil, err
 		}
 		if h != nil {
-			return &h.About, nil
+			return &h.RunInfo, nil
 		}
 	}
 	return nil, nil
@@ -234,7 +234,7 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 	}
 	r.sights = w.sights
 	if w.about != nil {
-		r.known = &w.about.About
+		r.known = &w.about.RunInfo
 	}
 	switch {
 	case len(w.damaged) > 0:
@@ -351,13 +351,13 @@ func (r *Recorder) observe(l *line) {
 }
 
 // Notes are what there is to say of what was in the directory, a line each.
-func (r *Recorder) Notes() []string { return r.notes }
+func (r *Recorder) Warnings() []string { return r.notes }
 
 // Known is what the run before recorded; nil if there was none.
-func (r *Recorder) Known() *About { return r.known }
+func (r *Recorder) PreviousRun() *RunInfo { return r.known }
 
 // Past is what earlier runs recorded of a target. It implements event.HistoryFunc.
-func (r *Recorder) Past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
+func (r *Recorder) History(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	for key, one := range r.sights.all {
 		complete = complete || one.synced && covers(key, t.Key())
 	}
@@ -371,7 +371,7 @@ func (r *Recorder) Past(t event.Target, take func(event.ReportedObject)) (comple
 
 // Begin begins a run, of these targets; what is no longer recorded is forgotten, and all if other
 // things are hidden than before.
-func (r *Recorder) Begin(o Options, about About, targets []event.Target) error {
+func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.Options, r.about = o, about; r.Now == nil {
@@ -391,7 +391,7 @@ func (r *Recorder) Begin(o Options, about About, targets []event.Target) error {
 		return !wanted(event.Key{Resource: k.resource, Namespace: k.namespace, Name: k.name})
 	})
 	maps.DeleteFunc(r.sights.all, func(k event.Key, _ *sight) bool { return !wanted(k) })
-	if r.Anew {
+	if r.WatchHasNoHistory {
 		r.unseen = maps.Clone(r.held.objects)
 	}
 	r.sights.endAll(notRunning)
@@ -417,7 +417,7 @@ func (r *Recorder) describe(t event.Target) (a metav1.APIResource, isNew bool) {
 	}); i >= 0 {
 		return r.described[i], false
 	}
-	a = r.Describe(gvr)
+	a = r.DescribeResource(gvr)
 	a.Group, a.Version, a.Name, a.Kind, a.Namespaced = gvr.Group, gvr.Version, gvr.Resource, t.Mapping.GroupVersionKind.Kind, t.Namespaced()
 	r.described = append(r.described, a)
 	r.reader.learn(&a)
@@ -432,10 +432,10 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	}
 	r.begun = now
 	h := &header{
-		Type: begun, Time: event.Timestamp{Time: now}, Version: Version, Segment: r.number, Begins: begins, Run: r.run,
-		Last: event.Timestamp{Time: later(r.sights.last, now)}, About: r.about, Resources: r.described,
+		Type: begun, Time: event.Timestamp{Time: now}, Version: FormatVersion, SegmentNumber: r.number, StartsRun: begins, Run: r.run,
+		LastTime: event.Timestamp{Time: later(r.sights.last, now)}, RunInfo: r.about, Resources: r.described,
 	}
-	r.before = h.Last.Time
+	r.before = h.LastTime.Time
 	r.sights.begin(h)
 	h.Targets = r.sights.states()
 	if err := r.write(h, now); err != nil {
@@ -540,8 +540,8 @@ func (r *Recorder) deliver(batch []event.Event) error {
 		}
 	}
 	now := r.Now()
-	if r.heldUp = now.Sub(began) > heldUpAfter; (r.heldUp || isSilent || !halted.IsZero()) && r.Doubt != nil {
-		r.Doubt()
+	if r.heldUp = now.Sub(began) > heldUpAfter; (r.heldUp || isSilent || !halted.IsZero()) && r.ProbeFreshness != nil {
+		r.ProbeFreshness()
 	}
 	return r.rotate(now)
 }
@@ -609,10 +609,10 @@ func (r *Recorder) record(e *event.Event) (err error) {
 				return err
 			}
 		}
-		recorded.Object = event.NewObject(e.Object.Identity, r.Object(e.Object))
+		recorded.Object = event.NewObject(e.Object.Identity, r.EncodeObject(e.Object))
 	}
 	r.current.noteLine(&line{Event: recorded})
-	if r.text, err = r.Encode(r.text[:0], recorded); err != nil {
+	if r.text, err = r.EncodeEvent(r.text[:0], recorded); err != nil {
 		return err
 	}
 	if err := r.current.line(r.text, e.Time); err != nil {
@@ -661,7 +661,7 @@ func (r *Recorder) drop(now time.Time) error {
 		if !f.isOurs() {
 			continue
 		}
-		old := err == nil && r.Keep > 0 && now.Sub(info.ModTime()) > r.Keep
+		old := err == nil && r.Retention > 0 && now.Sub(info.ModTime()) > r.Retention
 		large := r.MaxSize > 0 && total > r.MaxSize
 		if !old && !large {
 			return nil
@@ -695,7 +695,7 @@ func (r *Recorder) Close() error {
 
 // Withdraw ends a run in which nothing has happened: the segment that it began is removed. Nobody may
 // deliver any more.
-func (r *Recorder) Withdraw() error {
+func (r *Recorder) Discard() error {
 	defer r.release()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,12 +18,12 @@ type Recording struct {
 	files      []file
 	withheld   map[int]string // why segments can't be read, by number
 	notes      []string
-	about      About
+	about      RunInfo
 	selections []event.Selection
 	begin      time.Time
 	end        time.Time
 	// murky are times that clocks showed twice.
-	murky     []Blind
+	murky     []GapInterval
 	resources []metav1.APIResource
 	targets   []event.Key
 	// unreadable: there is a segment whose header is damaged.
@@ -31,7 +31,7 @@ type Recording struct {
 }
 
 // ErrNone means that a directory holds no recording.
-var ErrNone = errors.New("it holds no recording: dwatch record DIR RESOURCE... makes one")
+var ErrNoRecording = errors.New("it holds no recording: dwatch record DIR RESOURCE... makes one")
 
 // ErrUnreadable means that there is a recording, and nothing of it can be read.
 var ErrUnreadable = errors.New("the recording is damaged")
@@ -61,7 +61,7 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
 	}
 	if r.begin.IsZero() && len(r.withheld) == 0 {
-		return r, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
+		return r, errors.Join(append([]error{ErrNoRecording}, asErrors(r.notes)...)...)
 	}
 	return r, nil
 }
@@ -120,12 +120,12 @@ func (r *Recording) add(ctx context.Context, f file) error {
 	} else if why := h.strange(r.about); why != "" {
 		r.notes = append(r.notes, (&damage{f.path, why}).Error())
 	}
-	r.about = h.About
+	r.about = h.RunInfo
 	r.end = later(r.end, h.Time.Time)
 	r.selections = append(r.selections, h.Selection)
 	r.learn(h.Resources...)
-	if h.Last.Sub(h.Time.Time) > clockSlack {
-		r.murky = append(r.murky, Blind{From: h.Time.Time, To: h.Last.Time, Why: clockBack})
+	if h.LastTime.Sub(h.Time.Time) > clockSlack {
+		r.murky = append(r.murky, GapInterval{From: h.Time.Time, To: h.LastTime.Time, Reason: clockBack})
 	}
 	if s.index != nil {
 		r.learn(s.index.Resources...)
@@ -206,27 +206,27 @@ func (r *Recording) target(states ...sightState) {
 }
 
 // Notes are what can't be read, a line each.
-func (r *Recording) Notes() []string { return r.notes }
+func (r *Recording) Warnings() []string { return r.notes }
 
 // About is what the last run recorded.
-func (r *Recording) About() About { return r.about }
+func (r *Recording) LastRun() RunInfo { return r.about }
 
 // Selections are what was selected for each segment.
 func (r *Recording) Selections() []event.Selection { return r.selections }
 
 // End is the time of its last line.
-func (r *Recording) End() time.Time { return r.end }
+func (r *Recording) EndTime() time.Time { return r.end }
 
 // Begin is when it begins.
-func (r *Recording) Begin() time.Time { return r.begin }
+func (r *Recording) StartTime() time.Time { return r.begin }
 
 // Resources are those of which there is something, in all runs.
 func (r *Recording) Resources() []metav1.APIResource { return r.resources }
 
 // Has reports whether what a target names was recorded, at some time.
-func (r *Recording) Has(t event.Target) bool {
+func (r *Recording) HasTarget(t event.Target) bool {
 	return slices.ContainsFunc(r.targets, func(k event.Key) bool { return covers(k, t.Key()) })
 }
 
 // Recorded are the targets that were recorded.
-func (r *Recording) Recorded() []event.Key { return r.targets }
+func (r *Recording) Targets() []event.Key { return r.targets }

@@ -52,12 +52,12 @@ func recorder(t testing.TB, dir string, o Options) *testRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(dir)
+	r, err := OpenRecorder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Encode, o.Object = encode, func(o event.Object) string { return o.Raw() }
-	o.Describe = func(schema.GroupVersionResource) metav1.APIResource {
+	o.EncodeEvent, o.EncodeObject = encode, func(o event.Object) string { return o.Raw() }
+	o.DescribeResource = func(schema.GroupVersionResource) metav1.APIResource {
 		return metav1.APIResource{SingularName: "configmap", ShortNames: []string{"cm"}}
 	}
 	run := &testRun{Recorder: r, now: start}
@@ -65,7 +65,7 @@ func recorder(t testing.TB, dir string, o Options) *testRun {
 		run.now = o.Now()
 	}
 	o.Now = func() time.Time { return run.now }
-	if err := r.Begin(o, About{Cluster: "c"}, []event.Target{configMaps}); err != nil {
+	if err := r.StartRun(o, RunInfo{ClusterUID: "c"}, []event.Target{configMaps}); err != nil {
 		t.Fatal(err)
 	}
 	return run
@@ -75,7 +75,7 @@ func recorder(t testing.TB, dir string, o Options) *testRun {
 // was listed has no delay.
 func deliver(t testing.TB, r *testRun, events ...event.Event) {
 	t.Helper()
-	for next := r.now.Add(Beat); next.Before(events[0].Time); next = next.Add(Beat) {
+	for next := r.now.Add(HeartbeatInterval); next.Before(events[0].Time); next = next.Add(HeartbeatInterval) {
 		r.now = next
 		r.tick()
 		beats := []event.Event{{Type: event.Heartbeat, Time: next}}
@@ -177,7 +177,7 @@ func played(t testing.TB, r *Recording, q Query) (events []string, proof *Proof)
 	if q.Targets == nil {
 		q.Targets = []event.Target{configMaps}
 	}
-	proof, err := r.Play(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+	proof, err := r.Replay(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
 			text := string(e.Type)
 			if !e.Type.IsStatus() {
@@ -201,7 +201,7 @@ func played(t testing.TB, r *Recording, q Query) (events []string, proof *Proof)
 
 func gaps(p *Proof) (all []string) {
 	for _, g := range p.Gaps {
-		all = append(all, g.String(func(t time.Time) string { return fmt.Sprint(t.Sub(start).Seconds()) }))
+		all = append(all, g.Describe(func(t time.Time) string { return fmt.Sprint(t.Sub(start).Seconds()) }))
 	}
 	return all
 }
@@ -265,7 +265,7 @@ func TestAt(t *testing.T) {
 		-1: "[] it was not recorded", 3: "[web 1]", 600: "[web 2]", 601: "[db 3 web 2]", 1000: "[db 3 web 2] connection lost",
 		1100: "[db 3 web 2] connection lost", 1110: "[db 4 web 2]", 1200: "[db 4 web 2]", 2050: "[db 4 web 2] connection lost", 2100: "[web 2]", 3000: "[web 8]", 4000: "[web 8] nothing was heard",
 	} {
-		objects, proof, err := read(t, dir).At(t.Context(), Query{Targets: []event.Target{configMaps}}, at(seconds))
+		objects, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, at(seconds))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestAt(t *testing.T) {
 		}
 		text := fmt.Sprint(got)
 		list, why, unknown := strings.Cut(want, "] ")
-		if list = strings.TrimSuffix(list, "]") + "]"; text != list || unknown == proof.Complete() || unknown && !strings.Contains(proof.Gaps[0].Why, why) {
+		if list = strings.TrimSuffix(list, "]") + "]"; text != list || unknown == proof.IsComplete() || unknown && !strings.Contains(proof.Gaps[0].Reason, why) {
 			t.Errorf("at %d: %s %v, want %s", seconds, text, gaps(proof), want)
 		}
 	}
@@ -293,7 +293,7 @@ func TestOldAndSelectors(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := played(t, read(t, dir), Query{From: at(500), Old: true})
+	got, _ := played(t, read(t, dir), Query{From: at(500), IncludeOld: true})
 	if want := "MODIFIED web 2 was 1"; got[2] != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -301,7 +301,7 @@ func TestOldAndSelectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ = played(t, read(t, dir), Query{From: at(500), To: at(1400), Labels: odd})
+	got, _ = played(t, read(t, dir), Query{From: at(500), To: at(1400), LabelSelector: odd})
 	want := []string{"ADDED web 1 initial", "SYNCED", "DELETED web 2", "ADDED db 3", "DISCONNECTED", "RECONNECTED", "DELETED db 4"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -314,13 +314,13 @@ func TestRuns(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
 	hour(t, r)
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "another dwatch") {
+	if _, err := OpenRecorder(dir); err == nil || !strings.Contains(err.Error(), "another dwatch") {
 		t.Errorf("a second one: %v", err)
 	}
 	r.release() // as a kill does
 	r = recorder(t, dir, Options{Now: func() time.Time { return at(5000) }})
 	var past []string
-	complete, err := r.Past(configMaps, func(o event.ReportedObject) { past = append(past, o.Name+" "+o.ResourceVersion) })
+	complete, err := r.History(configMaps, func(o event.ReportedObject) { past = append(past, o.Name+" "+o.ResourceVersion) })
 	if want := "[web 8]"; err != nil || !complete || fmt.Sprint(past) != want {
 		t.Errorf("%v %v %v, want %s", past, complete, err, want)
 	}
@@ -415,7 +415,7 @@ func TestCut(t *testing.T) {
 		cutDir := copyOf(t, dir, func(data []byte) []byte { return data[:size] })
 		recording, err := Read(context.Background(), Dir(cutDir))
 		if err != nil {
-			if !errors.Is(err, ErrNone) {
+			if !errors.Is(err, ErrNoRecording) {
 				t.Fatalf("at %d: %v", size, err)
 			}
 		} else {
@@ -427,7 +427,7 @@ func TestCut(t *testing.T) {
 			if len(got) > 1 && !cmp.Equal(got, whole[:len(got)]) {
 				t.Fatalf("at %d: %v", size, got)
 			}
-			if _, proof := played(t, recording, Query{From: at(500), To: at(3600)}); proof.Complete() {
+			if _, proof := played(t, recording, Query{From: at(500), To: at(3600)}); proof.IsComplete() {
 				t.Fatalf("at %d it is complete", size)
 			}
 		}
@@ -439,7 +439,7 @@ func TestCut(t *testing.T) {
 		if err := next.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, proof := played(t, read(t, cutDir), Query{From: at(4000)}); proof.Complete() {
+		if _, proof := played(t, read(t, cutDir), Query{From: at(4000)}); proof.IsComplete() {
 			t.Fatalf("at %d, and gone on: it is complete", size)
 		}
 	}
@@ -465,17 +465,17 @@ func TestDamage(t *testing.T) {
 		})
 		recording, err := Read(context.Background(), Dir(damagedDir))
 		if err != nil {
-			if !errors.Is(err, ErrNone) && !errors.Is(err, ErrUnreadable) {
+			if !errors.Is(err, ErrNoRecording) && !errors.Is(err, ErrUnreadable) {
 				t.Fatal(err)
 			}
 			continue
 		}
 		got, proof := played(t, recording, Query{From: at(500), To: at(3700)})
-		if proof.Complete() {
+		if proof.IsComplete() {
 			t.Fatalf("complete: %v", got)
 		}
 		some, proof := played(t, recording, Query{From: at(500), To: at(950)})
-		if len(some) < 4 && proof.Complete() {
+		if len(some) < 4 && proof.IsComplete() {
 			t.Fatalf("only %v, and that is complete", some)
 		}
 		for _, e := range got {
@@ -514,7 +514,7 @@ func TestForeign(t *testing.T) {
 		"00000000-x.zst: it is no part of a recording", "notes.zst: it is no part of a recording", "00000007-x.zst: it is no recording of dwatch",
 		"00000008-x.zst: it is empty", "00000009-x.zst: a newer dwatch wrote it, in layout 2; this one knows 1",
 	}
-	if diff := cmp.Diff(want, recording.Notes()); diff != "" {
+	if diff := cmp.Diff(want, recording.Warnings()); diff != "" {
 		t.Error(diff)
 	}
 	if got, _ := played(t, recording, Query{}); len(got) < 10 {
@@ -526,7 +526,7 @@ func TestForeign(t *testing.T) {
 	if _, err := Read(context.Background(), Dir(filepath.Join(dir, "README"))); err == nil {
 		t.Error("a file is a recording")
 	}
-	if _, err := Read(context.Background(), Dir(t.TempDir())); !errors.Is(err, ErrNone) {
+	if _, err := Read(context.Background(), Dir(t.TempDir())); !errors.Is(err, ErrNoRecording) {
 		t.Error(err)
 	}
 }
@@ -574,11 +574,11 @@ func TestSegments(t *testing.T) {
 		t.Fatalf("%d segments of %d bytes, the first is %d", len(files), total, files[0].number)
 	}
 	recording := read(t, dir)
-	from := int(recording.Begin().Sub(start).Seconds()) + 1
+	from := int(recording.StartTime().Sub(start).Seconds()) + 1
 	for range 20 {
 		second := from + random.IntN(changes-from)
-		objects, proof, err := recording.At(t.Context(), Query{Targets: []event.Target{configMaps}}, at(second))
-		if err != nil || !proof.Complete() {
+		objects, proof, err := recording.ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, at(second))
+		if err != nil || !proof.IsComplete() {
 			t.Fatal(err, gaps(proof))
 		}
 		want := versions[fmt.Sprint(second)]

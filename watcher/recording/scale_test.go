@@ -49,17 +49,17 @@ func writeScaled(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(dir)
+	r, err := OpenRecorder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := start
-	o := Options{Encode: encode, Object: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return now },
-		Describe: func(r schema.GroupVersionResource) metav1.APIResource {
+	o := Options{EncodeEvent: encode, EncodeObject: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return now },
+		DescribeResource: func(r schema.GroupVersionResource) metav1.APIResource {
 			return metav1.APIResource{SingularName: strings.TrimSuffix(r.Resource, "s")}
 		}}
-	about := About{Server: "s", Cluster: "c", Selection: event.Selection{AllNamespaces: true, Resources: []event.SelectedResource{{Resource: "pods"}, {Resource: "secrets"}}}}
-	if err := r.Begin(o, about, []event.Target{pods, secrets}); err != nil {
+	about := RunInfo{Server: "s", ClusterUID: "c", Selection: event.Selection{AllNamespaces: true, Resources: []event.SelectedResource{{Resource: "pods"}, {Resource: "secrets"}}}}
+	if err := r.StartRun(o, about, []event.Target{pods, secrets}); err != nil {
 		t.Fatal(err)
 	}
 	deliver := func(batch ...event.Event) {
@@ -128,7 +128,7 @@ func TestScale(t *testing.T) {
 	recording := read(t, dir)
 	count := func(q Query) (n int) {
 		began := time.Now()
-		proof, err := recording.Play(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		proof, err := recording.Replay(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 			for _, e := range batch {
 				if e.Type == event.Modified {
 					n++
@@ -136,7 +136,7 @@ func TestScale(t *testing.T) {
 			}
 			return nil
 		}))
-		if err != nil || !proof.Complete() {
+		if err != nil || !proof.IsComplete() {
 			t.Errorf("%v %v", err, gaps(proof))
 		}
 		t.Logf("%s: %d events in %s", q.Targets[0].Text(), n, time.Since(began))
@@ -149,8 +149,8 @@ func TestScale(t *testing.T) {
 		t.Errorf("%d events of secrets", n)
 	}
 	began = time.Now()
-	objects, proof, err := recording.At(t.Context(), Query{Targets: []event.Target{pods}}, start.Add(13*time.Hour))
-	if err != nil || len(objects) != scalePods || !proof.Complete() {
+	objects, proof, err := recording.ObjectsAt(t.Context(), Query{Targets: []event.Target{pods}}, start.Add(13*time.Hour))
+	if err != nil || len(objects) != scalePods || !proof.IsComplete() {
 		t.Errorf("%d objects, %v %v", len(objects), err, gaps(proof))
 	}
 	t.Logf("what was there at a time: %s", time.Since(began))

@@ -88,8 +88,8 @@ func segmentOf(f file, data []byte, index *index) (*segment, error) {
 		_, err := fmt.Sscanf(string(p.bytes), preamble+"%d", &version)
 		switch {
 		case p.kind != skipped || err != nil:
-		case version > Version:
-			return nil, &damage{f.path, fmt.Sprintf("a newer dwatch wrote it, in layout %d; this one knows %d", version, Version)}
+		case version > FormatVersion:
+			return nil, &damage{f.path, fmt.Sprintf("a newer dwatch wrote it, in layout %d; this one knows %d", version, FormatVersion)}
 		default:
 			return s, nil
 		}

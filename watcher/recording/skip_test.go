@@ -40,10 +40,10 @@ func TestSkips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, proof := played(t, recording, Query{Targets: []event.Target{other}, From: at(5), To: at(59)}); !proof.Complete() {
+	if _, proof := played(t, recording, Query{Targets: []event.Target{other}, From: at(5), To: at(59)}); !proof.IsComplete() {
 		t.Error(gaps(proof))
 	}
-	if _, err := recording.Play(t.Context(), Query{Targets: []event.Target{configMaps}, From: at(5), To: at(59)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil })); err == nil {
+	if _, err := recording.Replay(t.Context(), Query{Targets: []event.Target{configMaps}, From: at(5), To: at(59)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil })); err == nil {
 		t.Error("what is asked for is not read")
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Store is where the segments of a recording are read from: a directory, or who offers those of one.
 type Store interface {
 	// List returns what is there, in any order.
-	List(ctx context.Context) ([]Stored, error)
+	List(ctx context.Context) ([]StoredFile, error)
 	// Read returns the bytes of a file from one offset to another, or to its end if that comes first; the
 	// end if to is negative. One that is no longer there is a fs.ErrNotExist. What is missing of them for any other
 	// reason is an error.
@@ -24,7 +24,7 @@ type Store interface {
 }
 
 // Stored is a file in a Store.
-type Stored struct {
+type StoredFile struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	// Head is its begin with all of the header, Tail its end with all of the index. Both are nil where List
@@ -32,14 +32,14 @@ type Stored struct {
 	Head []byte `json:"head,omitempty"`
 	Tail []byte `json:"tail,omitempty"`
 	// Withheld says why it can't be read; empty: it can.
-	Withheld string `json:"withheld,omitempty"`
+	WithheldReason string `json:"withheld,omitempty"`
 }
 
 // Dir is the Store that a directory is.
 type Dir string
 
 // List implements Store.
-func (d Dir) List(context.Context) (all []Stored, err error) {
+func (d Dir) List(context.Context) (all []StoredFile, err error) {
 	if info, err := os.Stat(string(d)); err == nil && !info.IsDir() {
 		return nil, errors.New("it is no directory: a recording is one")
 	}
@@ -51,7 +51,7 @@ func (d Dir) List(context.Context) (all []Stored, err error) {
 		if !isCalledSegment(e.Name()) {
 			continue
 		}
-		one := Stored{Name: e.Name(), Size: -1} // it is no regular file
+		one := StoredFile{Name: e.Name(), Size: -1} // it is no regular file
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			one.Size = info.Size()
 		}
@@ -103,7 +103,7 @@ func segmentsOf(ctx context.Context, store Store) (files []file, foreign []strin
 			foreign = append(foreign, one.Name)
 			continue
 		}
-		f := file{store: store, path: one.Name, number: number, size: one.Size, head: one.Head, tail: one.Tail, withheld: one.Withheld}
+		f := file{store: store, path: one.Name, number: number, size: one.Size, head: one.Head, tail: one.Tail, withheld: one.WithheldReason}
 		if d, ok := store.(Dir); ok {
 			f.path = filepath.Join(string(d), one.Name)
 		}
@@ -120,27 +120,27 @@ func list(dir string) (files []file, foreign []string, err error) {
 
 // Segment is a segment with what it says of itself before its lines are read.
 type Segment struct {
-	Stored
-	About *About // what was recorded; nil: that can't be read
+	StoredFile
+	RunInfo *RunInfo // what was recorded; nil: that can't be read
 	// Holds are the targets of which it has objects; of one that goes on, of which it had some when it began.
-	Holds []event.Key
+	Targets []event.Key
 	// Begins: it is being made, and has nothing yet.
-	Begins bool
+	IsEmpty bool
 }
 
 // IsWhole reports whether it has its end, so that nothing of it changes any more.
-func (s Segment) IsWhole() bool { return s.About != nil && s.Tail != nil }
+func (s Segment) IsComplete() bool { return s.RunInfo != nil && s.Tail != nil }
 
 // Segments returns what is in a store, in order, each with Head and Tail. What is no segment is left out. known
 // is what was returned before, by name: what IsWhole of it is not read again.
-func Segments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
+func ListSegments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
 	files, _, err := segmentsOf(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range files {
 		one := known[f.name()]
-		if !one.IsWhole() || one.Size != f.size {
+		if !one.IsComplete() || one.Size != f.size {
 			one, err = segmentIn(ctx, f, i == len(files)-1)
 		}
 		switch {
@@ -156,10 +156,10 @@ func Segments(ctx context.Context, store Store, known map[string]Segment) (all [
 
 // segmentIn is what a file says of itself.
 func segmentIn(ctx context.Context, f file, isLast bool) (one Segment, err error) {
-	one.Stored = Stored{Name: f.name(), Size: f.size}
+	one.StoredFile = StoredFile{Name: f.name(), Size: f.size}
 	s, err := peek(ctx, f)
 	if isDamage(err) {
-		one.Begins = isLast && f.begins(ctx)
+		one.IsEmpty = isLast && f.begins(ctx)
 		return one, nil
 	}
 	if err != nil {
@@ -169,9 +169,9 @@ func segmentIn(ctx context.Context, f file, isLast bool) (one Segment, err error
 	if err != nil {
 		return one, err
 	}
-	one.Head, one.Begins = s.headBytes(), h == nil && !damaged && isLast
+	one.Head, one.IsEmpty = s.headBytes(), h == nil && !damaged && isLast
 	if one.Tail = s.tail; h != nil {
-		one.About, one.Holds = &h.About, h.holds(s.index)
+		one.RunInfo, one.Targets = &h.RunInfo, h.holds(s.index)
 	}
 	return one, nil
 }
@@ -183,7 +183,7 @@ func (h *header) holds(i *index) (all []event.Key) {
 		states = append(slices.Clip(states), i.Targets...)
 	}
 	for _, s := range states {
-		if key := s.key(); (s.Listed || s.Synced) && !slices.Contains(all, key) {
+		if key := s.key(); (s.HasObjects || s.Synced) && !slices.Contains(all, key) {
 			all = append(all, key)
 		}
 	}

@@ -69,7 +69,7 @@ func TestChunks(t *testing.T) {
 		return data
 	})
 	got, proof := played(t, read(t, damaged), Query{})
-	if len(got) < 10 || len(proof.Damage) == 0 || proof.Complete() {
+	if len(got) < 10 || len(proof.Damage) == 0 || proof.IsComplete() {
 		t.Errorf("%d lines, %v", len(got), proof.Damage)
 	}
 	if files, _, err := list(damaged); err != nil || len(files) != 1 {

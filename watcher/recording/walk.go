@@ -68,7 +68,7 @@ func (w *walker) skips(f file) bool {
 		}
 	}
 	for _, state := range f.index.Targets {
-		if one := w.sights.all[state.key()]; one != nil && !one.since.IsZero() && (state.Since == nil || !state.Since.Before(f.header.Time.Time)) {
+		if one := w.sights.all[state.key()]; one != nil && !one.since.IsZero() && (state.CoveredSince == nil || !state.CoveredSince.Before(f.header.Time.Time)) {
 			return false
 		}
 	}
@@ -153,15 +153,15 @@ func (r *segmentRead) line(text string) error {
 	case err != nil:
 		r.lost(err.Error())
 		return nil
-	case !r.begun && (l.header == nil || l.header.Segment != r.segment.number):
+	case !r.begun && (l.header == nil || l.header.SegmentNumber != r.segment.number):
 		r.lost("its begin is damaged: it is left out")
 		r.foreign = true
 		return nil
 	case r.begun && l.header != nil:
 		r.lost("it begins twice")
 		return nil
-	case l.header != nil && r.about != nil && l.header.strange(r.about.About) != "":
-		r.lost(l.header.strange(r.about.About) + ": it is left out")
+	case l.header != nil && r.about != nil && l.header.strange(r.about.RunInfo) != "":
+		r.lost(l.header.strange(r.about.RunInfo) + ": it is left out")
 		r.foreign = true
 		return nil
 	}

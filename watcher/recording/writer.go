@@ -56,8 +56,8 @@ func newSegment(path string, encoder *zstd.Encoder) (*segmentWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &segmentWriter{file: f, encoder: encoder, namespaces: map[string]bool{}, changed: map[string]bool{}, index: index{Version: Version}}
-	_, err = w.Write(skippable(fmt.Sprint(preamble, Version)))
+	w := &segmentWriter{file: f, encoder: encoder, namespaces: map[string]bool{}, changed: map[string]bool{}, index: index{Version: FormatVersion}}
+	_, err = w.Write(skippable(fmt.Sprint(preamble, FormatVersion)))
 	return w, err
 }
 

@@ -16,7 +16,7 @@ import (
 // one that is not there keeps what is known of it, and one that is another cluster now is refused.
 func TestClusters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	f, err := OpenSeveral(path)
+	f, err := OpenMultiCluster(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestClusters(t *testing.T) {
 		return target
 	}
 	for _, cluster := range []string{"eu", "us"} {
-		if fresh, err := f.Join(cluster, Header{Server: cluster + ":1", Cluster: "uid-" + cluster, Selection: mine.Selection}); err != nil || !fresh {
+		if fresh, err := f.AddCluster(cluster, Header{Server: cluster + ":1", Cluster: "uid-" + cluster, Selection: mine.Selection}); err != nil || !fresh {
 			t.Errorf("%s: %t, %v", cluster, fresh, err)
 		}
 	}
-	stage := f.Stage(event.SinkFunc(func(context.Context, []event.Event) error { return nil }), func(err error) { t.Error(err) })
+	stage := f.NewStage(event.SinkFunc(func(context.Context, []event.Event) error { return nil }), func(err error) { t.Error(err) })
 	added := func(cluster, version string) event.Event {
 		id := &event.Identity{APIVersion: "v1", Kind: "Pod", Namespace: "a", Name: "web", UID: "same", ResourceVersion: version}
 		return event.Event{Type: event.Added, Target: at(cluster), Object: event.NewObject(id, "")}
@@ -45,33 +45,33 @@ func TestClusters(t *testing.T) {
 	refused(t, path, mine, "it was made for several clusters, not for one: take another one, or delete it to start over")
 	one := filepath.Join(t.TempDir(), "one")
 	report(t, one, pods, "ADDED web/1/5")
-	if _, err := OpenSeveral(one); err == nil || !strings.Contains(err.Error(), "it was made for one cluster, not for several") {
+	if _, err := OpenMultiCluster(one); err == nil || !strings.Contains(err.Error(), "it was made for one cluster, not for several") {
 		t.Errorf("a file of one cluster: %v", err)
 	}
 
-	if f, err = OpenSeveral(path); err != nil {
+	if f, err = OpenMultiCluster(path); err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if fresh, err := f.Join("eu", Header{Server: "eu:2", Cluster: "uid-eu", Selection: mine.Selection}); err != nil || fresh {
+	if fresh, err := f.AddCluster("eu", Header{Server: "eu:2", Cluster: "uid-eu", Selection: mine.Selection}); err != nil || fresh {
 		t.Errorf("at another address: %t, %v", fresh, err)
 	}
-	if _, err := f.Join("us", Header{Server: "us:1", Cluster: "rebuilt", Selection: mine.Selection}); err == nil || !strings.Contains(err.Error(), "it was made for another cluster (at us:1)") {
+	if _, err := f.AddCluster("us", Header{Server: "us:1", Cluster: "rebuilt", Selection: mine.Selection}); err == nil || !strings.Contains(err.Error(), "it was made for another cluster (at us:1)") {
 		t.Errorf("a cluster rebuilt at the same address: %v", err)
 	}
-	if fresh, err := f.Join("asia", mine); err != nil || !fresh {
+	if fresh, err := f.AddCluster("asia", mine); err != nil || !fresh {
 		t.Errorf("one more: %t, %v", fresh, err)
 	}
 	got := map[string]string{}
 	for _, cluster := range []string{"eu", "us", "asia"} {
-		if _, err := f.Past(at(cluster), func(r event.ReportedObject) { got[cluster] += r.Name + "/" + r.ResourceVersion }); err != nil {
+		if _, err := f.History(at(cluster), func(r event.ReportedObject) { got[cluster] += r.Name + "/" + r.ResourceVersion }); err != nil {
 			t.Error(err)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"eu": "web/5", "us": "web/900"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if o := f.Orphans("us", nil); len(o) != 1 || o[0].Cluster != "us" {
+	if o := f.OrphanedTargets("us", nil); len(o) != 1 || o[0].Cluster != "us" {
 		t.Errorf("%v", o)
 	}
 }

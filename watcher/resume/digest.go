@@ -15,7 +15,7 @@ const digestKeySize = 16
 // KeepDigests has the file keep of each object that is reported what of returns: a line without
 // spaces, by which another run will know what has changed. It is called before a Stage is made. The
 // key that of is given is of this file: digests made with it are not those of another one.
-func (f *File) KeepDigests(of func(key []byte) func(event.Object) string) error {
+func (f *File) EnableDigests(of func(key []byte) func(event.Object) string) error {
 	var key []byte
 	err := f.update(func(tx *bolt.Tx) error {
 		header := tx.Bucket(headerBucket)

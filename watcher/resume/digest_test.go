@@ -18,14 +18,14 @@ func TestKeepDigests(t *testing.T) {
 	run := func(events ...string) (got map[string]string) {
 		f := openMine(t, path)
 		defer f.Close()
-		if err := f.KeepDigests(func(key []byte) func(event.Object) string {
+		if err := f.EnableDigests(func(key []byte) func(event.Object) string {
 			keys = append(keys, string(key))
 			return func(o event.Object) string { return "of-" + o.Name + "-" + o.ResourceVersion }
 		}); err != nil {
 			t.Fatal(err)
 		}
 		got = map[string]string{}
-		if _, err := f.Past(pods, func(r event.ReportedObject) {
+		if _, err := f.History(pods, func(r event.ReportedObject) {
 			got[r.Name] = r.ResourceVersion + strings.TrimPrefix(" "+r.Digests, " of-")
 		}); err != nil {
 			t.Fatal(err)

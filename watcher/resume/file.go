@@ -38,7 +38,7 @@ func Open(path string, h Header) (*File, error) {
 
 // OpenSeveral is Open for several clusters, each of which has a part that is there once it has joined.
 // Parts of others stay as they are.
-func OpenSeveral(path string) (*File, error) { return openFor(path, (*File).claimSeveral) }
+func OpenMultiCluster(path string) (*File, error) { return openFor(path, (*File).claimSeveral) }
 
 func openFor(path string, claim func(*File) error) (*File, error) {
 	f, err := open(path, claim)
@@ -195,7 +195,7 @@ func (f *File) claimSeveral() error {
 
 // Join makes sure that the part of a cluster is for h, and says so in it. fresh: there was none. It is
 // not called while the Stage delivers.
-func (f *File) Join(cluster string, h Header) (fresh bool, err error) {
+func (f *File) AddCluster(cluster string, h Header) (fresh bool, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
 		parts, key := tx.Bucket(clustersBucket), []byte(cluster)
 		text := parts.Get(key)
@@ -219,7 +219,7 @@ func (f *File) Join(cluster string, h Header) (fresh bool, err error) {
 }
 
 // Enter notes in the file in which Term it is used from now on, and returns that in which it was before; zero: in none.
-func (f *File) Enter(t Term) (before Term, err error) {
+func (f *File) SwapTerm(t Term) (before Term, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(headerBucket)
 		if text := b.Get(termKey); text != nil {
@@ -237,7 +237,7 @@ func (f *File) Enter(t Term) (before Term, err error) {
 }
 
 // Fresh reports whether nothing had been reported when the file was opened.
-func (f *File) Fresh() bool { return f.fresh }
+func (f *File) IsNew() bool { return f.fresh }
 
 // Close unlocks the file, after its Stage is closed. An error says that it was cut or overwritten.
 func (f *File) Close() error { return f.named(f.store.close()) }

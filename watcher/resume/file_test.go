@@ -122,7 +122,7 @@ func TestNewFile(t *testing.T) {
 	path := newPath(t)
 	f := openMine(t, path)
 	defer f.Close()
-	if !f.Fresh() {
+	if !f.IsNew() {
 		t.Error("it is not fresh")
 	}
 	info, err := os.Stat(path)

@@ -16,19 +16,19 @@ import (
 var foreignBucket = []byte("foreign")
 
 // Foreign is what a file has of a target that was not written for this shard, or not all of it.
-type Foreign struct {
+type ForeignTarget struct {
 	Target event.Target
 	// Was is the shard of which all that existed at the start has been reported; Resharded: that is another one.
-	Was       event.Shard
-	Resharded bool
-	Objects   []event.ReportedObject // that are of other shards
+	PreviousShard event.Shard
+	Resharded     bool
+	Objects       []event.ReportedObject // that are of other shards
 }
 
 // foreignIn returns what there is when the file is opened.
-func foreignIn(f *File) (all []Foreign, err error) {
+func foreignIn(f *File) (all []ForeignTarget, err error) {
 	err = f.view(func(tx *bolt.Tx) error {
 		for _, s := range f.saved {
-			of := Foreign{Target: s.about.target(), Was: s.about.Shard, Resharded: s.about.Synced && s.about.Shard != f.shard}
+			of := ForeignTarget{Target: s.about.target(), PreviousShard: s.about.Shard, Resharded: s.about.Synced && s.about.Shard != f.shard}
 			if of.Objects, err = foreignOf(tx.Bucket(targetsBucket).Bucket(s.key)); err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func foreignIn(f *File) (all []Foreign, err error) {
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b Foreign) int { return cmp.Compare(a.Target.Text(), b.Target.Text()) })
+	slices.SortFunc(all, func(a, b ForeignTarget) int { return cmp.Compare(a.Target.Text(), b.Target.Text()) })
 	return all, f.named(err)
 }
 

@@ -23,10 +23,10 @@ import (
 // What has come to be of this shard, and was there before, is reported as initial.
 type Handover struct {
 	// Named returns what the server has of a target, of all shards. It is asked again, after a wait, if it fails.
-	Named func(context.Context, event.Target) ([]*event.Identity, error)
-	Again time.Duration
+	ListIdentities func(context.Context, event.Target) ([]*event.Identity, error)
+	RetryInterval  time.Duration
 	// Waits are between the look-ups, of which there is one more: after the last one what is there is forgotten.
-	Waits []time.Duration
+	LookupDelays []time.Duration
 
 	file *File
 	next event.Sink
@@ -39,7 +39,7 @@ type Handover struct {
 
 // handed is one target.
 type handed struct {
-	Foreign
+	ForeignTarget
 	objects map[cache.ObjectName][]event.ReportedObject
 	looks   int       // that were answered
 	due     time.Time // of the next one
@@ -53,7 +53,7 @@ func NewHandover(f *File, next event.Sink) (*Handover, error) {
 	}
 	h := &Handover{file: f, next: next, targets: map[event.Key]*handed{}}
 	for _, of := range all {
-		t := &handed{Foreign: of, objects: map[cache.ObjectName][]event.ReportedObject{}}
+		t := &handed{ForeignTarget: of, objects: map[cache.ObjectName][]event.ReportedObject{}}
 		for _, o := range of.Objects {
 			key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 			t.objects[key] = append(t.objects[key], o)
@@ -65,7 +65,7 @@ func NewHandover(f *File, next event.Sink) (*Handover, error) {
 }
 
 // Count is how many objects it was to find out about.
-func (h *Handover) Count() (n int) {
+func (h *Handover) ObjectCount() (n int) {
 	for _, t := range h.order {
 		n += len(t.Objects)
 	}
@@ -73,7 +73,7 @@ func (h *Handover) Count() (n int) {
 }
 
 // Deleted is how many of them were deleted, as far as is known.
-func (h *Handover) Deleted() int {
+func (h *Handover) DeletedCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deleted
@@ -98,7 +98,7 @@ func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
 		case e.Type == event.Added:
 			// Whoever has the name now, the one before is gone.
 			own = h.take(own, t, cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, func(o event.ReportedObject) bool { return o.UID == e.Object.UID })
-			e.Initial = e.Initial || t.Resharded && e.Listed && !t.Was.Has(e.Object.UID)
+			e.Initial = e.Initial || t.Resharded && e.Listed && !t.PreviousShard.Has(e.Object.UID)
 		}
 		own = append(own, e)
 	}
@@ -146,17 +146,17 @@ func (h *Handover) Run(ctx context.Context) error {
 			return nil
 		case <-wait.C:
 		}
-		last := t.looks == len(h.Waits)
+		last := t.looks == len(h.LookupDelays)
 		known, err := h.lookUp(ctx, t, last)
 		switch {
 		case err != nil:
 			return err
 		case !known:
-			t.due = time.Now().Add(h.Again)
+			t.due = time.Now().Add(h.RetryInterval)
 		case last:
 			left = slices.DeleteFunc(left, func(one *handed) bool { return one == t })
 		default:
-			t.due = time.Now().Add(h.Waits[t.looks])
+			t.due = time.Now().Add(h.LookupDelays[t.looks])
 			t.looks++
 		}
 	}
@@ -171,7 +171,7 @@ func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) (known bool
 	if n == 0 {
 		return true, nil
 	}
-	named, err := h.Named(ctx, target)
+	named, err := h.ListIdentities(ctx, target)
 	if err != nil || ctx.Err() != nil {
 		return false, nil
 	}

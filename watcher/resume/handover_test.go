@@ -49,7 +49,7 @@ func openAs(t *testing.T, path string, header Header, there *[]string) *opened {
 		t.Fatal(err)
 	}
 	if one.h != nil {
-		one.h.Named = func(context.Context, event.Target) (all []*event.Identity, err error) {
+		one.h.ListIdentities = func(context.Context, event.Target) (all []*event.Identity, err error) {
 			for _, uid := range *there {
 				all = append(all, &event.Identity{UID: types.UID(uid)})
 			}
@@ -101,8 +101,8 @@ func TestReshard(t *testing.T) {
 
 	there := []string{stays, later, left}
 	one := openAs(t, path, ofShard(1, 4), &there)
-	if one.h.Count() != 3 {
-		t.Errorf("%d objects are of other shards", one.h.Count())
+	if one.h.ObjectCount() != 3 {
+		t.Errorf("%d objects are of other shards", one.h.ObjectCount())
 	}
 	if _, err := one.h.lookUp(t.Context(), one.h.order[0], false); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestReshard(t *testing.T) {
 	if err := one.h.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := one.close(); !cmp.Equal(got, []string{"DELETED_later"}) || one.h.Deleted() != 1 {
+	if got := one.close(); !cmp.Equal(got, []string{"DELETED_later"}) || one.h.DeletedCount() != 1 {
 		t.Errorf("later: %s", got)
 	}
 	f, err := Open(path, ofShard(1, 4))
@@ -210,8 +210,8 @@ func TestReshardHeldUp(t *testing.T) {
 		}
 		return next.Deliver(ctx, batch)
 	})
-	one.h.Waits, one.h.Again = []time.Duration{time.Millisecond}, time.Millisecond
-	one.h.Named = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
+	one.h.LookupDelays, one.h.RetryInterval = []time.Duration{time.Millisecond}, time.Millisecond
+	one.h.ListIdentities = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
 		if of.Key() == pods.Key() && len(deleted) == 0 {
 			return nil, errors.New("forbidden")
 		}
@@ -250,7 +250,7 @@ func TestReshardOrphan(t *testing.T) {
 	first.close()
 	there := []string{}
 	one := openAs(t, path, ofShard(1, 4), &there)
-	if o := one.file.Orphans("", nil); len(o) != 1 || o[0].Key() != pods.Key() {
+	if o := one.file.OrphanedTargets("", nil); len(o) != 1 || o[0].Key() != pods.Key() {
 		t.Errorf("orphans: %+v", o)
 	}
 	if err := one.h.Run(t.Context()); err != nil {
@@ -258,7 +258,7 @@ func TestReshardOrphan(t *testing.T) {
 	}
 	one.close()
 	one = openAs(t, path, ofShard(1, 4), &there)
-	if o := one.file.Orphans("", nil); len(o) > 0 {
+	if o := one.file.OrphanedTargets("", nil); len(o) > 0 {
 		t.Errorf("nothing is left, and orphans are %+v", o)
 	}
 	one.close()
@@ -273,7 +273,7 @@ func TestReshardVersion(t *testing.T) {
 	newer := pods
 	newer.Mapping = event.NewMapping(pods.Resource().GroupResource().WithVersion("v2"), "Pod", true)
 	one := openAs(t, path, ofShard(1, 4), nil)
-	one.h.Named = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
+	one.h.ListIdentities = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
 		if of.Resource() != newer.Resource() {
 			return nil, errors.New("the server could not find the requested resource")
 		}

@@ -42,7 +42,7 @@ type Outbox struct {
 
 // Outbox returns the outbox of the file, which is made if there is none. encoding is how its
 // records are encoded; if something waits, it has to be encoded in that way.
-func (f *File) Outbox(encoding string) (*Outbox, error) {
+func (f *File) OpenOutbox(encoding string) (*Outbox, error) {
 	err := f.update(func(tx *bolt.Tx) error {
 		if err := checkEncoding(tx, encoding); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 }
 
 // CheckEncoding returns the error that Outbox would return now.
-func (f *File) CheckEncoding(encoding string) error {
+func (f *File) CheckOutboxEncoding(encoding string) error {
 	return f.named(f.view(func(tx *bolt.Tx) error { return checkEncoding(tx, encoding) }))
 }
 
@@ -72,7 +72,7 @@ func checkEncoding(tx *bolt.Tx, encoding string) error {
 }
 
 // WithoutOutbox says that there is no receiver, for whom nothing may wait.
-func (f *File) WithoutOutbox() error {
+func (f *File) RemoveOutbox() error {
 	if !f.HadReceiver() {
 		return nil
 	}

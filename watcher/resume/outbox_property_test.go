@@ -89,7 +89,7 @@ func (h *history) run(path string) (left string) {
 	left = path
 	f := openMine(h.t, path)
 	f.db.NoSync = true // what is killed is not the machine
-	outbox, err := f.Outbox("json")
+	outbox, err := f.OpenOutbox("json")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func (h *history) run(path string) (left string) {
 		Subject:    func(e event.Event) string { return e.Object.Name },
 		Workers:    1 + h.random.IntN(4),
 		MaxBackoff: time.Second,
-		Store:      outbox, Latest: h.latest, Room: 1 << 20,
-		Failed: func(err error) { h.t.Error(err) },
+		Store:      outbox, LatestOnly: h.latest, MaxBytes: 1 << 20,
+		OnStorageError: func(err error) { h.t.Error(err) },
 	})
-	stage := f.Stage(q, func(err error) { h.t.Error(err) })
-	stage.Held = h.settled
+	stage := f.NewStage(q, func(err error) { h.t.Error(err) })
+	stage.UpstreamBuffers = h.settled
 	if _, err := q.Restore(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -112,9 +112,9 @@ func (h *history) run(path string) (left string) {
 	done := make(chan struct{})
 	go func() { defer close(done); q.Run(ctx) }()
 	if h.settled {
-		waiting := settle.New(stage, settle.Options{Quiet: 3 * time.Second, Max: 10 * time.Second})
+		waiting := settle.New(stage, settle.Options{QuietPeriod: 3 * time.Second, MaxWait: 10 * time.Second})
 		h.report(f, waiting)
-		if err := waiting.End(h.t.Context()); err != nil {
+		if err := waiting.Flush(h.t.Context()); err != nil {
 			h.t.Fatal(err)
 		}
 	} else {
@@ -125,7 +125,7 @@ func (h *history) run(path string) (left string) {
 		h.die()
 		h.mu.Unlock()
 	}
-	q.Finish()
+	q.Drain()
 	patience := time.AfterFunc(10*time.Second, stop)
 	if !h.deadly {
 		patience.Stop() // the last one delivers all
@@ -143,7 +143,7 @@ func (h *history) run(path string) (left string) {
 // and then what happens.
 func (h *history) report(f *File, stage event.Sink) {
 	l := ledger.New(pods.Mapping.GroupVersionKind, false)
-	if _, err := f.Past(pods, l.Restore); err != nil {
+	if _, err := f.History(pods, l.Restore); err != nil {
 		h.t.Fatal(err)
 	}
 	l.BeginSync()

@@ -49,13 +49,13 @@ func (q *queue) Deliver(_ context.Context, batch []event.Event) error {
 func openOutbox(t testing.TB, path string) (*File, *queue, *reader) {
 	t.Helper()
 	f := openMine(t, path)
-	outbox, err := f.Outbox("json")
+	outbox, err := f.OpenOutbox("json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := &queue{outbox: outbox}
 	r := &reader{t: t, failed: make(chan string, 1)}
-	r.stage = f.Stage(q, func(err error) { r.failed <- err.Error() })
+	r.stage = f.NewStage(q, func(err error) { r.failed <- err.Error() })
 	return f, q, r
 }
 
@@ -166,7 +166,7 @@ func TestOutboxHidden(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f, _, r := openOutbox(t, newPath(t))
-			r.stage.Held = held
+			r.stage.UpstreamBuffers = held
 			count := func() int {
 				got, _ := reported(t, f, pods)
 				return len(got)
@@ -260,13 +260,13 @@ func TestOutboxChanges(t *testing.T) {
 		t.Errorf("with an outbox it has format %s", got)
 	}
 	f = openMine(t, path)
-	if one, other := f.CheckEncoding("json"), f.CheckEncoding("yaml"); one != nil || other == nil {
+	if one, other := f.CheckOutboxEncoding("json"), f.CheckOutboxEncoding("yaml"); one != nil || other == nil {
 		t.Errorf("json: %v, yaml: %v", one, other)
 	}
-	if _, err := f.Outbox("yaml"); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver, as json: go on with -o json, or delete it to start over" {
+	if _, err := f.OpenOutbox("yaml"); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver, as json: go on with -o json, or delete it to start over" {
 		t.Error(err)
 	}
-	if err := f.WithoutOutbox(); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver: go on with one until nothing waits, or delete the file to start over" {
+	if err := f.RemoveOutbox(); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver: go on with one until nothing waits, or delete the file to start over" {
 		t.Error(err)
 	}
 	if !f.HadReceiver() {
@@ -290,10 +290,10 @@ func TestOutboxChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = openMine(t, path)
-	if _, err := f.Outbox("yaml"); err != nil {
+	if _, err := f.OpenOutbox("yaml"); err != nil {
 		t.Error(err)
 	}
-	if err := f.WithoutOutbox(); err != nil || f.HadReceiver() {
+	if err := f.RemoveOutbox(); err != nil || f.HadReceiver() {
 		t.Error(err, f.HadReceiver())
 	}
 	f.Close()

@@ -111,7 +111,7 @@ func (s *saved) read(tx *bolt.Tx, take func(event.ReportedObject)) error {
 }
 
 // Past is an event.HistoryFunc. What the file has about targets that t covers becomes part of t.
-func (f *File) Past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
+func (f *File) History(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	if changes := f.takeOver(nil, t); len(changes) > 0 {
 		if _, err := f.commit(commitment{reported: changes}); err != nil {
 			return false, err
@@ -127,7 +127,7 @@ func (f *File) Past(t event.Target, take func(event.ReportedObject)) (complete b
 // Orphans returns the targets at a cluster, empty if there is one, of which the file has objects, and
 // nothing would be reported as they are not among present, in no order and with the mappings of the last run. One that is covered,
 // by a target that is present or by another orphan, is part of that.
-func (f *File) Orphans(cluster string, present []event.Target) []event.Target {
+func (f *File) OrphanedTargets(cluster string, present []event.Target) []event.Target {
 	here := map[event.Key]bool{}
 	for _, t := range present {
 		here[t.Key()] = true

@@ -32,7 +32,7 @@ const (
 type Stage struct {
 	// Held: what is delivered was held before, and what becomes of it may be for long. With an Outbox, what came
 	// and was not put there is in the file on the return then, and else soon.
-	Held bool
+	UpstreamBuffers bool
 
 	file     *File
 	outbox   *Outbox // nil: none
@@ -51,7 +51,7 @@ type Stage struct {
 // Stage returns a Stage before next, which is to be closed. failed is called, once, if the file
 // can't be written while nothing is delivered: that should end the run. Where the file has an
 // Outbox, next puts into it what it is given.
-func (f *File) Stage(next event.Sink, failed func(error)) *Stage {
+func (f *File) NewStage(next event.Sink, failed func(error)) *Stage {
 	s := &Stage{file: f, outbox: f.outbox, next: next, failed: failed}
 	if f.outbox != nil {
 		f.outbox.stage = s
@@ -84,7 +84,7 @@ func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	if err != nil {
 		return err
 	}
-	return s.record(left, s.Held && slices.ContainsFunc(left, change.adds))
+	return s.record(left, s.UpstreamBuffers && slices.ContainsFunc(left, change.adds))
 }
 
 // announce makes the file know of what is about to be reported as ADDED.

@@ -48,7 +48,7 @@ func TestVersionChanges(t *testing.T) {
 	report(t, path, newer, "MODIFIED a/1/2")
 	f := openMine(t, path)
 	defer f.Close()
-	if o := f.Orphans("", nil); len(o) != 1 || o[0].Mapping.GroupVersionKind.Version != "v2" {
+	if o := f.OrphanedTargets("", nil); len(o) != 1 || o[0].Mapping.GroupVersionKind.Version != "v2" {
 		t.Errorf("%+v", o)
 	}
 	if _, complete := reported(t, f, pods); !complete {
@@ -63,7 +63,7 @@ func TestOrphans(t *testing.T) {
 	report(t, path, gone, "ADDED nightly/2/2", "SYNCED")
 	f := openMine(t, path)
 	defer f.Close()
-	orphans := f.Orphans("", []event.Target{pods, targetOf("secrets", "a", "")})
+	orphans := f.OrphanedTargets("", []event.Target{pods, targetOf("secrets", "a", "")})
 	if len(orphans) != 1 || !cmp.Equal(orphans[0].Mapping.GroupVersionKind, gone.Mapping.GroupVersionKind) ||
 		orphans[0].Resource() != gone.Resource() || orphans[0].Namespace != "a" || orphans[0].Name != "nightly" || !orphans[0].Namespaced() {
 		t.Fatalf("%+v", orphans)
@@ -104,7 +104,7 @@ func TestWiderTarget(t *testing.T) {
 			}
 			for range 2 { // what one run takes over stays there
 				f = openMine(t, path)
-				if o := f.Orphans("", append(others, pods)); len(o) > 0 {
+				if o := f.OrphanedTargets("", append(others, pods)); len(o) > 0 {
 					t.Errorf("orphans: %+v", o)
 				}
 				r = newReader(t, f)
@@ -136,14 +136,14 @@ func TestOrphanCovered(t *testing.T) {
 	report(t, path, pods, "ADDED y/2/2", "DELETED y/2/3")
 	report(t, path, narrow, "ADDED x/1/1")
 	f := openMine(t, path)
-	if o := f.Orphans("", nil); len(o) != 1 || o[0].Name != "x" {
+	if o := f.OrphanedTargets("", nil); len(o) != 1 || o[0].Name != "x" {
 		t.Errorf("%+v", o)
 	}
 	f.Close()
 	report(t, path, pods, "ADDED y/2/4")
 	f = openMine(t, path)
 	defer f.Close()
-	if o := f.Orphans("", nil); len(o) != 1 || o[0].Name != "" {
+	if o := f.OrphanedTargets("", nil); len(o) != 1 || o[0].Name != "" {
 		t.Errorf("%+v", o)
 	}
 }

@@ -161,12 +161,12 @@ func (s *store) checkIntact(tx *bolt.Tx) error {
 }
 
 // Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
-func (s *store) Intact() error { return s.view(s.checkIntact) }
+func (s *store) CheckIntegrity() error { return s.view(s.checkIntact) }
 
 // close unlocks the file, after a last look at it. One that is not intact is unlocked when no transaction
 // uses it any more, and nobody waits for that: what the database has locked may never be free.
 func (s *store) close() error {
-	err := s.Intact()
+	err := s.CheckIntegrity()
 	if s.intact.Err() != nil {
 		go func() {
 			s.using.Wait()

@@ -25,7 +25,7 @@ func TestSpoiltWhileInUse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
 			f := openMine(t, path)
-			o, err := f.Outbox("json")
+			o, err := f.OpenOutbox("json")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,20 +15,20 @@ import (
 // Options say when something is quiet.
 type Options struct {
 	// Quiet is for how long nothing may change, and Max after what time nobody waits any longer.
-	Quiet, Max time.Duration
+	QuietPeriod, MaxWait time.Duration
 	// Room is how many bytes may wait; 0: DefaultRoom.
-	Room int64
+	MaxBytes int64
 	// Compare says which changes count. What its Masks cover is in no reason.
 	Compare change.Options
 	Warn    func(line string) // nil: nobody is told that there is no room
 }
 
 // DefaultRoom is how much waits by default.
-const DefaultRoom = 64 << 20
+const DefaultMaxBytes = 64 << 20
 
 // Beat is how often a Stage needs a heartbeat.
-func (o *Options) Beat() time.Duration {
-	return min(max(o.Quiet/10, 100*time.Millisecond), time.Second)
+func (o *Options) HeartbeatInterval() time.Duration {
+	return min(max(o.QuietPeriod/10, 100*time.Millisecond), time.Second)
 }
 
 // Stage is a Sink that holds events. See the package comment.
@@ -53,7 +53,7 @@ var _ event.Sink = (*Stage)(nil)
 
 // New returns a Stage before next.
 func New(next event.Sink, o Options) *Stage {
-	o.Room = cmp.Or(o.Room, DefaultRoom)
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -79,14 +79,14 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 // End delivers all that waits. It is called last.
-func (s *Stage) End(ctx context.Context) error {
+func (s *Stage) Flush(ctx context.Context) error {
 	s.passing = s.passing[:0]
 	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushShutdown, true })
 	return s.pass(ctx)
 }
 
 // Waiting is how much waits. It may be called at any time.
-func (s *Stage) Waiting() (changes, objects int) {
+func (s *Stage) Pending() (changes, objects int) {
 	return int(s.changes.Load()), int(s.objects.Load())
 }
 
@@ -95,7 +95,7 @@ func (s *Stage) Status() string {
 	if s == nil {
 		return ""
 	}
-	switch changes, objects := s.Waiting(); {
+	switch changes, objects := s.Pending(); {
 	case objects == 0:
 		return ""
 	case changes == 1:
@@ -197,7 +197,7 @@ func (s *Stage) hold(id, up string, e *event.Event) {
 
 // look lets go what is quiet now.
 func (s *Stage) look(now time.Time) {
-	if len(s.waiting) == 0 || now.Sub(s.looked) < s.Beat()/2 { // several clusters have a heart each
+	if len(s.waiting) == 0 || now.Sub(s.looked) < s.HeartbeatInterval()/2 { // several clusters have a heart each
 		return
 	}
 	s.looked = now
@@ -205,9 +205,9 @@ func (s *Stage) look(now time.Time) {
 	s.settle(func(b *bundle) (event.FlushReason, bool) {
 		heard, since := s.heard(b)
 		switch {
-		case heard && now.Sub(b.until) >= s.Quiet && now.Sub(since) >= s.Quiet && (stuck[b.root] || !s.isUnderWay(b)):
+		case heard && now.Sub(b.until) >= s.QuietPeriod && now.Sub(since) >= s.QuietPeriod && (stuck[b.root] || !s.isUnderWay(b)):
 			return "", true
-		case now.Sub(b.since) < s.Max:
+		case now.Sub(b.since) < s.MaxWait:
 		case heard:
 			return event.FlushMaxSettle, true
 		default:
@@ -215,18 +215,18 @@ func (s *Stage) look(now time.Time) {
 		}
 		return "", false
 	})
-	s.known.forget(now.Add(-s.Max))
+	s.known.forget(now.Add(-s.MaxWait))
 }
 
 // makeRoom lets go the oldest of what waits while that is too much.
 func (s *Stage) makeRoom() {
-	if s.bytes <= s.Room {
-		s.told = s.told && s.bytes > s.Room/2
+	if s.bytes <= s.MaxBytes {
+		s.told = s.told && s.bytes > s.MaxBytes/2
 		return
 	}
 	if !s.told {
 		s.told = true
-		s.Warn(fmt.Sprintf("--settle: there is room for %d MiB of what waits for quiet, and more changes: the oldest is told as it is", s.Room>>20))
+		s.Warn(fmt.Sprintf("--settle: there is room for %d MiB of what waits for quiet, and more changes: the oldest is told as it is", s.MaxBytes>>20))
 	}
-	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.Room/2 })
+	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.MaxBytes/2 })
 }

@@ -144,7 +144,7 @@ func (b *bench) want(want string) {
 	}
 }
 
-func thirty() Options { return Options{Quiet: 30 * time.Second, Max: 10 * time.Minute} }
+func thirty() Options { return Options{QuietPeriod: 30 * time.Second, MaxWait: 10 * time.Minute} }
 
 // TestOnce: of changes within the time there is one event, of the first state to the last.
 func TestOnce(t *testing.T) {
@@ -215,7 +215,7 @@ func TestStuck(t *testing.T) {
 
 // TestNeverQuiet: what goes on and on is told of as it is.
 func TestNeverQuiet(t *testing.T) {
-	b := newBench(t, Options{Quiet: 30 * time.Second, Max: time.Minute})
+	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: time.Minute})
 	for n := range 13 {
 		b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)})
 		b.pass(10)
@@ -286,7 +286,7 @@ func TestEnd(t *testing.T) {
 	b.initial(one{resource: "configmaps", name: "a"})
 	b.deliver(event.Deleted, one{resource: "configmaps", name: "a"})
 	b.deliver(event.Added, one{resource: "configmaps", name: "b"})
-	if err := b.stage.End(t.Context()); err != nil {
+	if err := b.stage.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.want("DELETED a ×1 (1 changes of 1 in 0s, , end); ADDED b ×1 (1 changes of 1 in 0s, Current, end)")
@@ -296,11 +296,11 @@ func TestEnd(t *testing.T) {
 func TestRoom(t *testing.T) {
 	warned := 0
 	o := thirty()
-	o.Room, o.Warn = 1<<20, func(string) { warned++ }
+	o.MaxBytes, o.Warn = 1<<20, func(string) { warned++ }
 	b := newBench(t, o)
 	for n := range 1000 {
 		b.deliver(event.Added, one{resource: "configmaps", name: fmt.Sprint("c", n), spec: `"x":"` + strings.Repeat("x", 4000) + `"`})
-		if b.stage.bytes > o.Room {
+		if b.stage.bytes > o.MaxBytes {
 			t.Fatalf("%d bytes wait", b.stage.bytes)
 		}
 	}
@@ -416,7 +416,7 @@ func TestLeft(t *testing.T) {
 
 // TestUnheard: nothing is quiet while nothing is heard of it, nor before it has been for as long as it is to be.
 func TestUnheard(t *testing.T) {
-	b := newBench(t, Options{Quiet: 30 * time.Second, Max: 2 * time.Minute})
+	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: 2 * time.Minute})
 	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
 	mark := func(kind event.Type) {

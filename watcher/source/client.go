@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"dwatch/watcher/codec"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 // Resource implements dynamic.Interface for the informer: the session decorates the dynamic client.
@@ -85,7 +85,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 			}
 			return list, c.take(list)
 		}
-		switch classify(err, false, c.HasAnswer(), options.Continue != "") {
+		switch classify(err, false, c.HasServerResponded(), options.Continue != "") {
 		case abort:
 			c.fail(err)
 			return nil, err
@@ -137,7 +137,7 @@ func (c *session) endSync(resourceVersion string) {
 
 // show shows an object of a sync to the observer, and leaves to the informer which one it is.
 func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error {
-	if c.options.Objects {
+	if c.options.KeepObjects {
 		return nil // what there is, is listed
 	}
 	o, err := c.observation(c.ctx, Listed, u, kind)
@@ -149,18 +149,18 @@ func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error
 }
 
 // observation makes an observation of an object, whose content it takes. It waits for the gate.
-func (c *session) observation(ctx context.Context, k Kind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
-	content, row := shallow.Take(u), shallow.Row(u)
-	held, err := c.options.Gate.enter(ctx, len(content)+len(row))
+func (c *session) observation(ctx context.Context, k ObservationKind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
+	content, row := codec.TakeContent(u), codec.TableRow(u)
+	held, err := c.options.Budget.enter(ctx, len(content)+len(row))
 	if err != nil {
 		return nil, err
 	}
-	object := event.NewObject(shallow.Identity(u), content).WithRow(row)
-	return &Observation{Kind: k, Event: event.Event{Type: event.Type(kind), Object: object}, Held: held}, nil
+	object := event.NewObject(codec.IdentityOf(u), content).WithRow(row)
+	return &Observation{Kind: k, Event: event.Event{Type: event.Type(kind), Object: object}, ReservedBytes: held}, nil
 }
 
 func (c *session) setType(u *unstructured.Unstructured) {
-	if shallow.IsMetadata(u) {
+	if codec.IsMetadataOnly(u) {
 		u.SetGroupVersionKind(c.target.Mapping.GroupVersionKind)
 	}
 }
@@ -168,7 +168,7 @@ func (c *session) setType(u *unstructured.Unstructured) {
 // lost is Lost, unless that is because the session ends.
 func (c *session) lost(err error) {
 	if c.ctx.Err() == nil {
-		c.Lost(err)
+		c.ReportLoss(err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"dwatch/watcher/shallow"
+	"dwatch/watcher/codec"
 )
 
 // phase is how far a connection has come. Each but the first has a deadline.
@@ -37,7 +37,7 @@ type connection struct {
 	// count as silence; zero before the first.
 	heard   time.Time
 	silence silence
-	columns shallow.Columns
+	columns codec.Columns
 	// again: the next watch, which is a short one, shows sooner how far behind the stream is.
 	again bool
 
@@ -48,14 +48,14 @@ type connection struct {
 // newConnection spreads the lives of watches, so that those which began together are not renewed
 // together.
 func newConnection(s *stream) *connection {
-	least, now := s.session.options.WatchLife, time.Now()
+	least, now := s.session.options.MinWatchTimeout, time.Now()
 	return &connection{
 		stream:   s,
 		opened:   now,
 		life:     s.life((least + rand.N(least/3+1)).Round(time.Second)), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
-		silence:  silence{limit: s.session.options.SyncSilence, since: now},
+		silence:  silence{limit: s.session.options.SyncSilenceTimeout, since: now},
 	}
 }
 

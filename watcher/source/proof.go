@@ -217,7 +217,7 @@ func (s *session) mark(ctx context.Context, heard time.Time, resourceVersion str
 
 // reach observes where a watch has come to, once all before it has been observed.
 func (s *session) reach(ctx context.Context, resourceVersion string) {
-	if s.options.Positions && s.drain(ctx) {
-		s.observer.Observe(Observation{Kind: Reached, Event: event.Event{ResourceVersion: resourceVersion}})
+	if s.options.ReportProgress && s.drain(ctx) {
+		s.observer.Observe(Observation{Kind: Progressed, Event: event.Event{ResourceVersion: resourceVersion}})
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"dwatch/watcher/codec"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 // session is one run of a source's informer: its client, and its handler.
@@ -90,7 +90,7 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", s.target.Resource(), err)
 	}
-	s.observer.Observe(Observation{Kind: Began})
+	s.observer.Observe(Observation{Kind: SessionBegan})
 	now.factory.Start(now.stop)
 	defer now.end()
 	select {
@@ -114,7 +114,7 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now, 0, s.target.Namespace, s.options.narrowTo(s.target))
 	now.informer = now.factory.ForResource(s.target.Resource())
 	informer := now.informer.Informer()
-	if !s.options.Objects {
+	if !s.options.KeepObjects {
 		if err := informer.SetTransform(transform); err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (s *session) list() ([]event.Object, error) {
 	objects := make([]event.Object, len(items))
 	for i, item := range items {
 		u := item.(*unstructured.Unstructured)
-		objects[i] = event.NewObject(shallow.Identity(u), shallow.Content(u)).WithRow(shallow.Row(u))
+		objects[i] = event.NewObject(codec.IdentityOf(u), codec.Content(u)).WithRow(codec.TableRow(u))
 	}
 	// As the server sorts its keys, in which a slash follows the namespace.
 	slices.SortFunc(objects, func(a, b event.Object) int {

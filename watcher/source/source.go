@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/dynamic"
 
+	"dwatch/watcher/codec"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 // Options say how to watch. Client and Gate must be set.
 type Options struct {
 	// Client reads shallow objects, and has no timeout: it would cut every watch.
 	Client dynamic.Interface
-	Gate   *Gate
+	Budget *ByteBudget
 	// Objects makes the informer's store keep whole objects, for Source.List, which are not bounded
 	// by the Gate.
-	Objects bool
+	KeepObjects bool
 	Request
 }
 
@@ -39,17 +39,17 @@ type Request struct {
 	// SyncSilence is how long the server may say nothing while it streams the initial events,
 	// before it is asked for a list instead: proxies and old servers accept the request, and never
 	// end it. 0 means 10 seconds.
-	SyncSilence time.Duration
+	SyncSilenceTimeout time.Duration
 	// WatchLife is how long a watch lives at least before it is renewed, where it stopped; at most
 	// it is half as long again. A right that is taken away, or a connection that died without a
 	// sign, is noticed by then. 0 means 90 seconds; fractions of a second do not count.
-	WatchLife time.Duration
+	MinWatchTimeout time.Duration
 	// Bookmarks makes the source observe up to when all that happened has been observed, at the end
 	// of each sync, when a connection has caught up, and about once in the
 	// life of a watch. It costs a small list for each watch request, and a watch of some seconds after each sync and loss.
 	Bookmarks bool
 	// Positions makes the source observe by Reached where a watch has come to of which nothing comes.
-	Positions bool
+	ReportProgress bool
 }
 
 // Source asks the server for the objects of one target, and reports what comes to its Observer. One
@@ -76,8 +76,8 @@ type Source struct {
 // New returns a Source of t. It makes no request.
 func New(t event.Target, options Options, observer Observer) *Source {
 	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
-	options.SyncSilence = cmp.Or(options.SyncSilence, 10*time.Second)
-	options.WatchLife = cmp.Or(options.WatchLife, 90*time.Second)
+	options.SyncSilenceTimeout = cmp.Or(options.SyncSilenceTimeout, 10*time.Second)
+	options.MinWatchTimeout = cmp.Or(options.MinWatchTimeout, 90*time.Second)
 	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
 }
 
@@ -99,16 +99,16 @@ func Signal(c chan<- struct{}) {
 }
 
 // HasAnswer reports whether the server has answered, be it with a no.
-func (s *Source) HasAnswer() bool { return s.answered.Load() }
+func (s *Source) HasServerResponded() bool { return s.answered.Load() }
 
 // SetAnswered makes what failed be retried from the first request on.
-func (s *Source) SetAnswered() { s.answered.Store(true) }
+func (s *Source) AssumeServerResponded() { s.answered.Store(true) }
 
 // HasSynced reports whether in the present session, or the last one, a sync has ended.
 func (s *Source) HasSynced() bool { return s.synced.Load() }
 
 // Lost observes that the connection is down, or denied.
-func (s *Source) Lost(err error) {
+func (s *Source) ReportLoss(err error) {
 	s.connected.Store(false)
 	loss := event.Event{Err: err}
 	if heard := s.heard.Load(); heard > 0 {
@@ -124,13 +124,13 @@ func (s *Source) hear() { s.heard.Store(time.Now().UnixNano()) }
 func (s *Source) noteAnswer(resourceVersion string) {
 	s.answered.Store(true)
 	if !s.connected.Swap(true) {
-		s.observer.Observe(Observation{Kind: Answered, Event: event.Event{ResourceVersion: resourceVersion}})
+		s.observer.Observe(Observation{Kind: Connected, Event: event.Event{ResourceVersion: resourceVersion}})
 	}
 }
 
 // Named returns what the server names of t, as it is when it is asked, and at which resourceVersion
 // that is. client asks for nothing but metadata.
-func (o *Options) Named(ctx context.Context, client dynamic.Interface, t event.Target) (named []*event.Identity, resourceVersion string, err error) {
+func (o *Options) ListIdentities(ctx context.Context, client dynamic.Interface, t event.Target) (named []*event.Identity, resourceVersion string, err error) {
 	page := metav1.ListOptions{Limit: pageSize}
 	o.narrowTo(t)(&page)
 	for {
@@ -142,7 +142,7 @@ func (o *Options) Named(ctx context.Context, client dynamic.Interface, t event.T
 		}
 		for i := range list.Items {
 			if one := &list.Items[i]; o.Shard.Has(one.GetUID()) {
-				named = append(named, shallow.Identity(one))
+				named = append(named, codec.IdentityOf(one))
 			}
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
@@ -169,11 +169,11 @@ func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
 type Observer interface{ Observe(o Observation) }
 
 // Kind says what an Observation is.
-type Kind uint8
+type ObservationKind uint8
 
 const (
 	// Began: a session has begun, whose informer knows nothing.
-	Began Kind = iota
+	SessionBegan ObservationKind = iota
 	// SyncBegan: the server names all that there is, from here on.
 	SyncBegan
 	// Listed: an object of a sync, right off the wire.
@@ -185,11 +185,11 @@ const (
 	Changed
 	// Answered: the server answers (again). ResourceVersion is where the watch goes on; empty where
 	// a sync comes first.
-	Answered
+	Connected
 	// Proved: all that happened up to Heard has been observed, the last of it at ResourceVersion.
 	Proved
 	// Reached: all that happened up to ResourceVersion has been observed, of a watch that goes on.
-	Reached
+	Progressed
 	// Lost: the connection is down, or a right is missing; Err says how, and Heard when something
 	// was last heard of the server. Each failed try is observed.
 	Lost
@@ -197,9 +197,9 @@ const (
 
 // Observation is one thing that a Source has observed.
 type Observation struct {
-	Kind Kind
+	Kind ObservationKind
 	// Of Listed and Changed, Object is what was seen, which of a deletion is the last that is
 	// known, and Type what the server calls it.
 	event.Event
-	Held int64 // is to leave the Gate when the observation has been dealt with
+	ReservedBytes int64 // is to leave the Gate when the observation has been dealt with
 }

@@ -100,7 +100,7 @@ func (s *stream) serve() bool {
 	case err == nil:
 		return true
 	}
-	switch classify(err, s.syncing, s.session.HasAnswer(), s.resumeFrom != "") {
+	switch classify(err, s.syncing, s.session.HasServerResponded(), s.resumeFrom != "") {
 	case abort:
 		s.session.fail(err)
 		return false

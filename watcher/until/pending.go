@@ -14,9 +14,9 @@ func (s *Stage) mark(e *event.Event) {
 	case event.Left:
 		s.forget(e.Target)
 	case event.Arrived, event.Joined:
-		s.Awaited = slices.DeleteFunc(s.Awaited, func(a Awaited) bool { return a.Is(e.Target) })
+		s.Awaited = slices.DeleteFunc(s.Awaited, func(a AwaitedTarget) bool { return a.Matches(e.Target) })
 	case event.Gone, event.Synced:
-		s.absent[e.Target.Key()] = e.Count == 0 && !s.knows(e.Target) && s.HoldsOfNothing(e)
+		s.absent[e.Target.Key()] = e.Count == 0 && !s.knows(e.Target) && s.HoldsWithoutObjects(e)
 	}
 }
 
@@ -85,10 +85,10 @@ func (s *Stage) knows(t event.Target) bool {
 // HoldsOfNothing reports whether Until holds where nothing exists, as a mark says. To an expression
 // that is a deletion, of which no object is known; and it has to hold because of that: what holds
 // of anything at all waits for something.
-func (s *Stage) HoldsOfNothing(e *event.Event) bool {
+func (s *Stage) HoldsWithoutObjects(e *event.Event) bool {
 	holds := func(t event.Type) bool {
 		in := expression.NewInput(event.Event{Type: t, Target: e.Target, Time: e.Time, Initial: true}, s.Input)
-		yes, err := s.Until.Holds(in)
+		yes, err := s.Until.Matches(in)
 		return yes && err == nil
 	}
 	return s.Until != nil && holds(event.Deleted) && !holds(event.Added)
@@ -98,49 +98,49 @@ func (s *Stage) HoldsOfNothing(e *event.Event) bool {
 const maxPending = 10
 
 // Pending is what Until waits for.
-type Pending struct {
+type PendingItem struct {
 	Target event.Target
 	// Object is the last state of an object that does not hold; zero if what is missing is an
 	// object.
 	Object   event.Object
 	Unsynced bool // what exists is not known yet
 	// Lost is why there is no connection, and Object only what was known last; nil: there is one.
-	Lost error
+	ConnectionError error
 	// Awaited is a resource that the server does not have, or a cluster, and Why says more; Target is
 	// zero then.
-	Awaited, Why string
+	AwaitedName, Reason string
 }
 
 // Pending returns some of what Until waits for, in the order of names, and how much there is
 // besides. It may be called when no Deliver is under way.
-func (s *Stage) Pending() (some []Pending, more int) {
+func (s *Stage) Pending() (some []PendingItem, more int) {
 	for _, a := range s.Awaited {
-		some = append(some, Pending{Awaited: a.Name, Why: a.Why})
+		some = append(some, PendingItem{AwaitedName: a.Name, Reason: a.Reason})
 	}
 	for _, l := range s.links.All() {
 		t := l.Target
 		switch lost := lossOf(l); {
 		case lost != nil, !l.Synced:
-			some = append(some, Pending{Target: t, Unsynced: !l.Synced, Lost: lost})
+			some = append(some, PendingItem{Target: t, Unsynced: !l.Synced, ConnectionError: lost})
 		case s.absent[t.Key()]: // and that is well
 		case t.Name != "" && !s.knows(t), t.Name == "" && len(s.objects) == 0:
-			some = append(some, Pending{Target: t})
+			some = append(some, PendingItem{Target: t})
 		}
 	}
 	for _, e := range s.pending {
 		l := s.links.Get(e.Target)
 		if l.Target.Name == "" || lossOf(&l) == nil { // or it is named already
-			some = append(some, Pending{Target: e.Target, Object: e.Object})
+			some = append(some, PendingItem{Target: e.Target, Object: e.Object})
 		}
 	}
-	slices.SortFunc(some, func(p, q Pending) int { return strings.Compare(p.order(), q.order()) })
+	slices.SortFunc(some, func(p, q PendingItem) int { return strings.Compare(p.order(), q.order()) })
 	return some, s.unmet - len(s.pending)
 }
 
 // order is what Pending is sorted by.
-func (p Pending) order() string {
-	if p.Awaited != "" {
-		return p.Awaited
+func (p PendingItem) order() string {
+	if p.AwaitedName != "" {
+		return p.AwaitedName
 	}
 	namespace, name := p.Target.Namespace, p.Target.Name
 	if !p.Object.IsZero() {

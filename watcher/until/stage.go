@@ -27,21 +27,21 @@ type Options struct {
 	Until, FailIf *expression.Expression
 	// Awaited is what was asked for and the server does not have yet: unless one object is
 	// enough, nothing is decided well before it has.
-	Awaited []Awaited
-	For     Quantifier         // is about Until; empty means All
-	Input   expression.Options // how the expressions look at events
+	Awaited    []AwaitedTarget
+	Quantifier Quantifier         // is about Until; empty means All
+	Input      expression.Options // how the expressions look at events
 	// Mistake is called with the first error of each expression, which then counts as not holding.
-	Mistake func(x *expression.Expression, e event.Event, err error)
+	OnError func(x *expression.Expression, e event.Event, err error)
 }
 
 // Awaited is a resource that the server does not have, and perhaps the name of an object; or a
 // cluster of which no resource is watched yet.
-type Awaited struct {
+type AwaitedTarget struct {
 	Name    string // as people know it
 	Cluster string // of a run of several; empty in a run of one
-	Why     string // it is not there
+	Reason  string // it is not there
 	// Is reports whether it is a target that the server has by now.
-	Is func(event.Target) bool
+	Matches func(event.Target) bool
 }
 
 // Outcome is the error with which Deliver ends a run.
@@ -50,8 +50,8 @@ type Outcome struct {
 	// Event is the one that decided: a mark if objects that did not exist did, or the last sync.
 	Event event.Event
 	// Objects is of how many Until holds. If it is one, Object is a target that names it.
-	Objects int
-	Object  event.Target
+	ObjectCount int
+	Object      event.Target
 	// Undelivered is the error of the next Sink, which did not take what decided.
 	Undelivered error
 }
@@ -105,7 +105,7 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 		pending: map[objectKey]event.Event{},
 		wrong:   map[*expression.Expression]bool{},
 	}
-	if o.Until != nil && o.Until.Needs().Now || o.FailIf != nil && o.FailIf.Needs().Now {
+	if o.Until != nil && o.Until.Requirements().Now || o.FailIf != nil && o.FailIf.Requirements().Now {
 		s.timed = map[objectKey]event.Event{}
 	}
 	return s
@@ -145,17 +145,17 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 
 // Settle has what is said no longer be awaited, and returns the outcome if that decides. It may be
 // called when no Deliver is under way.
-func (s *Stage) Settle(is func(Awaited) bool) *Outcome {
+func (s *Stage) StopAwaiting(is func(AwaitedTarget) bool) *Outcome {
 	s.Awaited = slices.DeleteFunc(s.Awaited, is)
 	return s.decideAll(&event.Event{})
 }
 
 // IsTimed reports whether anything can be decided by time alone.
-func (s *Stage) IsTimed() bool { return len(s.timed) > 0 }
+func (s *Stage) DependsOnTime() bool { return len(s.timed) > 0 }
 
 // Again evaluates again, at the present, what exists and is not out of date. It returns the outcome if
 // that decides. It may be called when no Deliver is under way.
-func (s *Stage) Again() (decided *Outcome) {
+func (s *Stage) Reevaluate() (decided *Outcome) {
 	var last event.Event
 	for _, last = range s.timed {
 		if l := s.links.Get(last.Target); !isSettled(&l) {
@@ -165,7 +165,7 @@ func (s *Stage) Again() (decided *Outcome) {
 			decided = o
 		}
 	}
-	if decided == nil && s.IsTimed() {
+	if decided == nil && s.DependsOnTime() {
 		decided = s.decideAll(&last)
 	}
 	return decided
@@ -176,15 +176,15 @@ func (s *Stage) Again() (decided *Outcome) {
 func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
 	if s.holds(s.FailIf, in, e) {
-		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}
+		return &Outcome{Failed: true, Event: *e, ObjectCount: 1, Object: named(e)}
 	}
 	if s.Until == nil {
 		return nil
 	}
 	holds := s.holds(s.Until, in, e)
 	s.record(e, holds, again)
-	if holds && s.For == Any {
-		return &Outcome{Event: *e, Objects: 1, Object: named(e)}
+	if holds && s.Quantifier == Any {
+		return &Outcome{Event: *e, ObjectCount: 1, Object: named(e)}
 	}
 	return nil
 }
@@ -198,11 +198,11 @@ func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.E
 	if x == nil {
 		return false
 	}
-	holds, err := x.Holds(in)
+	holds, err := x.Matches(in)
 	if err != nil && !s.wrong[x] {
 		s.wrong[x] = true
-		if s.Mistake != nil {
-			s.Mistake(x, *e, err)
+		if s.OnError != nil {
+			s.OnError(x, *e, err)
 		}
 	}
 	return holds && err == nil
@@ -212,7 +212,7 @@ func (s *Stage) record(e *event.Event, holds, again bool) {
 	delete(s.absent, e.Target.Key())
 	key := keyOf(e)
 	held, known := s.objects[key]
-	if s.For == Each && held && (again || e.Type != event.Added) {
+	if s.Quantifier == Each && held && (again || e.Type != event.Added) {
 		return // it has held once
 	}
 	if known && !held {
@@ -233,30 +233,30 @@ func (s *Stage) record(e *event.Event, holds, again bool) {
 
 // decideAll returns the outcome if Until holds of all that it has to.
 func (s *Stage) decideAll(e *event.Event) *Outcome {
-	if s.Until == nil || s.For != Any && (s.unmet > 0 || len(s.Awaited) > 0) {
+	if s.Until == nil || s.Quantifier != Any && (s.unmet > 0 || len(s.Awaited) > 0) {
 		return nil
 	}
-	o := &Outcome{Event: *e, Objects: len(s.objects)}
+	o := &Outcome{Event: *e, ObjectCount: len(s.objects)}
 	for _, l := range s.links.All() {
 		absent := s.absent[l.Target.Key()]
 		switch {
-		case s.For == Any && absent: // which is enough
-			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
-		case s.For == Any:
+		case s.Quantifier == Any && absent: // which is enough
+			return &Outcome{Event: *e, ObjectCount: 1, Object: l.Target}
+		case s.Quantifier == Any:
 		case !isSettled(l), !absent && l.Target.Name != "" && !s.knows(l.Target):
 			return nil
 		case absent:
-			o.Objects++
+			o.ObjectCount++
 			o.Object = l.Target
 		}
 	}
 	for key := range s.objects {
-		if o.Objects == 1 {
+		if o.ObjectCount == 1 {
 			o.Object = s.targetOf(key)
 		}
 		break
 	}
-	if o.Objects == 0 || s.For == Any {
+	if o.ObjectCount == 0 || s.Quantifier == Any {
 		return nil
 	}
 	return o

@@ -166,7 +166,7 @@ func TestStage(t *testing.T) {
 			events := script(t, test.targets, test.events)
 			for _, size := range []int{1, len(events)} {
 				delivered = nil
-				j := New(next, targets, Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), For: test.quantifier})
+				j := New(next, targets, Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), Quantifier: test.quantifier})
 				err := error(nil)
 				for batch := range slices.Chunk(events, size) {
 					if err = j.Deliver(t.Context(), batch); err != nil {
@@ -188,12 +188,12 @@ func TestStage(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	targets := map[string]event.Target{"a": a, "b": b}
-	awaited := []Awaited{{Name: "jobs/b", Is: func(t event.Target) bool { return t.Key() == b.Key() }}}
+	awaited := []AwaitedTarget{{Name: "jobs/b", Matches: func(t event.Target) bool { return t.Key() == b.Key() }}}
 	j := New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), Awaited: awaited})
 	if err := j.Deliver(t.Context(), script(t, targets, "a=done @a")); err != nil {
 		t.Fatal(err)
 	}
-	if some, more := j.Pending(); len(some) != 1 || more != 0 || some[0].Awaited != "jobs/b" {
+	if some, more := j.Pending(); len(some) != 1 || more != 0 || some[0].AwaitedName != "jobs/b" {
 		t.Errorf("%+v and %d more", some, more)
 	}
 	events := script(t, targets, "b! b=done @b")
@@ -201,10 +201,10 @@ func TestAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcome, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), events[2:]))
-	if !decided || outcome.Objects != 2 {
+	if !decided || outcome.ObjectCount != 2 {
 		t.Errorf("%+v", outcome)
 	}
-	j = New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), For: Any, Awaited: awaited})
+	j = New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), Quantifier: Any, Awaited: awaited})
 	if _, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), script(t, targets, "a=done"))); !decided {
 		t.Error("of any, others are not waited for")
 	}
@@ -226,9 +226,9 @@ func TestOutcomeObject(t *testing.T) {
 		{"deleted", All, "b=x -b @all", "b"},
 		{"deleted", All, "@all", ""},
 	} {
-		j := New(next, []event.Target{all}, Options{Until: compile(t, test.until), For: test.quantifier})
+		j := New(next, []event.Target{all}, Options{Until: compile(t, test.until), Quantifier: test.quantifier})
 		outcome, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, test.events)))
-		if !decided || outcome.Objects != 1 || outcome.Object.Name != test.want || outcome.Object.Mapping != jobs {
+		if !decided || outcome.ObjectCount != 1 || outcome.Object.Name != test.want || outcome.Object.Mapping != jobs {
 			t.Errorf("%s: %+v", test.events, outcome)
 		}
 	}
@@ -243,7 +243,7 @@ func TestPending(t *testing.T) {
 		var names []string
 		for _, p := range some {
 			switch {
-			case p.Lost != nil:
+			case p.ConnectionError != nil:
 				names = append(names, p.Target.Name+"!")
 			case p.Unsynced:
 				names = append(names, p.Target.Name+"?")
@@ -298,7 +298,7 @@ func TestMistake(t *testing.T) {
 	j := New(next, []event.Target{all}, Options{
 		Until:   compile(t, "object.phase > 3"),
 		FailIf:  compile(t, "object.phase < 3"),
-		Mistake: func(*expression.Expression, event.Event, error) { said++ },
+		OnError: func(*expression.Expression, event.Event, error) { said++ },
 	})
 	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, "a=x b=x @all a=y")); err != nil || said != 2 {
 		t.Errorf("%v, %d said", err, said)
@@ -308,7 +308,7 @@ func TestMistake(t *testing.T) {
 // TestNextFails: that what decides could not be delivered comes with the outcome.
 func TestNextFails(t *testing.T) {
 	full := errors.New("full")
-	j := New(event.SinkFunc(func(context.Context, []event.Event) error { return full }), []event.Target{all}, Options{Until: compile(t, "true"), For: Any})
+	j := New(event.SinkFunc(func(context.Context, []event.Event) error { return full }), []event.Target{all}, Options{Until: compile(t, "true"), Quantifier: Any})
 	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, "a=x")); !errors.Is(err, full) {
 		t.Error(err)
 	} else if outcome, decided := errors.AsType[*Outcome](err); !decided || outcome.Undelivered == nil {
@@ -354,7 +354,7 @@ func TestAgain(t *testing.T) {
 			now := time.Unix(0, 0)
 			input := expression.Options{Now: func() time.Time { return now }}
 			s := New(event.SinkFunc(func(context.Context, []event.Event) error { return nil }), []event.Target{all},
-				Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), For: test.quantifier, Input: input})
+				Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), Quantifier: test.quantifier, Input: input})
 			events := script(t, targets, test.events)
 			for i := range events { // a second after the other
 				now = events[i].Time
@@ -364,7 +364,7 @@ func TestAgain(t *testing.T) {
 			}
 			for after := 1; after < 100; after++ {
 				now = time.Unix(int64(after), 0)
-				if o := s.Again(); o != nil {
+				if o := s.Reevaluate(); o != nil {
 					if after != test.seconds || o.Failed != test.failed {
 						t.Errorf("%+v after %d s", o, after)
 					}

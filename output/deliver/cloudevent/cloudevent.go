@@ -20,7 +20,7 @@ func New(m *deliver.Message, source string) *event.Event {
 	subject, dataType := pathOf(m), typeOf(m.Body)
 	return &event.Event{
 		Context: &event.EventContextV1{
-			ID:              Valid(m.ID),
+			ID:              ToValidUTF8(m.ID),
 			Source:          *types.ParseURIRef(cmp.Or(m.Source, source)),
 			Type:            "io.dwatch.resource." + strings.ToLower(string(m.Type)),
 			DataContentType: &dataType,
@@ -47,7 +47,7 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 		"partitionkey":    m.Cluster + subject,
 	}
 	for name, value := range all {
-		if text := Valid(value.(string)); text == "" {
+		if text := ToValidUTF8(value.(string)); text == "" {
 			delete(all, name) // an attribute has a value
 		} else {
 			all[name] = text
@@ -83,14 +83,14 @@ func pathOf(m *deliver.Message) string {
 	if m.Namespace != "" {
 		path += "/namespaces/" + m.Namespace
 	}
-	return Valid(path + "/" + r.Resource + "/" + m.Name)
+	return ToValidUTF8(path + "/" + r.Resource + "/" + m.Name)
 }
 
 // Valid makes a text of the server one that an attribute may have.
-func Valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+func ToValidUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // Attributes calls set with each attribute of an event but the type of its data.
-func Attributes(e *event.Event, set func(name, value string)) {
+func EachAttribute(e *event.Event, set func(name, value string)) {
 	set("specversion", e.SpecVersion())
 	set("id", e.ID())
 	set("source", e.Source())
@@ -103,18 +103,18 @@ func Attributes(e *event.Event, set func(name, value string)) {
 }
 
 // Headers is Attributes, with each value as a header has it: the same in the bindings of HTTP and of NATS.
-func Headers(e *event.Event, set func(name, value string)) {
-	Attributes(e, func(name, value string) { set(name, Escape(value)) })
+func EachHeader(e *event.Event, set func(name, value string)) {
+	EachAttribute(e, func(name, value string) { set(name, EscapeHeader(value)) })
 }
 
 // Escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP
 // binding of CloudEvents has it.
-func Escape(value string) string {
-	return Percent(value, func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' })
+func EscapeHeader(value string) string {
+	return PercentEncode(value, func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' })
 }
 
 // Percent encodes each byte of a value that is not plain as in a URL: %2E is a dot.
-func Percent(value string, plain func(c byte) bool) string {
+func PercentEncode(value string, plain func(c byte) bool) string {
 	escaped := make([]byte, 0, len(value))
 	for i := range len(value) {
 		if c := value[i]; plain(c) {

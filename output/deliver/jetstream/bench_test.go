@@ -9,15 +9,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"dwatch/output/deliver"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 	"dwatch/watcher/event"
 )
 
 // size is that of the events, and objects how many have them.
 const size, objects = 5 << 10, 1000
 
-func benchServer(b *testing.B) *bed.NATS {
-	s, err := bed.StartNATS(b.TempDir())
+func benchServer(b *testing.B) *testenv.NATS {
+	s, err := testenv.StartNATS(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func BenchmarkQueue(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			queue.Finish()
+			queue.Drain()
 			running.Wait()
 			if summary, undelivered := queue.Summary(); undelivered > 0 {
 				b.Fatal(summary)

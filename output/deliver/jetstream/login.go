@@ -25,7 +25,7 @@ func connectOptions(o Options) ([]nats.Option, error) {
 		nats.SkipHostLookup(), // the dialer does it
 		nats.Timeout(openTimeout),
 		nats.FlusherTimeout(writeTimeout),
-		nats.PingInterval(cmp.Or(o.Silence, 15*time.Second) / (pings + 1)),
+		nats.PingInterval(cmp.Or(o.SilenceTimeout, 15*time.Second) / (pings + 1)),
 		nats.MaxPingsOutstanding(pings),
 	}
 	if o.CA != "" {

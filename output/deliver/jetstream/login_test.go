@@ -12,14 +12,14 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"dwatch/output/deliver"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 const password = "hunter2-hunter2"
 
 // checkLogin: with these options a message is stored, and without them the server does
 // not let dwatch in, which is not the same as being down.
-func checkLogin(t *testing.T, s *bed.NATS, own nats.Option, o Options) {
+func checkLogin(t *testing.T, s *testenv.NATS, own nats.Option, o Options) {
 	t.Helper()
 	stream := newStream(t, client(t, s, own), jetstream.StreamConfig{})
 	r, _ := newReceiver(t, s.Address, o)
@@ -59,8 +59,8 @@ func TestNKey(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	account := bed.NewNATSAccount()
-	s := configured(t, account.Config)
+	account := testenv.NewNATSAccount()
+	s := configured(t, account.ServerConfig)
 	path := file(t, "user.creds", account.Credentials(time.Time{}))
 	checkLogin(t, s, nats.UserCredentials(path), Options{Credentials: path})
 }
@@ -75,7 +75,7 @@ func must[T any](v T, err error) T {
 // TestTLS: a certificate is checked, and one is shown.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	dir := bed.Certificates(t)
+	dir := testenv.WriteCertificates(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	s := configured(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", path("server.crt"), path("server.key"), path("ca.crt")))
 	all := Options{TLS: deliver.TLS{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}}

@@ -55,7 +55,7 @@ func TestKilled(t *testing.T) {
 		}
 		js = client(t, s)
 	}
-	queue.Finish()
+	queue.Drain()
 	running.Wait()
 	summary, undelivered := queue.Summary()
 	t.Log(summary)
@@ -176,7 +176,7 @@ func TestSilent(t *testing.T) {
 	newStream(t, client(t, s), jetstream.StreamConfig{})
 	p := newProxy(t, s.Address)
 	const silence = 2 * time.Second
-	r, _ := newReceiver(t, p.address(), Options{Silence: silence})
+	r, _ := newReceiver(t, p.address(), Options{SilenceTimeout: silence})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,16 @@ import (
 
 // Options says where to publish, and as whom.
 type Options struct {
-	Server       string // nats://HOST:PORT, or tls://HOST:PORT; the port may be missing
-	Prefix       string // of subjects; CheckPrefix has found it good
-	Several      bool   // clusters: that of a message is a part of its subject
-	Mixed        bool   // with Several, other messages are of one cluster alone, and have it not in theirs
-	Rule         string // is a part of the ids by which the server drops repeats: what others send of an event is none; empty: there are no others
-	CreateStream string // is made if no stream takes the subjects; empty: none is made
+	Server             string // nats://HOST:PORT, or tls://HOST:PORT; the port may be missing
+	Prefix             string // of subjects; CheckPrefix has found it good
+	MultiCluster       bool   // clusters: that of a message is a part of its subject
+	AlsoWithoutCluster bool   // with Several, other messages are of one cluster alone, and have it not in theirs
+	Rule               string // is a part of the ids by which the server drops repeats: what others send of an event is none; empty: there are no others
+	CreateStream       string // is made if no stream takes the subjects; empty: none is made
 	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0: never.
-	Deadline time.Duration
-	Silence  time.Duration     // after it a server is taken to be gone; 0: fifteen seconds
-	Note     func(line string) // gets what is worth knowing, a line at a time; may be nil
+	Deadline       time.Duration
+	SilenceTimeout time.Duration     // after it a server is taken to be gone; 0: fifteen seconds
+	Log            func(line string) // gets what is worth knowing, a line at a time; may be nil
 
 	// Credentials, NKey and Login are files that say who dwatch is. They are read again for
 	// each connection; empty: there is none.
@@ -39,8 +39,8 @@ type Receiver struct {
 	Options
 	source  string
 	conn    atomic.Pointer[conn]
-	opening deliver.Opening[*conn]
-	notes   deliver.Notes
+	opening deliver.Opener[*conn]
+	notes   deliver.OnceLogger
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -71,7 +71,7 @@ func (r *Receiver) Close() {
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	c, err := r.connect(ctx)
 	if err != nil {
-		return deliver.AsDown(err)
+		return deliver.AsDownError(err)
 	}
 	subject := Subject(r.Prefix, m)
 	err = c.publish(ctx, &nats.Msg{Subject: subject, Header: r.header(m), Data: m.Body})
@@ -87,10 +87,10 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	if rule := cmp.Or(m.Rule, r.Rule); rule != "" {
 		id = rule + "/" + id
 	}
-	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(id)))
+	set(nats.MsgIdHdr, cloudevent.EscapeHeader(cloudevent.ToValidUTF8(id)))
 	event := cloudevent.New(m, r.source)
 	set("ce-datacontenttype", event.DataContentType())
-	cloudevent.Headers(event, func(name, value string) { set("ce-"+name, value) })
+	cloudevent.EachHeader(event, func(name, value string) { set("ce-"+name, value) })
 	return header
 }
 
@@ -116,4 +116,4 @@ func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
 	return c, r.findStream(ctx, c)
 }
 
-func (r *Receiver) note(line string) { r.notes.Once(r.Note, line) }
+func (r *Receiver) note(line string) { r.notes.Log(r.Log, line) }

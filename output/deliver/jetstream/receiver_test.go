@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"dwatch/output/deliver"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 func isDown(err error) bool {
@@ -185,7 +185,7 @@ func TestMixed(t *testing.T) {
 	js := client(t, s)
 	for _, taken := range []string{"d.*.*.*.*.*", "d.*.*.*.*"} {
 		newStream(t, js, jetstream.StreamConfig{Subjects: []string{taken}})
-		r, noted := newReceiver(t, s.Address, Options{Several: true, Mixed: true, CreateStream: "S"})
+		r, noted := newReceiver(t, s.Address, Options{MultiCluster: true, AlsoWithoutCluster: true, CreateStream: "S"})
 		for range 2 {
 			for n, cluster := range []string{"eu", ""} {
 				m := pod("a", n)
@@ -201,7 +201,7 @@ func TestMixed(t *testing.T) {
 		}
 	}
 	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*", "d.*.*.*.*.*"}})
-	r, noted := newReceiver(t, s.Address, Options{Several: true, Mixed: true})
+	r, noted := newReceiver(t, s.Address, Options{MultiCluster: true, AlsoWithoutCluster: true})
 	if err := r.Check(t.Context()); err != nil || noted.String() != "[]" {
 		t.Errorf("%v, %s", err, noted)
 	}
@@ -209,7 +209,7 @@ func TestMixed(t *testing.T) {
 
 func TestNoJetStream(t *testing.T) {
 	t.Parallel()
-	s, err := bed.StartNATS("")
+	s, err := testenv.StartNATS("")
 	if err != nil {
 		t.Fatal(err)
 	}

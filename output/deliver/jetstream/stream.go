@@ -51,10 +51,10 @@ func (r *Receiver) subjects() string { return r.Prefix + ".>" }
 // published is what subjects look like below the prefix: four parts, or five, or both.
 func (r *Receiver) published() (all []string) {
 	one := r.Prefix + ".*.*.*.*"
-	if r.Several {
+	if r.MultiCluster {
 		all = append(all, one+".*")
 	}
-	if !r.Several || r.Mixed {
+	if !r.MultiCluster || r.AlsoWithoutCluster {
 		all = append(all, one)
 	}
 	return all

@@ -36,7 +36,7 @@ func token(value, empty string) string {
 	case empty: // a value that looks like none
 		return fmt.Sprintf("%%%02X", value[0]) + value[1:]
 	}
-	return cloudevent.Percent(value, isPlain)
+	return cloudevent.PercentEncode(value, isPlain)
 }
 
 func isPlain(c byte) bool {

@@ -15,12 +15,12 @@ import (
 type Options struct {
 	Brokers   []string // HOST:PORT each, at least one; they lead to all others
 	Topic     string   // CheckTopic has found it good
-	Secure    bool     // by TLS
+	UseTLS    bool     // by TLS
 	Login     secret.Source
 	Mechanism string // of SASL, one of Mechanisms; empty: the strongest that a broker knows
 	// NoPlain: others could read a password on the way.
-	NoPlain bool
-	Silence time.Duration // after it a broker that says nothing is asked whether all is well; 0: five seconds
+	NoPlain      bool
+	PingInterval time.Duration // after it a broker that says nothing is asked whether all is well; 0: five seconds
 	deliver.TLS
 }
 

@@ -24,7 +24,7 @@ import (
 const ContentType = "application/x-protobuf"
 
 // Path is where a receiver takes logs, if its address has no path.
-const Path = "/v1/logs"
+const LogsPath = "/v1/logs"
 
 // Encode returns the request for one message, of the cluster that source stands for unless the message
 // knows its own. On the wire it is an ExportLogsServiceRequest, whose Go type would need all of gRPC;
@@ -136,7 +136,7 @@ const longestReason = 200
 
 // Check returns an error if an answer of success says that the record was rejected, which is not to
 // be sent again: an ExportLogsServiceResponse, or the same as JSON. An empty answer says nothing.
-func Check(contentType string, answer []byte) error {
+func CheckResponse(contentType string, answer []byte) error {
 	rejected, why := partial(answer)
 	if strings.HasPrefix(contentType, "application/json") {
 		var response struct {

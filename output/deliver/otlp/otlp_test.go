@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 		{"text/html", "<html>", ""},
 	} {
 		got := ""
-		if err := Check(test.kind, []byte(test.answer)); err != nil {
+		if err := CheckResponse(test.kind, []byte(test.answer)); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {

@@ -14,11 +14,11 @@ import (
 type Source struct {
 	Name       string // in errors: a flag, or a variable of the environment
 	Path, Text string // a file; if that is empty, what would be in it
-	Bundle     bool   // of certificates, of which there may be many
+	IsBundle   bool   // of certificates, of which there may be many
 }
 
 // Is reports whether there is one.
-func (s Source) Is() bool { return s.Path != "" || s.Text != "" }
+func (s Source) IsSet() bool { return s.Path != "" || s.Text != "" }
 
 // longest is how large a file of credentials may be, and longestBundle one of certificates. A larger one is something else.
 const longest, longestBundle = 64 << 10, 16 << 20
@@ -35,7 +35,7 @@ type Value[T any] struct {
 
 // Load reads a Source, of which there may be none. Errors of parse must not repeat the text.
 func Load[T any](s Source, parse func(string) (T, error)) (*Value[T], error) {
-	if !s.Is() {
+	if !s.IsSet() {
 		return nil, nil
 	}
 	v := &Value[T]{Source: s, parse: parse}
@@ -74,7 +74,7 @@ func (v *Value[T]) read() (err error) {
 			return err
 		}
 		most := longest
-		if v.Bundle {
+		if v.IsBundle {
 			most = longestBundle
 		}
 		if text, err = readFile(v.Path, most); err != nil {

@@ -16,9 +16,9 @@ import (
 
 // TLS says how to speak it, as who, and with whom. Its files are read again for each connection, but for the authorities: who makes
 // several connections of one has Roots say when these are others.
-func TLS(o deliver.TLS) (*tls.Config, error) {
+func TLSConfig(o deliver.TLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := Trust(c, o.CA, "--to-ca"); err != nil {
+	if err := SetRootCAs(c, o.CA, "--to-ca"); err != nil {
 		return nil, err
 	}
 	if o.Cert == "" {
@@ -34,8 +34,8 @@ func TLS(o deliver.TLS) (*tls.Config, error) {
 }
 
 // Trust has only the authorities in a file be trusted, if there is one.
-func Trust(c *tls.Config, ca, flag string) error {
-	roots, err := Roots(ca, flag)
+func SetRootCAs(c *tls.Config, ca, flag string) error {
+	roots, err := LoadRootCAs(ca, flag)
 	if err == nil {
 		c.RootCAs, err = roots.Get()
 	}
@@ -43,8 +43,8 @@ func Trust(c *tls.Config, ca, flag string) error {
 }
 
 // Roots are the authorities in a file that a flag names, other ones once it has changed; nil: there is none.
-func Roots(ca, flag string) (*Value[*x509.CertPool], error) {
-	return Load(Source{Name: flag, Path: ca, Bundle: true}, func(text string) (*x509.CertPool, error) {
+func LoadRootCAs(ca, flag string) (*Value[*x509.CertPool], error) {
+	return Load(Source{Name: flag, Path: ca, IsBundle: true}, func(text string) (*x509.CertPool, error) {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM([]byte(text)) {
 			return nil, errors.New("there is no certificate in it, in PEM")
@@ -74,7 +74,7 @@ func fileError(flag, path string, err error) error {
 }
 
 // Explain adds what to do to why there is no connection. ca is the flag that names authorities.
-func Explain(err error, ca string) error {
+func ExplainConnectionError(err error, ca string) error {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
 	var op *net.OpError
@@ -90,7 +90,7 @@ func Explain(err error, ca string) error {
 }
 
 // IsLocal reports whether what goes to HOST or HOST:PORT stays on this machine.
-func IsLocal(address string) bool {
+func IsLoopback(address string) bool {
 	host := (&url.URL{Host: address}).Hostname()
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

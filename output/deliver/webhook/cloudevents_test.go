@@ -25,13 +25,13 @@ func received(t *testing.T, m *deliver.Message, structured bool) event.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to(t, serve(t, handler.ServeHTTP), func(o *Options) { o.Form = form(structured) }).Send(t.Context(), m); err != nil {
+	if err := to(t, serve(t, handler.ServeHTTP), func(o *Options) { o.Format = form(structured) }).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return <-got
 }
 
-func form(structured bool) Form {
+func form(structured bool) Format {
 	if structured {
 		return Structured
 	}

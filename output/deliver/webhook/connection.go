@@ -36,7 +36,7 @@ const (
 const caFlag = "--to-ca"
 
 func newTransport(o Options) (*http.Transport, error) {
-	tlsConfig, err := secret.TLS(o.TLS)
+	tlsConfig, err := secret.TLSConfig(o.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func newTransport(o Options) (*http.Transport, error) {
 
 // Transport returns what makes connections to an address, as those of a Webhook are made, for who asks there. ca is a
 // file with the authorities that are trusted, and flag says which one: empty for those of the system.
-func Transport(to *url.URL, ca, flag string) (*http.Transport, error) {
+func NewTransport(to *url.URL, ca, flag string) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := secret.Trust(config, ca, flag); err != nil {
+	if err := secret.SetRootCAs(config, ca, flag); err != nil {
 		return nil, err
 	}
 	return transportTo(to, config, 1)
@@ -106,7 +106,7 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 }
 
 // unanswered says why there was no answer. Without a connection, no message would fare better.
-func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
+func (w *Receiver) unanswered(ctx context.Context, err error, connected bool) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
 	switch {
 	case isLate:
@@ -119,5 +119,5 @@ func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) err
 	if connected {
 		return err
 	}
-	return &deliver.DownError{Err: secret.Explain(err, caFlag)}
+	return &deliver.DownError{Err: secret.ExplainConnectionError(err, caFlag)}
 }

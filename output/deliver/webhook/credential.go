@@ -13,7 +13,7 @@ import (
 
 // Token returns the bearer token of a source, for who shows it to somebody else; empty: there is none. Its errors
 // name it.
-func Token(s secret.Source) (string, error) {
+func LoadToken(s secret.Source) (string, error) {
 	l, err := secret.Load(s, parseToken)
 	if err != nil {
 		return "", err

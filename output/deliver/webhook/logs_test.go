@@ -23,7 +23,7 @@ func TestLogs(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 		io.WriteString(w, answers[len(got)-1])
 	})
-	w := to(t, address+"/v1/logs", func(o *Options) { o.Form = Logs })
+	w := to(t, address+"/v1/logs", func(o *Options) { o.Format = OTLPLogs })
 	if err := w.Send(t.Context(), message()); err != nil {
 		t.Fatal(err)
 	}

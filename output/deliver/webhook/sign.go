@@ -44,7 +44,7 @@ func parseSecrets(text string) ([][]byte, error) {
 // now: one signature with each secret.
 func sign(header http.Header, secrets [][]byte, id string, now time.Time, body []byte) {
 	// The specification allows no full stop in an id: it separates what is signed.
-	id = strings.ReplaceAll(cloudevent.Escape(cloudevent.Valid(id)), ".", "%2E")
+	id = strings.ReplaceAll(cloudevent.EscapeHeader(cloudevent.ToValidUTF8(id)), ".", "%2E")
 	at := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string
 	for _, secret := range secrets {

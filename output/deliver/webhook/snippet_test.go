@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // TestVerifySnippet runs the code of docs/delivery.md with which a receiver verifies a
@@ -22,7 +22,7 @@ func TestVerifySnippet(t *testing.T) {
 	if err != nil {
 		t.Skipf("the code is Python: %v", err)
 	}
-	root, err := bed.Root()
+	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}

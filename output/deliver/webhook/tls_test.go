@@ -14,20 +14,20 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // changing is a receiver whose certificate is by one authority and then by another one, and a Webhook with a file of those that it trusts.
 type changing struct {
 	*testing.T
 	*httptest.Server
-	*Webhook
+	*Receiver
 	path        string
 	certificate atomic.Pointer[tls.Config]
 	closes      atomic.Bool // each connection after an answer
 }
 
-func newChanging(t *testing.T, by *bed.Authority) *changing {
+func newChanging(t *testing.T, by *testenv.Authority) *changing {
 	s := &changing{T: t, path: filepath.Join(t.TempDir(), "ca.crt")}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if s.closes.Load() {
@@ -41,11 +41,11 @@ func newChanging(t *testing.T, by *bed.Authority) *changing {
 	t.Cleanup(s.Server.Close)
 	s.show(by)
 	s.trust(by.PEM)
-	s.Webhook = to(t, s.URL, func(o *Options) { o.CA = s.path })
+	s.Receiver = to(t, s.URL, func(o *Options) { o.CA = s.path })
 	return s
 }
 
-func (s *changing) show(by *bed.Authority) {
+func (s *changing) show(by *testenv.Authority) {
 	pair, err := tls.X509KeyPair(by.Sign("server"))
 	if err != nil {
 		s.Fatal(err)
@@ -79,7 +79,7 @@ const untrusted = "down 0s: tls: failed to verify certificate: x509: certificate
 // TestAuthorityChanges: the authorities that are trusted are those that the file has now, also of a connection that is kept, and of a
 // file of many.
 func TestAuthorityChanges(t *testing.T) {
-	first, second := bed.NewAuthority(), bed.NewAuthority()
+	first, second := testenv.NewAuthority(), testenv.NewAuthority()
 	s := newChanging(t, first)
 	s.closes.Store(true)
 	s.sends("delivered")
@@ -99,7 +99,7 @@ func TestAuthorityChanges(t *testing.T) {
 // TestKeptConnectionIsClosed: a receiver that is not trusted any more is down for all messages, also where that shows when a
 // connection that was kept is found to be closed.
 func TestKeptConnectionIsClosed(t *testing.T) {
-	first, second := bed.NewAuthority(), bed.NewAuthority()
+	first, second := testenv.NewAuthority(), testenv.NewAuthority()
 	s := newChanging(t, first)
 	for range 200 { // when it is found is chance
 		s.show(first)

@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // audited is a record of the audit log of an API server.
@@ -84,13 +84,13 @@ func (v *verdicts) compare(c change, a *audited) {
 	v.events++
 	r := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
 	for _, d := range r.Changes {
-		isApply := strings.Contains(d.Who.Operation, "Apply")
+		isApply := strings.Contains(d.Writer.Operation, "Apply")
 		switch {
-		case !d.Who.Known():
+		case !d.Writer.IsKnown():
 			v.unknown[string(d.Kind)+" "+brackets.ReplaceAllString(d.Path.String(), "[]")]++
-		case d.Who.Manager != a.manager() || d.Who.Subresource != a.ObjectRef.Subresource || isApply != strings.HasPrefix(a.manager(), "applier"):
+		case d.Writer.Manager != a.manager() || d.Writer.Subresource != a.ObjectRef.Subresource || isApply != strings.HasPrefix(a.manager(), "applier"):
 			v.wrong = append(v.wrong, fmt.Sprintf("%s %s %s %s %s: %+v, but %s %s by %s", c.resource.Resource, c.new.GetName(), c.new.GetResourceVersion(),
-				d.Kind, d.Path, d.Who, a.Verb, a.ObjectRef.Subresource, a.manager()))
+				d.Kind, d.Path, d.Writer, a.Verb, a.ObjectRef.Subresource, a.manager()))
 		default:
 			v.right++
 		}
@@ -132,7 +132,7 @@ func TestWhoAudit(t *testing.T) {
 }
 
 // writeAll lets all managers write, each 30 times.
-func writeAll(t *testing.T, c *bed.Cluster) {
+func writeAll(t *testing.T, c *testenv.Cluster) {
 	t.Helper()
 	var all sync.WaitGroup
 	for name, write := range writing {

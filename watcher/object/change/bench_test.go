@@ -46,7 +46,7 @@ func BenchmarkBetween(b *testing.B) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if r := Between(old, new, o); len(r.Changes) != 2 || r.Noise != 1 {
+		if r := Diff(old, new, o); len(r.Changes) != 2 || r.NoiseCount != 1 {
 			b.Fatalf("%q", describe(r))
 		}
 	}
@@ -71,7 +71,7 @@ func BenchmarkMask(b *testing.B) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		masks.Object(pod)
+		masks.MaskObject(pod)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestDeep(t *testing.T) {
 		}
 		old, new := deep(`"`+text+`a"`), deep(`"`+text+`b"`)
 		before := processor.Time()
-		if changes := Between(old, new, Options{Masks: &Masks{Paths: patterns(t, "status"), Key: runKey}}).Changes; len(changes) != 1 {
+		if changes := Diff(old, new, Options{Masks: &Masks{Paths: patterns(t, "status"), Key: runKey}}).Changes; len(changes) != 1 {
 			t.Errorf("%s: %d changes", brackets, len(changes))
 		}
 		if operations := Patch(old, new, nil, true); len(operations) != 1 {
@@ -50,7 +50,7 @@ func TestManyFields(t *testing.T) {
 	}
 	const fields = 50_000
 	before := processor.Time()
-	if changes := Between(object(fields), object(fields/2), Options{Noise: DefaultNoise()}).Changes; len(changes) != fields/2 {
+	if changes := Diff(object(fields), object(fields/2), Options{Noise: DefaultNoise()}).Changes; len(changes) != fields/2 {
 		t.Errorf("%d changes", len(changes))
 	}
 	if took := processor.Time() - before; took > long {

@@ -33,7 +33,7 @@ type Change struct {
 	Old, New any
 	// Masked: something in Path, Old or New is hidden.
 	Masked bool
-	Who    Who
+	Writer Writer
 }
 
 type Result struct {
@@ -41,7 +41,7 @@ type Result struct {
 	Changes []Change
 	// Noise is the number of changes that were left out. What a pattern names counts
 	// once, whatever changed below it.
-	Noise int
+	NoiseCount int
 }
 
 // Options say which changes count, and what is shown of them. With the zero value
@@ -55,7 +55,7 @@ type Options struct {
 	Masks *Masks
 	// Apart: the two are not states of one object, but objects of two clusters. Who removed something
 	// does not follow from their managed fields.
-	Apart bool
+	DistinctObjects bool
 }
 
 // Between returns the changes from old to new, two states of one object as JSON. Each is
@@ -68,10 +68,10 @@ type Options struct {
 // of name, type, key, host, ip, path, port and uid that all items have and no two
 // share. Sets of scalars are compared by value. Items of other lists are compared
 // along a longest common subsequence.
-func Between(old, new string, o Options) Result {
+func Diff(old, new string, o Options) Result {
 	w := walk{options: o, masks: o.Masks.rules(old, new), path: make(Path, 0, 16)}
 	before, after := managedFieldsOf(old), managedFieldsOf(new)
-	w.fields = fields{old: before.Raw, new: after.Raw, apart: o.Apart}
+	w.fields = fields{old: before.Raw, new: after.Raw, apart: o.DistinctObjects}
 	if before.Raw != after.Raw && !w.reports(managedFields) { // they are not decoded
 		old, new = replace(old, before, "0"), replace(new, after, "1")
 	}

@@ -21,8 +21,8 @@ func describe(r Result) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	if r.Noise > 0 {
-		lines = append(lines, fmt.Sprintf("+%d noise", r.Noise))
+	if r.NoiseCount > 0 {
+		lines = append(lines, fmt.Sprintf("+%d noise", r.NoiseCount))
 	}
 	return lines
 }

@@ -34,7 +34,7 @@ const (
 var digestText = base64.RawStdEncoding.EncodedLen(digestSize)
 
 // Of returns the digests of an object, as JSON, one for each pattern; empty if there are none.
-func (d *Digester) Of(object string) string {
+func (d *Digester) DigestObject(object string) string {
 	var b strings.Builder
 	for _, p := range d.Patterns {
 		b.WriteString(d.digest(p, object))
@@ -60,7 +60,7 @@ func (d *Digester) Changed(digests string, p Pattern, object string) (changed, k
 func (d *Digester) digest(p Pattern, object string) string {
 	which := sha256.New()
 	parts := []string{string(d.Key), gjson.Get(object, "apiVersion").Str, p.text}
-	for _, noise := range []Patterns{d.Noise.Paths, d.Noise.Moves, d.Noise.Zeros} {
+	for _, noise := range []Patterns{d.Noise.Paths, d.Noise.UnorderedLists, d.Noise.OptionalZeros} {
 		parts = append(parts, fmt.Sprint(len(noise)))
 		for _, p := range noise {
 			parts = append(parts, p.text)
@@ -91,7 +91,7 @@ func (d *Digester) facts(p Pattern, object string) (facts []fact) {
 	if !w.reports(managedFields) { // they are not decoded
 		object = replace(object, managed, "0")
 	}
-	value, there := w.enter(p.Fields(), gjson.Parse(object))
+	value, there := w.enter(p.FixedPrefix(), gjson.Parse(object))
 	if !there {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (d *Digester) facts(p Pattern, object string) (facts []fact) {
 			if item.managed == "" {
 				f.step = "" // its place says it
 			}
-			if !w.options.Noise.Moves.Match(c.Path) {
+			if !w.options.Noise.UnorderedLists.Match(c.Path) {
 				f.place = item.Index
 			}
 		}
@@ -159,13 +159,13 @@ func (w *walk) canonical(value any) string {
 	parts, sorted := []string{}, false
 	for step, part := range w.fields.children(w.path, value) {
 		w.push(step)
-		if !isZero(part) || !w.options.Noise.Zeros.Match(w.path) {
+		if !isZero(part) || !w.options.Noise.OptionalZeros.Match(w.path) {
 			text := w.canonical(part)
 			if step.Item == nil {
 				text = strconv.Quote(step.Field) + ":" + text
 			}
 			parts = append(parts, text)
-			sorted = sorted || step.Item == nil || w.options.Noise.Moves.Match(w.path)
+			sorted = sorted || step.Item == nil || w.options.Noise.UnorderedLists.Match(w.path)
 		}
 		w.pop()
 	}

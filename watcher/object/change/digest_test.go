@@ -14,7 +14,7 @@ import (
 // place, or that a map without anything has got noise, the comparison knows, and the digests do not.)
 func TestDigestRandom(t *testing.T) {
 	exact := mustParse("spec", "a", "spec.a", "a.name", "a.b", "..name", "spec..a", "a..b", "*", "a.*", "a[*]", "a[*].name", "spec[*].a", "..[*].name", "..[name=a]", "a[name=a].b", "..[name=b].a")
-	noise := Noise{Paths: mustParse("spec..type", "a.name", "..[name=name].a"), Moves: mustParse("a"), Zeros: mustParse("..a")}
+	noise := Noise{Paths: mustParse("spec..type", "a.name", "..[name=name].a"), UnorderedLists: mustParse("a"), OptionalZeros: mustParse("..a")}
 	agreed, changed, differ := 0, 0, 0
 	for seed := range uint64(2_000) {
 		d := &Digester{Key: []byte("key"), Patterns: exact}
@@ -27,7 +27,7 @@ func TestDigestRandom(t *testing.T) {
 		if len(d.Noise.Paths) > 0 {
 			old, is = filled(old).(map[string]any), filled(is).(map[string]any)
 		}
-		before := d.Of(text(old))
+		before := d.DigestObject(text(old))
 		for _, p := range exact {
 			live := compared(old, is, Options{Only: Patterns{p}, Noise: d.Noise}).Changes
 			want := isChanged(live)
@@ -161,7 +161,7 @@ func TestDigest(t *testing.T) {
 			t.Fatalf("there is no %s", test.from)
 		}
 		got := "same"
-		switch changed, known := d.Changed(d.Of(old), p[0], is); {
+		switch changed, known := d.Changed(d.DigestObject(old), p[0], is); {
 		case !known:
 			got = "unknown"
 		case changed:
@@ -170,14 +170,14 @@ func TestDigest(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s, %s to %s: %s", test.pattern, test.from, test.to, got)
 		}
-		if live := len(Between(old, is, Options{Only: p, Noise: d.Noise}).Changes) > 0; live != (test.want == "changed") && test.want != "unknown" {
+		if live := len(Diff(old, is, Options{Only: p, Noise: d.Noise}).Changes) > 0; live != (test.want == "changed") && test.want != "unknown" {
 			t.Errorf("%s, %s to %s: comparing says %v", test.pattern, test.from, test.to, live)
 		}
-		if _, known := d.Changed((&Digester{Key: d.Key, Patterns: mustParse("metadata.name"), Noise: d.Noise}).Of(old), p[0], old); known {
+		if _, known := d.Changed((&Digester{Key: d.Key, Patterns: mustParse("metadata.name"), Noise: d.Noise}).DigestObject(old), p[0], old); known {
 			t.Errorf("%s is known from another pattern", test.pattern)
 		}
-		ignoring := Noise{Paths: append(slices.Clone(d.Noise.Paths), mustParse("spec.ignored")...), Moves: d.Noise.Moves, Zeros: d.Noise.Zeros}
-		if _, known := d.Changed((&Digester{Key: d.Key, Patterns: p, Noise: ignoring}).Of(old), p[0], old); known {
+		ignoring := Noise{Paths: append(slices.Clone(d.Noise.Paths), mustParse("spec.ignored")...), UnorderedLists: d.Noise.UnorderedLists, OptionalZeros: d.Noise.OptionalZeros}
+		if _, known := d.Changed((&Digester{Key: d.Key, Patterns: p, Noise: ignoring}).DigestObject(old), p[0], old); known {
 			t.Errorf("%s is known with other noise", test.pattern)
 		}
 	}

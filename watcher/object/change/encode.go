@@ -9,8 +9,8 @@ func (c Change) MarshalJSON() ([]byte, error) {
 		Old    *any   `json:"old,omitempty"`
 		New    *any   `json:"new,omitempty"`
 		Masked bool   `json:"masked,omitempty"`
-		Who
-	}{Path: c.Path.String(), Kind: c.Kind, Masked: c.Masked, Who: c.Who}
+		Writer
+	}{Path: c.Path.String(), Kind: c.Kind, Masked: c.Masked, Writer: c.Writer}
 	if c.Kind != Added {
 		line.Old = &c.Old
 	}

@@ -15,12 +15,12 @@ const current = `{"metadata":{"name":"web","resourceVersion":"2","managedFields"
 		"fieldsV1":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}]},
 	"spec":{"containers":[{"name":"web","image":"nginx:1.29"}]}}`
 
-func ExampleBetween() {
-	r := change.Between(old, current, change.Options{Noise: change.DefaultNoise()})
+func ExampleDiff() {
+	r := change.Diff(old, current, change.Options{Noise: change.DefaultNoise()})
 	for _, c := range r.Changes {
-		fmt.Println(c.Kind, c.Path, c.Old, c.New, c.Who.Manager)
+		fmt.Println(c.Kind, c.Path, c.Old, c.New, c.Writer.Manager)
 	}
-	fmt.Printf("+%d noise\n", r.Noise)
+	fmt.Printf("+%d noise\n", r.NoiseCount)
 	// Output:
 	// removed spec.containers[name=proxy] map[image:envoy:1.30 name:proxy] <nil> kubectl-set
 	// changed spec.containers[name=web].image nginx:1.28 nginx:1.29 kubectl-set
@@ -30,7 +30,7 @@ func ExampleBetween() {
 func ExampleParsePattern() {
 	image, err := change.ParsePattern("{.spec.containers[*].image}")
 	fmt.Println(err)
-	r := change.Between(old, current, change.Options{Only: change.Patterns{image}})
+	r := change.Diff(old, current, change.Options{Only: change.Patterns{image}})
 	for _, c := range r.Changes {
 		fmt.Println(c.Kind, c.Path)
 	}
@@ -55,16 +55,16 @@ func ExampleMasks() {
 	secret := func(password string) string {
 		return `{"apiVersion":"v1","kind":"Secret","data":{"password":"` + password + `"}}`
 	}
-	fmt.Println(masks.ObjectJSON(secret("aHVudGVyMg==")))
-	r := change.Between(secret("aHVudGVyMg=="), secret("aHVudGVyMw=="), change.Options{Masks: masks})
+	fmt.Println(masks.MaskJSON(secret("aHVudGVyMg==")))
+	r := change.Diff(secret("aHVudGVyMg=="), secret("aHVudGVyMw=="), change.Options{Masks: masks})
 	fmt.Println(r.Changes[0].Path, r.Changes[0].Old, r.Changes[0].New)
 	// Output:
 	// {"apiVersion":"v1","data":{"password":"<7 bytes, f082c3>"},"kind":"Secret"}
 	// data.password <7 bytes, f082c3> <7 bytes, c6d0d8>
 }
 
-func ExampleText() {
-	fmt.Print(change.Text("listen 80\nroot /www\ngzip on\n", "listen 80\nroot /srv\ngzip on\n"))
+func ExampleUnifiedDiff() {
+	fmt.Print(change.UnifiedDiff("listen 80\nroot /www\ngzip on\n", "listen 80\nroot /srv\ngzip on\n"))
 	// Output:
 	// @@ -1,3 +1,3 @@
 	//  listen 80

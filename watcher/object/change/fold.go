@@ -1,7 +1,7 @@
 package change
 
 // Fold makes one change of those of a condition whose status has changed, with reason and message.
-func Fold(changes []Change) (folded []Change) {
+func FoldConditions(changes []Change) (folded []Change) {
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && sameCondition(changes[0].Path, changes[n].Path) {
@@ -26,7 +26,7 @@ func sameCondition(a, b Path) bool {
 
 func isCondition(path Path) bool {
 	last := len(path) - 1
-	return last > 0 && path[last].Item != nil && KeyOfList(path[:last]) == "type"
+	return last > 0 && path[last].Item != nil && ListKey(path[:last]) == "type"
 }
 
 // flipped is the one change; false if it would not be all, or its status is the same.

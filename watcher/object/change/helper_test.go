@@ -36,7 +36,7 @@ func text(v any) string {
 }
 
 // compared is [Between] for decoded objects.
-func compared(old, new map[string]any, o Options) Result { return Between(text(old), text(new), o) }
+func compared(old, new map[string]any, o Options) Result { return Diff(text(old), text(new), o) }
 
 // patched is [Patch] for decoded objects of which all is shown.
 func patched(old, new map[string]any) []Operation { return Patch(text(old), text(new), nil, true) }

@@ -118,8 +118,8 @@ func (ms masks) hideItem(path Path) (shown *Item, hidden bool) {
 	if whole == nil && !below {
 		return item, false
 	}
-	shown = &Item{Index: item.Index, Set: item.Set, Value: item.Value, Keys: slices.Clone(item.Keys), gone: item.gone}
-	if whole != nil && item.Set {
+	shown = &Item{Index: item.Index, InSet: item.InSet, Value: item.Value, Keys: slices.Clone(item.Keys), gone: item.gone}
+	if whole != nil && item.InSet {
 		shown.Value, hidden = whole.placeholder(item.Value), true
 	}
 	for i, key := range item.Keys {

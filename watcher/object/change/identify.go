@@ -133,7 +133,7 @@ func (by identity) step(items []any, i int) Step {
 	item.is, _ = items[i].(map[string]any)
 	switch by.how {
 	case byValue:
-		item.Set, item.Value = true, items[i]
+		item.InSet, item.Value = true, items[i]
 		item.managed = id(nil, items[i])
 	case byKey:
 		fields := items[i].(map[string]any) // or it had no id

@@ -30,14 +30,14 @@ type Masks struct {
 
 // Object returns the object with its values hidden. It is not changed; where nothing may be
 // hidden it is what is returned.
-func (m *Masks) Object(object map[string]any) map[string]any {
+func (m *Masks) MaskObject(object map[string]any) map[string]any {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
-	if !m.Concern(apiVersion, kind) {
+	if !m.AppliesTo(apiVersion, kind) {
 		return object
 	}
 	var hidden map[string]any
-	if err := utiljson.Unmarshal([]byte(m.ObjectJSON(encodeText(object))), &hidden); err != nil {
+	if err := utiljson.Unmarshal([]byte(m.MaskJSON(encodeText(object))), &hidden); err != nil {
 		panic(err) // it was JSON
 	}
 	return hidden
@@ -45,7 +45,7 @@ func (m *Masks) Object(object map[string]any) map[string]any {
 
 // ObjectJSON is Object for valid JSON. Where something may be hidden the members of the
 // result are sorted by name.
-func (m *Masks) ObjectJSON(object string) string { return m.rules(object, object).object(object) }
+func (m *Masks) MaskJSON(object string) string { return m.rules(object, object).object(object) }
 
 func (ms masks) object(object string) string {
 	if len(ms) == 0 {
@@ -57,7 +57,7 @@ func (ms masks) object(object string) string {
 }
 
 // Concern reports whether there may be something to hide in objects of a type.
-func (m *Masks) Concern(apiVersion, kind string) bool {
+func (m *Masks) AppliesTo(apiVersion, kind string) bool {
 	return m != nil && (len(m.Paths) > 0 || m.Secrets && apiVersion == "v1" && kind == "Secret")
 }
 

@@ -92,10 +92,10 @@ func TestNothingLeaks(t *testing.T) {
 	} {
 		said := text(Patch(c.old, c.new, &c.masks, true)) + text(Patch(c.new, c.old, &c.masks, true))
 		for _, o := range []Options{{Masks: &c.masks}, {Masks: &c.masks, Only: patterns(t, "data", "spec.l[*].v")}} {
-			said += text(Between(c.old, c.new, o).Changes) + text(Between(c.new, c.old, o).Changes)
+			said += text(Diff(c.old, c.new, o).Changes) + text(Diff(c.new, c.old, o).Changes)
 		}
 		if name != "no longer a Secret" { // there the new one shows it
-			said += c.masks.ObjectJSON(c.old) + c.masks.ObjectJSON(c.new)
+			said += c.masks.MaskJSON(c.old) + c.masks.MaskJSON(c.new)
 		}
 		if strings.Contains(said, hidden) || strings.Contains(said, encoded) {
 			t.Errorf("%s: there it is: %s", name, said)
@@ -118,7 +118,7 @@ func TestMaskedFlag(t *testing.T) {
 func TestPlaceholder(t *testing.T) {
 	placeholder := func(key, v string) string {
 		m := Masks{Paths: patterns(t, "v"), Key: []byte(key)}
-		return m.Object(map[string]any{"v": v})["v"].(string)
+		return m.MaskObject(map[string]any{"v": v})["v"].(string)
 	}
 	if a, b := placeholder("k", "x"), placeholder("k", "x"); a != b || !strings.HasPrefix(a, "<1 bytes, ") || len(a) != len("<1 bytes, 123456>") {
 		t.Errorf("%s and %s", a, b)
@@ -140,7 +140,7 @@ func TestMaskObject(t *testing.T) {
 	masks := &Masks{Paths: patterns(t, "spec.users", "spec.keys", "spec.deep.a[*].b"), Secrets: true, Key: runKey}
 	for _, object := range []map[string]any{secret, custom} {
 		before := text(object)
-		masked := masks.Object(object)
+		masked := masks.MaskObject(object)
 		if text(object) != before {
 			t.Fatal("the object has changed")
 		}
@@ -161,14 +161,14 @@ func TestMaskObject(t *testing.T) {
 				}
 			}
 		}
-		if said := text(patched(masks.Object(map[string]any{}), masked)); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
+		if said := text(patched(masks.MaskObject(map[string]any{}), masked)); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
 			t.Errorf("there it is: %s", said)
 		}
 	}
-	if pod := decode(t, `{kind: Pod, apiVersion: v1, data: {a: b}}`); !reflect.DeepEqual((&Masks{Secrets: true}).Object(pod), pod) {
+	if pod := decode(t, `{kind: Pod, apiVersion: v1, data: {a: b}}`); !reflect.DeepEqual((&Masks{Secrets: true}).MaskObject(pod), pod) {
 		t.Error("what is no Secret is hidden")
 	}
-	if same := (*Masks)(nil).Object(secret); text(same) != text(secret) {
+	if same := (*Masks)(nil).MaskObject(secret); text(same) != text(secret) {
 		t.Error("no masks hide something")
 	}
 }

@@ -10,15 +10,15 @@ type Noise struct {
 	// Paths are those at and below which no change counts.
 	Paths Patterns
 	// Moves are the lists in which the order of items does not count.
-	Moves Patterns
+	UnorderedLists Patterns
 	// Zeros are the numbers of which 0 says the same as that there is none.
-	Zeros Patterns
+	OptionalZeros Patterns
 }
 
 // DefaultNoise returns what is noise in Kubernetes. The result is the caller's to change.
 func DefaultNoise() Noise {
 	n := defaultNoise()
-	return Noise{Paths: slices.Clone(n.Paths), Moves: slices.Clone(n.Moves), Zeros: slices.Clone(n.Zeros)}
+	return Noise{Paths: slices.Clone(n.Paths), UnorderedLists: slices.Clone(n.UnorderedLists), OptionalZeros: slices.Clone(n.OptionalZeros)}
 }
 
 var defaultNoise = sync.OnceValue(func() Noise {
@@ -61,15 +61,15 @@ var defaultNoise = sync.OnceValue(func() Noise {
 			"series.lastObservedTime",
 		),
 		// Controllers put the condition that they have set last.
-		Moves: mustParse("status"),
+		UnorderedLists: mustParse("status"),
 		// Controllers write 0 where there was nothing before, and leave 0 out.
-		Zeros: mustParse("status"),
+		OptionalZeros: mustParse("status"),
 	}
 })
 
 // ServerMade returns what a server, or a controller at its cluster, makes for each object: noise
 // between the same objects of two clusters. The result is the caller's to change.
-func ServerMade() Patterns { return slices.Clone(serverMade()) }
+func ServerSetFields() Patterns { return slices.Clone(serverMade()) }
 
 var serverMade = sync.OnceValue(func() Patterns {
 	return mustParse(

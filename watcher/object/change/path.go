@@ -25,7 +25,7 @@ type Item struct {
 	// Keys tell the item from the others of its list; empty if only the position does.
 	Keys []Key
 	// Set means that the list is a set of scalars, and Value the one meant.
-	Set   bool
+	InSet bool
 	Value any
 
 	// gone: the item was removed, and Index is about the old list.
@@ -91,7 +91,7 @@ func (p Path) String() string {
 func (i *Item) write(b *strings.Builder) {
 	b.WriteByte('[')
 	switch {
-	case i.Set:
+	case i.InSet:
 		b.WriteString("=" + quoteIfNeeded(scalarText(i.Value)))
 	case len(i.Keys) == 0:
 		b.WriteString(strconv.Itoa(i.Index))

@@ -10,7 +10,7 @@ func field(name string) Step { return Step{Field: name} }
 
 func item(index int, keys ...Key) Step { return Step{Item: &Item{Index: index, Keys: keys}} }
 
-func value(index int, v any) Step { return Step{Item: &Item{Index: index, Set: true, Value: v}} }
+func value(index int, v any) Step { return Step{Item: &Item{Index: index, InSet: true, Value: v}} }
 
 func gone(index int) Step { return Step{Item: &Item{Index: index, gone: true}} }
 

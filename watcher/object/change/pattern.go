@@ -14,7 +14,7 @@ func (p Pattern) String() string { return p.text }
 
 // Fields returns the names of the fields with which the pattern begins: whatever it
 // matches is there, or below.
-func (p Pattern) Fields() (names []string) {
+func (p Pattern) FixedPrefix() (names []string) {
 	for _, m := range p.steps {
 		if m.kind != namedField || m.deep {
 			break
@@ -112,7 +112,7 @@ func (m *matcher) matches(s Step) bool {
 	case keyedItem:
 		return s.Item != nil && !slices.ContainsFunc(m.keys, func(want Key) bool { return !s.Item.has(want.Name, want.Value.(string)) })
 	case setItem:
-		return s.Item != nil && s.Item.Set && scalarText(s.Item.Value) == m.name
+		return s.Item != nil && s.Item.InSet && scalarText(s.Item.Value) == m.name
 	}
 	return true
 }

@@ -184,7 +184,7 @@ func TestFields(t *testing.T) {
 		"metadata.finalizers[=a]":  {"metadata", "finalizers"},
 	} {
 		p, err := ParsePattern(text)
-		if got := p.Fields(); err != nil || !slices.Equal(got, want) {
+		if got := p.FixedPrefix(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}

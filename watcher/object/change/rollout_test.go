@@ -53,7 +53,7 @@ func TestRollouts(t *testing.T) {
 	noise := 0
 	for _, c := range r.all() {
 		result := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
-		noise += result.Noise
+		noise += result.NoiseCount
 		for _, d := range result.Changes {
 			tells(t, c, d)
 		}

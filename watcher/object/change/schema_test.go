@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 )
 
 // objectSchema is what of an OpenAPI v3 schema is about lists.
@@ -168,13 +168,13 @@ func named(f *fields, path Path, id string) bool {
 }
 
 // everything returns an object of each type that the server has, and more.
-func everything(t *testing.T, c *bed.Cluster) (objects []unstructured.Unstructured) {
+func everything(t *testing.T, c *testenv.Cluster) (objects []unstructured.Unstructured) {
 	t.Helper()
 	config, err := c.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := mapper.New(discovery.NewDiscoveryClientForConfigOrDie(config)).Watchable(t.Context())
+	known, err := mapper.New(discovery.NewDiscoveryClientForConfigOrDie(config)).WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // Unfold makes a change for each part of a status, its conditions or containers that came or went.
-func Unfold(changes []Change) (parts []Change) {
+func SplitStatus(changes []Change) (parts []Change) {
 	for _, c := range changes {
-		switch whole := c.Whole().(type) {
+		switch whole := c.WholeValue().(type) {
 		case map[string]any:
 			parts = append(parts, statusParts(c, whole)...)
 		case []any:
@@ -23,7 +23,7 @@ func Unfold(changes []Change) (parts []Change) {
 }
 
 // Whole is what came or went as a whole; nil if the change is another one.
-func (c *Change) Whole() any {
+func (c *Change) WholeValue() any {
 	switch c.Kind {
 	case Added:
 		return c.New
@@ -41,12 +41,12 @@ func statusParts(c Change, status map[string]any) (parts []Change) {
 	for _, name := range slices.Sorted(maps.Keys(status)) {
 		parts = append(parts, part(c, Step{Field: name}, status[name]))
 	}
-	return Unfold(parts)
+	return SplitStatus(parts)
 }
 
 // listParts are the conditions, or containers, of a list of them.
 func listParts(c Change, list []any) (parts []Change) {
-	key := KeyOfList(c.Path)
+	key := ListKey(c.Path)
 	if key == "" || len(list) == 0 {
 		return []Change{c}
 	}
@@ -74,7 +74,7 @@ func part(c Change, step Step, value any) Change {
 }
 
 // KeyOfList tells the items of a list of conditions or containers apart; empty for other lists.
-func KeyOfList(path Path) string {
+func ListKey(path Path) string {
 	if len(path) < 2 || path[0].Field != "status" {
 		return ""
 	}
@@ -89,7 +89,7 @@ func KeyOfList(path Path) string {
 
 // Summary says in short what condition, container or state came or went; false if it is more.
 func (c *Change) Summary() (string, bool) {
-	item, isMap := c.Whole().(map[string]any)
+	item, isMap := c.WholeValue().(map[string]any)
 	last := len(c.Path) - 1
 	switch {
 	case !isMap:
@@ -98,7 +98,7 @@ func (c *Change) Summary() (string, bool) {
 		text := explain(item)
 		return text, isState(c.Path) && text != ""
 	}
-	switch KeyOfList(c.Path[:last]) {
+	switch ListKey(c.Path[:last]) {
 	case "type":
 		return condition(item)
 	case "name":
@@ -110,7 +110,7 @@ func (c *Change) Summary() (string, bool) {
 // isState reports whether a path leads to why a container waits or has ended.
 func isState(path Path) bool {
 	last := len(path) - 1
-	if last < 3 || path[last-2].Item == nil || KeyOfList(path[:last-2]) != "name" {
+	if last < 3 || path[last-2].Item == nil || ListKey(path[:last-2]) != "name" {
 		return false
 	}
 	state, kind := path[last-1].Field, path[last].Field

@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		{"--- \n+++ \n", "--- \n", "@@ -1,2 +1 @@\n --- \n-+++ \n"},
 		{long + "x\n" + long + "y\n", long + "z\n" + long + "w\n", "@@ -50,3 +50,3 @@\n line\n-x\n+z\n line\n@@ -101,2 +101,2 @@\n line\n-y\n+w\n"},
 	} {
-		if got := Text(c.old, c.new); got != c.want {
+		if got := UnifiedDiff(c.old, c.new); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

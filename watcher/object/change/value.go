@@ -73,7 +73,7 @@ const maxShort = 40
 
 // Short is a value in few characters, without what breaks a line: a text without quotes, and a map or a list as
 // JSON. isWhole: it is a scalar, and all of it is said.
-func Short(v any) (text string, isWhole bool) {
+func Abbreviate(v any) (text string, isWhole bool) {
 	if isWhole = isScalar(v); isWhole {
 		text = scalarText(v)
 	} else {

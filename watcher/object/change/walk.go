@@ -116,10 +116,10 @@ func (w *walk) emit(kind Kind, old, new any) {
 		w.parts(Removed, old, nil)
 		w.parts(Added, nil, new)
 	case decision != report:
-	case kind == Moved && w.options.Noise.Moves.Match(w.path):
+	case kind == Moved && w.options.Noise.UnorderedLists.Match(w.path):
 		w.noise++
-	case kind == Added && isZero(new) && w.options.Noise.Zeros.Match(w.path),
-		kind == Removed && isZero(old) && w.options.Noise.Zeros.Match(w.path):
+	case kind == Added && isZero(new) && w.options.Noise.OptionalZeros.Match(w.path),
+		kind == Removed && isZero(old) && w.options.Noise.OptionalZeros.Match(w.path):
 		w.noise++
 	case kind == Added && w.prune(&new), kind == Removed && w.prune(&old):
 		// Nothing of it but noise, which is counted.
@@ -129,7 +129,7 @@ func (w *walk) emit(kind Kind, old, new any) {
 }
 
 func (w *walk) change(kind Kind, old, new any) Change {
-	c := Change{Path: slices.Clone(w.path), Kind: kind, Old: old, New: new, Who: w.fields.who(w.path, kind)}
+	c := Change{Path: slices.Clone(w.path), Kind: kind, Old: old, New: new, Writer: w.fields.who(w.path, kind)}
 	if len(w.masks) > 0 {
 		w.hide(&c)
 	}

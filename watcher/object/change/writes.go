@@ -9,11 +9,11 @@ import (
 
 // Write is the last write of one field manager, as the object that it wrote says.
 type Write struct {
-	Who
+	Writer
 	// Held is what the manager set that has its value since, and nothing else of the object: with
 	// the keys of items of lists. Around is the same without the values: what is added to it in Held
 	// is what the manager holds. Both are empty if it wrote in another version of the API.
-	Held, Around map[string]any
+	OwnedFields, Base map[string]any
 }
 
 // unspoken are managers that the server made up: what stands at their names was written by others,
@@ -25,7 +25,7 @@ var unspoken = []string{oldest, "before-first-apply"}
 // when it was; their Time is zero. That the manager wrote at that time, in
 // whole seconds, is all that is said of the write: of what it holds it may have set a part at
 // another time before, and it may have removed something. What it holds has not changed since.
-func Writes(object string) (writes []Write) {
+func LastWrites(object string) (writes []Write) {
 	managed := managedFieldsOf(object)
 	if !managed.Exists() {
 		return nil
@@ -41,9 +41,9 @@ func Writes(object string) (writes []Write) {
 		if err != nil && e.time != "" || slices.Contains(unspoken, e.manager) {
 			continue
 		}
-		w := Write{Who: Who{Manager: e.manager, Operation: e.operation, Subresource: e.subresource, Time: at.UTC()}}
+		w := Write{Writer: Writer{Manager: e.manager, Operation: e.operation, Subresource: e.subresource, Time: at.UTC()}}
 		if e.version == whole["apiVersion"] {
-			w.Held, w.Around = e.set.pickMembers(whole)
+			w.OwnedFields, w.Base = e.set.pickMembers(whole)
 		}
 		writes = append(writes, w)
 	}

@@ -47,7 +47,7 @@ type Tally struct {
 	managers map[string]*writes
 	// Forgotten is how many objects were, as there were too many, and Uncounted how many changes of fields
 	// are not in the count of any, as an object had too many fields.
-	Forgotten, Uncounted int
+	EvictedObjects, UncountedChanges int
 }
 
 func New() *Tally { return &Tally{objects: map[Key]*Object{}, managers: map[string]*writes{}} }
@@ -90,7 +90,7 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	}
 	var by []string
 	for i := range r.Changes {
-		if name := nameOf(r.Changes[i].Who); !slices.Contains(by, name) {
+		if name := nameOf(r.Changes[i].Writer); !slices.Contains(by, name) {
 			by = append(by, name)
 		}
 	}
@@ -107,10 +107,10 @@ func (o *Object) news(found []*Finding, now time.Time) []*Finding {
 	goesOn := func(f *Finding) bool {
 		return slices.ContainsFunc(o.fields, func(other *Field) bool {
 			isFound := slices.ContainsFunc(found, func(f *Finding) bool { return f.Path == other.Path })
-			return !isFound && other.IsFought(now) && other.finding(now).IsBetween(f)
+			return !isFound && other.HasFight(now) && other.finding(now).HasSameManagers(f)
 		})
 	}
-	return Merge(slices.DeleteFunc(slices.Clone(found), goesOn))
+	return MergeFights(slices.DeleteFunc(slices.Clone(found), goesOn))
 }
 
 // countFields counts the fields of one change, and returns the fights that begin with it. Those that are known
@@ -118,7 +118,7 @@ func (o *Object) news(found []*Finding, now time.Time) []*Finding {
 func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (found []*Finding) {
 	var rest []int
 	count := func(f *Field, c *change.Change) {
-		f.write = o.Times
+		f.write = o.Count
 		if f.changed(c, at) && isNew(&f.fight, at) {
 			found = append(found, f.finding(at))
 		}
@@ -132,9 +132,9 @@ func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (f
 	}
 	for n, i := range rest {
 		f, forgotten := o.newField(changes[i].Path.String())
-		t.Uncounted += forgotten
+		t.UncountedChanges += forgotten
 		if f == nil {
-			t.Uncounted += len(rest) - n
+			t.UncountedChanges += len(rest) - n
 			o.MoreFields = max(o.MoreFields, len(rest)-n)
 			break
 		}
@@ -144,7 +144,7 @@ func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (f
 }
 
 // Of returns what is known of the object of an event; nil: nothing is.
-func (t *Tally) Of(e *event.Event) *Object { return t.objects[keyOf(e)] }
+func (t *Tally) Get(e *event.Event) *Object { return t.objects[keyOf(e)] }
 
 func keyOf(e *event.Event) Key {
 	return Key{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
@@ -167,21 +167,21 @@ func (t *Tally) makeRoom(now time.Time) {
 	if len(t.objects) < maxObjects {
 		return
 	}
-	all := t.Top(now)
+	all := t.TopObjects(now)
 	for _, o := range all[len(all)/2:] {
 		delete(t.objects, o.Key)
-		t.Forgotten++
+		t.EvictedObjects++
 	}
 }
 
 // Top returns the objects, those first that are written most.
-func (t *Tally) Top(now time.Time) []*Object {
+func (t *Tally) TopObjects(now time.Time) []*Object {
 	writes := map[*Object]int{}
 	for _, o := range t.objects {
 		writes[o] = o.LastMinute(now) + o.idleSince(now.Add(-time.Minute))
 	}
 	return slices.SortedFunc(maps.Values(t.objects), func(a, b *Object) int {
-		return cmp.Or(writes[b]-writes[a], b.Times-a.Times, a.Key.compare(b.Key))
+		return cmp.Or(writes[b]-writes[a], b.Count-a.Count, a.Key.compare(b.Key))
 	})
 }
 
@@ -191,7 +191,7 @@ func (k Key) compare(o Key) int {
 }
 
 // Idle is how often the object was written in the ten minutes before now while nothing of it changed.
-func (o *Object) Idle(now time.Time) int { return o.idles.count(now, window) }
+func (o *Object) NoOpWrites(now time.Time) int { return o.idles.count(now, window) }
 
 func (o *Object) idleSince(since time.Time) int {
 	n, _ := slices.BinarySearchFunc(o.idle, since, time.Time.Compare)
@@ -201,7 +201,7 @@ func (o *Object) idleSince(since time.Time) int {
 // wroteNothing counts a write that changed nothing, and returns a hot loop that begins with it.
 func (t *Tally) wroteNothing(o *Object, e *event.Event) []*Finding {
 	by := ""
-	if who := change.Writer(e.Old.Raw(), e.Object.Raw()); who.Known() {
+	if who := change.FindWriter(e.Old.Raw(), e.Object.Raw()); who.IsKnown() {
 		by = nameOf(who)
 		o.writer = by
 	}

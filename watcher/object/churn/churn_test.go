@@ -47,7 +47,7 @@ func (w *writer) observe(at time.Time, next event.Object) []*Finding {
 	w.last = next
 	var r change.Result
 	if e.Type == event.Modified {
-		r = change.Between(e.Old.Raw(), next.Raw(), change.Options{Noise: change.DefaultNoise()})
+		r = change.Diff(e.Old.Raw(), next.Raw(), change.Options{Noise: change.DefaultNoise()})
 	}
 	return w.tally.Observe(&e, &r)
 }
@@ -74,11 +74,11 @@ func TestFight(t *testing.T) {
 	if len(found) != 1 || found[0] != "fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 60 s" {
 		t.Errorf("%q", found)
 	}
-	o := w.tally.Top(at)[0]
+	o := w.tally.TopObjects(at)[0]
 	if f := o.Findings(at); len(f) != 1 || f[0].String() != "fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 14 times in 4 min" {
 		t.Errorf("%v", f)
 	}
-	if o.Times != 15 || o.LastMinute(at) != 3 || len(o.Fields()) != 1 || o.Fields()[0].Path != "spec.replicas" || len(o.Fields()[0].Managers) != 2 {
+	if o.Count != 15 || o.LastMinute(at) != 3 || len(o.Fields()) != 1 || o.Fields()[0].Path != "spec.replicas" || len(o.Fields()[0].Managers) != 2 {
 		t.Errorf("%+v", o)
 	}
 	at = at.Add(time.Hour)
@@ -126,16 +126,16 @@ func TestHotLoop(t *testing.T) {
 	if len(found) != 1 || found[0] != "hot loop: written by loop with no change, 5 times in 20 s" {
 		t.Errorf("%q", found)
 	}
-	o := w.tally.Top(at)[0]
-	if f := o.Findings(at); len(f) != 1 || f[0].IsFight() || f[0].Times != 60 || o.Idle(at) != 60 {
-		t.Errorf("%v, %d", f, o.Idle(at))
+	o := w.tally.TopObjects(at)[0]
+	if f := o.Findings(at); len(f) != 1 || f[0].IsFight() || f[0].Count != 60 || o.NoOpWrites(at) != 60 {
+		t.Errorf("%v, %d", f, o.NoOpWrites(at))
 	}
 	// Hours later there is nothing of it, and what changes now comes first.
 	other := &writer{tally: w.tally, name: "api"}
 	at = at.Add(2 * time.Hour)
 	other.write(at, "a", 1)
-	if top := w.tally.Top(at); o.Idle(at) != 0 || len(o.Findings(at)) > 0 || top[0].Key.Name != "api" {
-		t.Errorf("%d, %v, %s", o.Idle(at), o.Findings(at), top[0].Key.Name)
+	if top := w.tally.TopObjects(at); o.NoOpWrites(at) != 0 || len(o.Findings(at)) > 0 || top[0].Key.Name != "api" {
+		t.Errorf("%d, %v, %s", o.NoOpWrites(at), o.Findings(at), top[0].Key.Name)
 	}
 	slow := &writer{tally: New(), name: "web"}
 	for i := range 30 {
@@ -152,7 +152,7 @@ func TestClusters(t *testing.T) {
 		where := target
 		where.Cluster = cluster
 		e := event.Event{Type: event.Modified, Target: where, Object: object("web", n+1, now, by), Old: object("web", n, old, by), Time: begin.Add(time.Duration(n) * time.Second)}
-		r := change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()})
+		r := change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()})
 		if f := tally.Observe(&e, &r); f != nil {
 			t.Errorf("%v", f)
 		}
@@ -161,7 +161,7 @@ func TestClusters(t *testing.T) {
 		write("eu", "hpa", 2*n, 3, 5)
 		write("us", "argocd", 2*n+1, 5, 3)
 	}
-	if top := tally.Top(begin); len(top) != 2 || top[0].Times != 20 {
+	if top := tally.TopObjects(begin); len(top) != 2 || top[0].Count != 20 {
 		t.Errorf("%+v", top)
 	}
 }
@@ -185,7 +185,7 @@ func TestFightGoesOn(t *testing.T) {
 		version++
 		now := fields(version, by, data, names...)
 		e := event.Event{Type: event.Modified, Target: target, Object: now, Old: last, Time: begin.Add(time.Duration(version) * time.Second)}
-		r := change.Between(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+		r := change.Diff(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
 		last = now
 		for _, f := range tally.Observe(&e, &r) {
 			found = append(found, f.String())
@@ -199,7 +199,7 @@ func TestFightGoesOn(t *testing.T) {
 		write("one", `"a":"2","b":"2"`, "a", "b")
 		write("two", `"a":"1","b":"1"`, "a", "b")
 	}
-	if len(found) != 1 || len(tally.Top(begin.Add(20 * time.Second))[0].Findings(begin.Add(20*time.Second))) != 2 {
+	if len(found) != 1 || len(tally.TopObjects(begin.Add(20 * time.Second))[0].Findings(begin.Add(20*time.Second))) != 2 {
 		t.Errorf("%q", found)
 	}
 	for range 4 {
@@ -225,7 +225,7 @@ func TestFields(t *testing.T) {
 		last = now
 		var r change.Result
 		if e.Type == event.Modified {
-			r = change.Between(e.Old.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+			r = change.Diff(e.Old.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
 		}
 		for _, f := range tally.Observe(&e, &r) {
 			found = append(found, f.String())
@@ -248,7 +248,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("%d, %+v", len(top), top[0].Field)
 	}
 	managers := tally.TopManagers(now)
-	if m := managers[0]; len(managers) != 4 || m.Name != "maker" || m.Times != 2*maxFields || m.Objects != 1 || managers[1].Most.Field == nil || managers[1].Most.Field.Path != "data.a" {
+	if m := managers[0]; len(managers) != 4 || m.Name != "maker" || m.Count != 2*maxFields || m.Objects != 1 || managers[1].TopField.Field == nil || managers[1].TopField.Field.Path != "data.a" {
 		t.Errorf("%d, %+v", len(managers), managers[0])
 	}
 }
@@ -265,9 +265,9 @@ func TestBounded(t *testing.T) {
 		w := &writer{tally: tally, name: fmt.Sprint("o", i)}
 		w.write(at, "a", 1)
 	}
-	o := tally.Top(begin.Add(30 * time.Second))
-	if len(o) > maxObjects || tally.Forgotten == 0 || o[0].Key.Name != "hot" || len(o[0].fields) > maxFields || len(o[0].fields[0].Managers) > maxManagers {
-		t.Errorf("%d objects, %d forgotten, first %+v", len(o), tally.Forgotten, o[0])
+	o := tally.TopObjects(begin.Add(30 * time.Second))
+	if len(o) > maxObjects || tally.EvictedObjects == 0 || o[0].Key.Name != "hot" || len(o[0].fields) > maxFields || len(o[0].fields[0].Managers) > maxManagers {
+		t.Errorf("%d objects, %d forgotten, first %+v", len(o), tally.EvictedObjects, o[0])
 	}
 }
 
@@ -312,18 +312,18 @@ func TestManyFields(t *testing.T) {
 	for n := range writes {
 		now := write(n+2, [2]string{"alice", "bob"}[n%2], fmt.Sprint((n+2)%2))
 		e := event.Event{Type: event.Modified, Target: target, Object: now, Old: last, Time: begin.Add(time.Duration(n) * time.Second)}
-		r := change.Between(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+		r := change.Diff(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
 		last = now
 		found += len(tally.Observe(&e, &r))
 	}
 	now := begin.Add(writes * time.Second)
-	o := tally.Top(now)[0]
-	if found != 1 || len(o.Findings(now)) != maxFields || o.Fields()[0].Times != writes || o.MoreFields != 4 || tally.Uncounted != 4*writes {
-		t.Errorf("%d fights, first field %d times, %d fields more, %d not counted", found, o.Fields()[0].Times, o.MoreFields, tally.Uncounted)
+	o := tally.TopObjects(now)[0]
+	if found != 1 || len(o.Findings(now)) != maxFields || o.Fields()[0].Count != writes || o.MoreFields != 4 || tally.UncountedChanges != 4*writes {
+		t.Errorf("%d fights, first field %d times, %d fields more, %d not counted", found, o.Fields()[0].Count, o.MoreFields, tally.UncountedChanges)
 	}
 	for _, m := range tally.TopManagers(now) {
-		if m.Objects != 1 || m.Times != writes/2 || m.Most.Field == nil || len(m.Findings) != maxFields {
-			t.Errorf("%s: %d objects, %d times", m.Name, m.Objects, m.Times)
+		if m.Objects != 1 || m.Count != writes/2 || m.TopField.Field == nil || len(m.Findings) != maxFields {
+			t.Errorf("%s: %d objects, %d times", m.Name, m.Objects, m.Count)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type value struct {
 
 // Fields returns the fields that changed, those first that did most.
 func (o *Object) Fields() []*Field {
-	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Times - a.Times })
+	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Count - a.Count })
 }
 
 // known returns the field of a path; nil: it is not known.
@@ -54,12 +54,12 @@ func (o *Object) known(path string) *Field {
 // changed longest ago, of which so many changes are forgotten; nil: all of them were changed by the same write.
 func (o *Object) newField(path string) (f *Field, forgotten int) {
 	if len(o.fields) == maxFields {
-		oldest := slices.MinFunc(o.fields, func(a, b *Field) int { return cmp.Or(a.write-b.write, a.Times-b.Times) })
-		if oldest.write == o.Times {
+		oldest := slices.MinFunc(o.fields, func(a, b *Field) int { return cmp.Or(a.write-b.write, a.Count-b.Count) })
+		if oldest.write == o.Count {
 			return nil, 0
 		}
 		o.fields = slices.DeleteFunc(o.fields, func(f *Field) bool { return f == oldest })
-		o.MoreFields, forgotten = max(o.MoreFields, 1), oldest.Times
+		o.MoreFields, forgotten = max(o.MoreFields, 1), oldest.Count
 	}
 	f = &Field{Path: path}
 	o.fields = append(o.fields, f)
@@ -68,7 +68,7 @@ func (o *Object) newField(path string) (f *Field, forgotten int) {
 
 // changed counts a change of the field, and reports whether there is a fight with it.
 func (f *Field) changed(c *change.Change, at time.Time) bool {
-	s := stroke{nameOf(c.Who), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
+	s := stroke{nameOf(c.Writer), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
 	f.add(at)
 	f.Managers.add(s.by)
 	before := f.last
@@ -105,7 +105,7 @@ func (f *Field) isFought() bool { return len(f.undone) >= fightUndone }
 
 // nameOf is a manager, with the subresource through which it wrote: one program may be several
 // controllers. It is empty if it is not known.
-func nameOf(w change.Who) string {
+func nameOf(w change.Writer) string {
 	if w.Subresource == "" {
 		return strings.Clone(w.Manager)
 	}
@@ -118,7 +118,7 @@ func valueOf(v any, none bool) value {
 	if none {
 		return value{"nothing", 0}
 	}
-	shown, _ := change.Short(v)
+	shown, _ := change.Abbreviate(v)
 	whole, err := json.Marshal(v)
 	if err != nil {
 		return value{"?", 0}

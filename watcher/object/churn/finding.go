@@ -16,9 +16,9 @@ type Finding struct {
 	// Sides are who undoes what of whom; of a hot loop who writes, if that is known.
 	Sides []Side `json:"sides,omitempty"`
 	// More is over how many fields besides the same managers fight, where that is said of one: see Merge.
-	More int `json:"-"`
+	OtherFields int `json:"-"`
 	// Times is how often it was written, since Since.
-	Times int             `json:"times"`
+	Count int             `json:"times"`
 	Since event.Timestamp `json:"since"`
 	until time.Time
 }
@@ -34,15 +34,15 @@ type Side struct {
 func (f *Finding) IsFight() bool { return f.Path != "" }
 
 // IsBetween reports whether both are fights between the same managers.
-func (f *Finding) IsBetween(o *Finding) bool {
+func (f *Finding) HasSameManagers(o *Finding) bool {
 	return f.IsFight() && o.IsFight() && slices.EqualFunc(f.Sides, o.Sides, func(a, b Side) bool { return a.Manager == b.Manager })
 }
 
 // Merge makes one of the fights between the same managers over fields of one object: that over the first of these.
-func Merge(found []*Finding) (merged []*Finding) {
+func MergeFights(found []*Finding) (merged []*Finding) {
 	for _, f := range found {
-		if i := slices.IndexFunc(merged, f.IsBetween); i >= 0 {
-			merged[i].More++
+		if i := slices.IndexFunc(merged, f.HasSameManagers); i >= 0 {
+			merged[i].OtherFields++
 		} else {
 			one := *f
 			merged = append(merged, &one)
@@ -61,11 +61,11 @@ func (f *Finding) String() string {
 			sides = append(sides, " by "+s.Manager)
 		}
 	}
-	much := fmt.Sprintf("%d times in %s", f.Times, length(f.until.Sub(f.Since.Time)))
+	much := fmt.Sprintf("%d times in %s", f.Count, length(f.until.Sub(f.Since.Time)))
 	if f.IsFight() {
 		over := f.Path
-		if f.More > 0 {
-			over += fmt.Sprintf(" and %d more", f.More)
+		if f.OtherFields > 0 {
+			over += fmt.Sprintf(" and %d more", f.OtherFields)
 		}
 		return fmt.Sprintf("fight over %s: %s, %s", over, strings.Join(sides, ", "), much)
 	}
@@ -80,14 +80,14 @@ func length(d time.Duration) string {
 }
 
 // IsFound reports whether something goes on.
-func (o *Object) IsFound(now time.Time) bool {
-	return o.loops(now) || slices.ContainsFunc(o.fields, func(f *Field) bool { return f.IsFought(now) })
+func (o *Object) HasFindings(now time.Time) bool {
+	return o.loops(now) || slices.ContainsFunc(o.fields, func(f *Field) bool { return f.HasFight(now) })
 }
 
 // Findings returns what goes on: fights, the oldest fields first, and then a hot loop.
 func (o *Object) Findings(now time.Time) (found []*Finding) {
 	for _, f := range o.fields {
-		if f.IsFought(now) {
+		if f.HasFight(now) {
 			found = append(found, f.finding(now))
 		}
 	}
@@ -98,7 +98,7 @@ func (o *Object) Findings(now time.Time) (found []*Finding) {
 }
 
 // IsFought reports whether there is a fight over the field.
-func (f *Field) IsFought(now time.Time) bool {
+func (f *Field) HasFight(now time.Time) bool {
 	return !f.fight.IsZero() && now.Sub(f.fight) <= quiet && f.isFought()
 }
 
@@ -106,7 +106,7 @@ func (o *Object) loops(now time.Time) bool { return !o.loop.IsZero() && now.Sub(
 
 // finding is the fight over a field.
 func (f *Field) finding(now time.Time) *Finding {
-	found := &Finding{Path: f.Path, Times: len(f.undone) + 1, Since: event.Timestamp{Time: f.since}, until: now}
+	found := &Finding{Path: f.Path, Count: len(f.undone) + 1, Since: event.Timestamp{Time: f.since}, until: now}
 	for _, s := range f.sides {
 		found.Sides = append(found.Sides, Side{s.by, s.old.shown, s.new.shown})
 	}
@@ -114,7 +114,7 @@ func (f *Field) finding(now time.Time) *Finding {
 }
 
 func (o *Object) hotLoop(now time.Time) *Finding {
-	f := &Finding{Times: len(o.idle), Since: event.Timestamp{Time: o.idle[0]}, until: now}
+	f := &Finding{Count: len(o.idle), Since: event.Timestamp{Time: o.idle[0]}, until: now}
 	if name := o.writer; name != "" {
 		f.Sides = []Side{{Manager: name}}
 	}
@@ -135,5 +135,5 @@ var bookkeeping = func() change.Noise {
 
 // isIdle reports whether nothing changed but what the server keeps of each write.
 func isIdle(e *event.Event) bool {
-	return !e.Old.IsZero() && !e.Listed && len(change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: bookkeeping()}).Changes) == 0
+	return !e.Old.IsZero() && !e.Listed && len(change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: bookkeeping()}).Changes) == 0
 }

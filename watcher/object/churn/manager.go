@@ -15,21 +15,21 @@ const (
 )
 
 // Manager is who changed a field. It has no name where that is not known.
-type Manager struct {
+type ManagerCount struct {
 	Name  string
-	Times int
+	Count int
 }
 
 // counts are those of managers, the first that came first.
-type counts []Manager
+type counts []ManagerCount
 
 func (c *counts) add(name string) {
-	i := slices.IndexFunc(*c, func(m Manager) bool { return m.Name == name })
+	i := slices.IndexFunc(*c, func(m ManagerCount) bool { return m.Name == name })
 	switch {
 	case i >= 0:
-		(*c)[i].Times++
+		(*c)[i].Count++
 	case len(*c) < maxManagers:
-		*c = append(*c, Manager{name, 1})
+		*c = append(*c, ManagerCount{name, 1})
 	}
 }
 
@@ -46,7 +46,7 @@ func (w *writes) addIdle(at time.Time) {
 }
 
 // Idle is how often the manager wrote something in the ten minutes before now while nothing of it changed.
-func (w *writes) Idle(now time.Time) int { return w.idles.count(now, window) }
+func (w *writes) NoOpWrites(now time.Time) int { return w.idles.count(now, window) }
 
 // lately is how often it wrote in the minute before now.
 func (w *writes) lately(now time.Time) int {
@@ -54,73 +54,73 @@ func (w *writes) lately(now time.Time) int {
 }
 
 // ManagerOf is how often a manager changed any of the objects. It has no name where that is not known.
-type ManagerOf struct {
+type ManagerActivity struct {
 	Name string
 	*writes
 	// Objects is how many of those that are known it wrote, and Most which field it changed most often, of which
 	// object: nil where that is not known.
-	Objects int
-	Most    FieldOf
-	often   int
+	Objects  int
+	TopField ObjectField
+	often    int
 	// Findings are those that it has a part in.
-	Findings []FindingOf
+	Findings []ObjectFinding
 }
 
 // FindingOf is what is found out about an object.
-type FindingOf struct {
+type ObjectFinding struct {
 	*Object
 	*Finding
 }
 
 // FieldOf is a field of an object. Field is nil of an object of which no field changed.
-type FieldOf struct {
+type ObjectField struct {
 	*Object
 	Field *Field
 }
 
 // TopFields returns the fields, those first that change most, each with its object; of the objects that have
 // none those that are written all the same.
-func (t *Tally) TopFields(now time.Time) (fields []FieldOf) {
-	writes := map[FieldOf]int{}
-	for _, o := range t.Top(now) {
-		idle := FieldOf{Object: o}
+func (t *Tally) TopFields(now time.Time) (fields []ObjectField) {
+	writes := map[ObjectField]int{}
+	for _, o := range t.TopObjects(now) {
+		idle := ObjectField{Object: o}
 		if n := o.idleSince(now.Add(-time.Minute)); n > 0 || o.loops(now) {
 			fields, writes[idle] = append(fields, idle), n
 		}
 		for _, f := range o.Fields() {
-			one := FieldOf{o, f}
+			one := ObjectField{o, f}
 			fields, writes[one] = append(fields, one), f.LastMinute(now)
 		}
 	}
-	slices.SortStableFunc(fields, func(a, b FieldOf) int { return cmp.Or(writes[b]-writes[a], b.times()-a.times()) })
+	slices.SortStableFunc(fields, func(a, b ObjectField) int { return cmp.Or(writes[b]-writes[a], b.times()-a.times()) })
 	return fields
 }
 
 // IsFound reports whether there is a fight over the field, or without one a hot loop.
-func (f FieldOf) IsFound(now time.Time) bool {
+func (f ObjectField) HasFindings(now time.Time) bool {
 	if f.Field == nil {
 		return f.loops(now)
 	}
-	return f.Field.IsFought(now)
+	return f.Field.HasFight(now)
 }
 
 // IsFound reports whether the manager has a part in something that goes on.
-func (m *ManagerOf) IsFound(time.Time) bool { return len(m.Findings) > 0 }
+func (m *ManagerActivity) HasFindings(time.Time) bool { return len(m.Findings) > 0 }
 
-func (f FieldOf) times() int {
+func (f ObjectField) times() int {
 	if f.Field == nil {
 		return 0
 	}
-	return f.Field.Times
+	return f.Field.Count
 }
 
 // TopManagers returns the managers, those first that change most.
-func (t *Tally) TopManagers(now time.Time) []*ManagerOf {
-	all := map[string]*ManagerOf{}
+func (t *Tally) TopManagers(now time.Time) []*ManagerActivity {
+	all := map[string]*ManagerActivity{}
 	for name, w := range t.managers {
-		all[name] = &ManagerOf{Name: name, writes: w}
+		all[name] = &ManagerActivity{Name: name, writes: w}
 	}
-	for _, o := range t.Top(now) {
+	for _, o := range t.TopObjects(now) {
 		for _, by := range o.by {
 			if m := all[by.Name]; m != nil {
 				m.wrote(o)
@@ -128,29 +128,29 @@ func (t *Tally) TopManagers(now time.Time) []*ManagerOf {
 		}
 		for _, f := range o.Fields() {
 			for _, by := range f.Managers {
-				if m := all[by.Name]; m != nil && by.Times > m.often {
-					m.Most, m.often = FieldOf{o, f}, by.Times
+				if m := all[by.Name]; m != nil && by.Count > m.often {
+					m.TopField, m.often = ObjectField{o, f}, by.Count
 				}
 			}
 		}
 		for _, f := range o.Findings(now) {
 			for _, name := range f.managers() {
 				if m := all[name]; m != nil {
-					m.Findings = append(m.Findings, FindingOf{o, f})
+					m.Findings = append(m.Findings, ObjectFinding{o, f})
 				}
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b *ManagerOf) int {
-		return cmp.Or(b.lately(now)-a.lately(now), b.Times-a.Times, cmp.Compare(a.Name, b.Name))
+	return slices.SortedFunc(maps.Values(all), func(a, b *ManagerActivity) int {
+		return cmp.Or(b.lately(now)-a.lately(now), b.Count-a.Count, cmp.Compare(a.Name, b.Name))
 	})
 }
 
 // wrote counts an object. Where no field is known that the manager changed, the object is the first that it wrote.
-func (m *ManagerOf) wrote(o *Object) {
+func (m *ManagerActivity) wrote(o *Object) {
 	m.Objects++
-	if m.Most.Object == nil && m.Name != "" {
-		m.Most.Object = o
+	if m.TopField.Object == nil && m.Name != "" {
+		m.TopField.Object = o
 	}
 }
 
@@ -183,6 +183,6 @@ func (t *Tally) makeRoomForManager(now time.Time) {
 	}
 	delete(t.managers, slices.MinFunc(slices.Collect(maps.Keys(t.managers)), func(a, b string) int {
 		x, y := t.managers[a], t.managers[b]
-		return cmp.Or(x.lately(now)-y.lately(now), x.Times-y.Times)
+		return cmp.Or(x.lately(now)-y.lately(now), x.Count-y.Count)
 	}))
 }

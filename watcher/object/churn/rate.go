@@ -4,12 +4,12 @@ import "time"
 
 // rate is how often something changed.
 type rate struct {
-	Times int
+	Count int
 	last  recent // of a minute
 }
 
 func (r *rate) add(at time.Time) {
-	r.Times++
+	r.Count++
 	r.last.add(at, time.Minute)
 }
 

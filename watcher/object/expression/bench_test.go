@@ -37,7 +37,7 @@ func BenchmarkHolds(b *testing.B) {
 			options := testOptions()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := x.Holds(NewInput(e, options)); err != nil {
+				if _, err := x.Matches(NewInput(e, options)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -55,7 +55,7 @@ func BenchmarkLazy(b *testing.B) {
 		b.Fatal(err)
 	}
 	lazy := func() {
-		if _, err := x.Holds(NewInput(e, Options{})); err != nil {
+		if _, err := x.Matches(NewInput(e, Options{})); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -50,7 +50,7 @@ func (c *comparison) between(o change.Options) []change.Change {
 	if c.was == nil {
 		return nil
 	}
-	return change.Between(c.was.text(), c.is.text(), o).Changes
+	return change.Diff(c.was.text(), c.is.text(), o).Changes
 }
 
 // found returns what changed.
@@ -108,7 +108,7 @@ func (c *comparison) touches(p change.Pattern) (bool, error) {
 			return false, errMissing
 		}
 	}
-	if c.was != nil && !c.sameAt(p.Fields()) {
+	if c.was != nil && !c.sameAt(p.FixedPrefix()) {
 		o := c.compare
 		o.Only = change.Patterns{p}
 		touched = len(c.between(o)) > 0
@@ -143,9 +143,9 @@ func changeValue(c *change.Change) ref.Val {
 	value := map[string]any{
 		"path":        c.Path.String(),
 		"kind":        string(c.Kind),
-		"manager":     c.Who.Manager,
-		"operation":   c.Who.Operation,
-		"subresource": c.Who.Subresource,
+		"manager":     c.Writer.Manager,
+		"operation":   c.Writer.Operation,
+		"subresource": c.Writer.Subresource,
 	}
 	if c.Kind != change.Added {
 		value["old"] = c.Old

@@ -35,13 +35,13 @@ func TestTouches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := len(change.Between(was, is, change.Options{Only: change.Patterns{p}}).Changes) > 0
+		want := len(change.Diff(was, is, change.Options{Only: change.Patterns{p}}).Changes) > 0
 		found[want]++
 		x, err := Compile("changed('" + path + "')")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := x.Holds(NewInput(modified(was, is), Options{}))
+		got, err := x.Matches(NewInput(modified(was, is), Options{}))
 		if err != nil || got != want {
 			t.Fatalf("seed %d: changed(%q) is %v, %v\nold %s\nnew %s", seed, path, got, err, was, is)
 		}

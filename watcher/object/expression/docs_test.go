@@ -75,7 +75,7 @@ func TestDocsMistakes(t *testing.T) {
 	for _, row := range rows {
 		x, err := Compile(row[1])
 		if err == nil {
-			_, err = x.Holds(NewInput(e, testOptions()))
+			_, err = x.Matches(NewInput(e, testOptions()))
 		}
 		if err == nil || err.Error() != row[2] {
 			t.Errorf("%s: %v", row[1], err)

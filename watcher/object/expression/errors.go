@@ -16,7 +16,7 @@ type Error struct {
 	// Line and Column, from 1, are where in the text; 0 if that is not known.
 	Line, Column int
 	// What is wrong, in a few words.
-	What string
+	Message string
 
 	node int64 // of the expression, where Line and Column are not known yet
 }
@@ -24,11 +24,11 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case e.Line > 1:
-		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.What)
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 	case e.Column > 0:
-		return fmt.Sprintf("column %d: %s", e.Column, e.What)
+		return fmt.Sprintf("column %d: %s", e.Column, e.Message)
 	}
-	return e.What
+	return e.Message
 }
 
 // errMissing is the error of what is not there. CEL's own of that kind are known by
@@ -89,13 +89,13 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 	e := &Error{node: c.ID()}
 	switch {
 	case strings.Contains(err.String(), errWrongType.Error()):
-		e.What = printable(fmt.Sprintf("%s does not take %s", name, given))
+		e.Message = printable(fmt.Sprintf("%s does not take %s", name, given))
 	case strings.Contains(err.String(), "by zero"):
-		e.What = "a division by zero"
+		e.Message = "a division by zero"
 	case strings.Contains(err.String(), "overflow"):
-		e.What = fmt.Sprintf("the result of %s does not fit into its type", name)
+		e.Message = fmt.Sprintf("the result of %s does not fit into its type", name)
 	default:
-		e.What = printable(fmt.Sprintf("%s cannot use this value, of type %s", name, given))
+		e.Message = printable(fmt.Sprintf("%s cannot use this value, of type %s", name, given))
 	}
 	return types.WrapErr(e)
 }

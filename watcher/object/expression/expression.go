@@ -19,11 +19,11 @@ type Expression struct {
 	hasWord bool // with others: places in text are not those in what somebody wrote
 	ast     *cel.Ast
 	program cel.Program
-	needs   Needs
+	needs   Requirements
 }
 
 // Beginnings returns what an expression may begin with.
-func Beginnings() []string {
+func Completions() []string {
 	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "managers.exists(m, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
 }
 
@@ -39,10 +39,10 @@ func compile(text string, stands func(word) string) (*Expression, error) {
 		text = stands(w)
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, &Error{What: "the expression is empty"}
+		return nil, &Error{Message: "the expression is empty"}
 	}
 	if length := len([]rune(text)); length > maxText {
-		return nil, &Error{What: fmt.Sprintf("the expression is longer than %d characters", maxText)}
+		return nil, &Error{Message: fmt.Sprintf("the expression is longer than %d characters", maxText)}
 	}
 	e, err := sharedEnvironment()
 	if err != nil {
@@ -59,7 +59,7 @@ func compile(text string, stands func(word) string) (*Expression, error) {
 		return nil, err
 	}
 	if x.program, err = e.program(x.ast); err != nil {
-		return nil, &Error{What: printable(err.Error())}
+		return nil, &Error{Message: printable(err.Error())}
 	}
 	x.needs = needsOf(x.ast.NativeRep())
 	return x, nil
@@ -75,15 +75,15 @@ func (x *Expression) checkResult() error {
 	case t.IsExactType(types.BoolType), t.Kind() == types.DynKind:
 		return nil
 	case t.TypeName() == "optional_type":
-		return &Error{What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
+		return &Error{Message: "the result is an optional value: end with .orValue(false), or .hasValue()"}
 	}
-	return &Error{What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
+	return &Error{Message: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
 }
 
 // Holds reports whether the expression holds for an event. It does not where it ends in
 // looking for what is not there. Other errors are [*Error]; by the rules of CEL one comes to
 // nothing where the rest decides, as in true || x and in exists().
-func (x *Expression) Holds(in *Input) (bool, error) {
+func (x *Expression) Matches(in *Input) (bool, error) {
 	in.lacksOld = false
 	result, _, err := x.program.Eval(in)
 	in.unknown = err != nil && in.lacksOld && isMissing(err.Error())
@@ -104,7 +104,7 @@ func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
 	case types.Null:
 		return false, nil
 	}
-	return false, &Error{What: "the result is neither true nor false, but of type " + printable(typeName(result))}
+	return false, &Error{Message: "the result is neither true nor false, but of type " + printable(typeName(result))}
 }
 
 // mistake returns an error of an evaluation in words that have no values in them.
@@ -113,17 +113,17 @@ func (x *Expression) mistake(err error) error {
 	var failed *types.Err
 	switch {
 	case errors.As(err, new(interpreter.EvalCancelledError)):
-		return &Error{What: "the expression takes too long or too much memory for this object"}
+		return &Error{Message: "the expression takes too long or too much memory for this object"}
 	case errors.As(err, &found):
-		return x.at(found.node, found.What)
+		return x.at(found.node, found.Message)
 	case errors.As(err, &failed): // of what is no call: && || ?:
 		return x.at(failed.NodeID(), "a condition is neither true nor false")
 	}
-	return &Error{What: "the expression cannot be evaluated"}
+	return &Error{Message: "the expression cannot be evaluated"}
 }
 
 func (x *Expression) at(node int64, what string) error {
-	e := &Error{What: what}
+	e := &Error{Message: what}
 	if x.hasWord {
 		return e
 	}

@@ -108,7 +108,7 @@ func TestPresets(t *testing.T) {
 }
 
 func TestNeeds(t *testing.T) {
-	for text, want := range map[string]Needs{
+	for text, want := range map[string]Requirements{
 		"type == 'ADDED' && initial && time > now()":                              {Now: true},
 		"object.metadata.name == 'web' && object.kind == 'Pod'":                   {},
 		"object['metadata']['namespace'] == 'x' && object.?kind.hasValue()":       {},
@@ -143,7 +143,7 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if diff := cmp.Diff(want, x.Needs()); diff != "" {
+		if diff := cmp.Diff(want, x.Requirements()); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
@@ -207,7 +207,7 @@ func TestShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		object, old := in.object.opened, in.old.opened
-		if ok, err := x.Holds(in); !ok || err != nil {
+		if ok, err := x.Matches(in); !ok || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 		if object != nil && object != in.object.opened || old != nil && old != in.old.opened {
@@ -226,7 +226,7 @@ func TestSameTime(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for range 100 {
-				_, err := x.Holds(NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions()))
+				_, err := x.Matches(NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions()))
 				if outcome(false, err) != mistype {
 					t.Error(err)
 				}
@@ -264,7 +264,7 @@ func TestUntouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions())
-	if ok, err := x.Holds(in); !ok || err != nil {
+	if ok, err := x.Matches(in); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if in.object.opened != nil {
@@ -301,12 +301,12 @@ func TestUnknown(t *testing.T) {
 		e := modified(sample, sample)
 		e.Old = event.Object{}
 		in := NewInput(e, Options{})
-		if _, err := x.Holds(in); err != nil || in.IsUnknown() != want {
-			t.Errorf("%s: unknown %t, %v", text, in.IsUnknown(), err)
+		if _, err := x.Matches(in); err != nil || in.LacksOldState() != want {
+			t.Errorf("%s: unknown %t, %v", text, in.LacksOldState(), err)
 		}
 		e.Type = event.Added
 		in = NewInput(e, Options{})
-		if _, err := x.Holds(in); err != nil || in.IsUnknown() {
+		if _, err := x.Matches(in); err != nil || in.LacksOldState() {
 			t.Errorf("%s: of what is new it is known that there was nothing before", text)
 		}
 	}

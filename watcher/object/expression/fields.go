@@ -10,12 +10,12 @@ import (
 )
 
 // Fields returns the fields of objects that the expression looks at, as far as it names them.
-func (x *Expression) Fields() (all []change.Fields) {
-	add := func(f change.Fields) {
+func (x *Expression) FieldPaths() (all []change.FieldPath) {
+	add := func(f change.FieldPath) {
 		for len(f) > 0 && f[len(f)-1] == change.AnyField {
 			f = f[:len(f)-1]
 		}
-		if len(f) > 0 && !slices.ContainsFunc(all, func(o change.Fields) bool { return slices.Equal(o, f) }) {
+		if len(f) > 0 && !slices.ContainsFunc(all, func(o change.FieldPath) bool { return slices.Equal(o, f) }) {
 			all = append(all, f)
 		}
 	}
@@ -34,7 +34,7 @@ func (x *Expression) Fields() (all []change.Fields) {
 }
 
 // Changed returns the patterns of which the expression asks whether what they name changed.
-func (x *Expression) Changed() (all change.Patterns) {
+func (x *Expression) ChangedPatterns() (all change.Patterns) {
 	ast.MatchDescendants(ast.NavigateAST(x.ast.NativeRep()), func(e ast.NavigableExpr) bool {
 		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == changedFunction {
 			text, _ := literal(e.AsCall().Args()[1])
@@ -48,7 +48,7 @@ func (x *Expression) Changed() (all change.Patterns) {
 }
 
 // takenBy returns the fields in the path that a function takes. Not all that JSONPath can is a path.
-func takenBy(call ast.CallExpr) change.Fields {
+func takenBy(call ast.CallExpr) change.FieldPath {
 	if name := call.FunctionName(); name != changedFunction && name != jsonPathFunction {
 		return nil
 	}
@@ -57,12 +57,12 @@ func takenBy(call ast.CallExpr) change.Fields {
 	if err != nil {
 		return nil
 	}
-	return p.Names()
+	return p.FieldPath()
 }
 
 // rootOf returns the fields that a variable stands for: none of an object, and of an item in a
 // macro such as exists() those that lead to it.
-func rootOf(e ast.NavigableExpr) (change.Fields, bool) {
+func rootOf(e ast.NavigableExpr) (change.FieldPath, bool) {
 	name := e.AsIdent()
 	below := e
 	for parent, ok := e.Parent(); ok; parent, ok = parent.Parent() {
@@ -91,7 +91,7 @@ func rootOf(e ast.NavigableExpr) (change.Fields, bool) {
 }
 
 // leadsTo returns the fields that an expression selects, if it does nothing else.
-func leadsTo(e ast.NavigableExpr) (change.Fields, bool) {
+func leadsTo(e ast.NavigableExpr) (change.FieldPath, bool) {
 	children := e.Children()
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -111,7 +111,7 @@ func leadsTo(e ast.NavigableExpr) (change.Fields, bool) {
 }
 
 // climb adds to f what is selected of e, one in the other.
-func climb(e ast.NavigableExpr, f change.Fields) change.Fields {
+func climb(e ast.NavigableExpr, f change.FieldPath) change.FieldPath {
 	f = slices.Clone(f)
 	for {
 		parent, ok := e.Parent()

@@ -30,7 +30,7 @@ func TestFields(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		var got []string
-		for _, f := range x.Fields() {
+		for _, f := range x.FieldPaths() {
 			got = append(got, f.String())
 		}
 		slices.Sort(got)

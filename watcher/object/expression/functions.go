@@ -56,7 +56,7 @@ func (e *environment) objectOptions() []cel.EnvOption {
 				if err != nil {
 					return nil, err
 				}
-				return types.Int(pod.Count(o.text())), nil
+				return types.Int(pod.RestartCount(o.text())), nil
 			})),
 			cel.Overload("restarts_dyn_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.IntType, cel.BinaryBinding(restartsBetween))),
 		cel.Macros(
@@ -109,8 +109,8 @@ func restartsBetween(old, object ref.Val) ref.Val {
 		return types.WrapErr(err)
 	}
 	sum := 0
-	for _, r := range pod.Restarts(before.text(), now.text()) {
-		sum += r.New
+	for _, r := range pod.FindRestarts(before.text(), now.text()) {
+		sum += r.NewRestarts
 	}
 	return types.Int(sum)
 }

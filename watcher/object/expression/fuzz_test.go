@@ -175,7 +175,7 @@ func compareWithWhole(t *testing.T, text string, e event.Event) string {
 	if err != nil {
 		return ""
 	}
-	ok, err := x.Holds(NewInput(e, testOptions()))
+	ok, err := x.Matches(NewInput(e, testOptions()))
 	got := outcome(ok, err)
 	if strings.Contains(text, "status(") || strings.Contains(text, "ready(") {
 		return got // they take no decoded map
@@ -251,7 +251,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
 		for _, x := range conditions {
-			_, _ = x.Holds(NewInput(event.Event{Type: event.Added, Object: object(text)}, Options{}))
+			_, _ = x.Matches(NewInput(event.Event{Type: event.Added, Object: object(text)}, Options{}))
 		}
 	})
 }

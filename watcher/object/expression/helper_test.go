@@ -38,7 +38,7 @@ func evaluate(t testing.TB, text string, e event.Event) (bool, error) {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return x.Holds(NewInput(e, testOptions()))
+	return x.Matches(NewInput(e, testOptions()))
 }
 
 // readPod returns the pod of the watcher's benchmarks, 9.7 KB.

@@ -41,12 +41,12 @@ type Input struct {
 // NewInput returns e, which reports an object, for expressions.
 func NewInput(e event.Event, o Options) *Input {
 	in := &Input{options: o}
-	in.Take(e)
+	in.Reset(e)
 	return in
 }
 
 // Take has the Input be another event: who looks at many needs no more than one.
-func (in *Input) Take(e event.Event) {
+func (in *Input) Reset(e event.Event) {
 	*in = Input{event: e, options: in.options, object: state{object: e.Object}, old: state{object: e.Old}}
 }
 
@@ -94,7 +94,7 @@ func (in *Input) ResolveName(name string) (any, bool) {
 
 // IsUnknown reports whether the last expression that looked at the Input does not hold only
 // because the state before is not known.
-func (in *Input) IsUnknown() bool { return in.unknown }
+func (in *Input) LacksOldState() bool { return in.unknown }
 
 func (in *Input) Parent() interpreter.Activation { return nil }
 

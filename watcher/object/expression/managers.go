@@ -26,7 +26,7 @@ func (in *Input) managers() ref.Val {
 			return v
 		}
 		for _, c := range in.compared.found() {
-			names = append(names, c.Who.Manager)
+			names = append(names, c.Writer.Manager)
 		}
 	case e.Type == event.Added && !e.Initial:
 		for _, name := range gjson.Get(in.object.text(), "metadata.managedFields.#.manager").Array() {
@@ -53,10 +53,10 @@ func (in *Input) remembered() (names []string, known bool) {
 			return nil, false
 		}
 		for _, one := range c.found() {
-			if !one.Who.Known() {
+			if !one.Writer.IsKnown() {
 				return nil, false
 			}
-			names = append(names, one.Who.Manager)
+			names = append(names, one.Writer.Manager)
 		}
 		return names, len(names) > 0
 	}

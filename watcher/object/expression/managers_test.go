@@ -56,8 +56,8 @@ func TestManagers(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := NewInput(test.event, testOptions())
-		if got, err := x.Holds(in); got != test.manual || err != nil || in.IsUnknown() != test.unknown {
-			t.Errorf("%s: manual %t, unknown %t, %v", name, got, in.IsUnknown(), err)
+		if got, err := x.Matches(in); got != test.manual || err != nil || in.LacksOldState() != test.unknown {
+			t.Errorf("%s: manual %t, unknown %t, %v", name, got, in.LacksOldState(), err)
 		}
 		if test.all == "" {
 			continue

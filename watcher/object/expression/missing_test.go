@@ -27,9 +27,9 @@ const (
 func outcome(ok bool, err error) string {
 	var e *Error
 	switch {
-	case errors.As(err, &e) && strings.HasPrefix(e.What, "the result is neither true nor false"):
+	case errors.As(err, &e) && strings.HasPrefix(e.Message, "the result is neither true nor false"):
 		return neither
-	case errors.As(err, &e) && (strings.Contains(e.What, " does not take ") || e.What == "a condition is neither true nor false"):
+	case errors.As(err, &e) && (strings.Contains(e.Message, " does not take ") || e.Message == "a condition is neither true nor false"):
 		return mistype
 	case errors.As(err, &e):
 		return badly

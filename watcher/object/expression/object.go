@@ -17,7 +17,7 @@ func CompileForObjects(text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	if needs := x.Needs(); needs.Old || needs.Changes {
+	if needs := x.Requirements(); needs.Old || needs.Changes {
 		for _, name := range wordsIn(text) {
 			if !slices.Contains(presetsForObjects(), name) {
 				return nil, fmt.Errorf("%s is of what happens: this looks at the objects as they are, and takes %s", name, strings.Join(presetsForObjects(), ", "))
@@ -30,7 +30,7 @@ func CompileForObjects(text string) (*Expression, error) {
 
 // HoldsOf is [Expression.Holds] of an object as it is at some time: of the event, ADDED and
 // initial, by which a watch that begins then reports it. cluster is where it is, of several.
-func (x *Expression) HoldsOf(cluster string, o event.Object, at time.Time) (bool, error) {
+func (x *Expression) MatchesObject(cluster string, o event.Object, at time.Time) (bool, error) {
 	e := event.Event{Type: event.Added, Target: event.Target{Cluster: cluster}, Initial: true, Object: o, Time: at}
-	return x.Holds(NewInput(e, Options{Now: func() time.Time { return at }}))
+	return x.Matches(NewInput(e, Options{Now: func() time.Time { return at }}))
 }

@@ -22,7 +22,7 @@ func TestHoldsOf(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got, err := x.HoldsOf("eu", object(sample), clock); got != want || err != nil {
+		if got, err := x.MatchesObject("eu", object(sample), clock); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}

@@ -14,17 +14,17 @@ import (
 )
 
 // Span is the part of the past that is asked for; a zero Before has no end.
-type Span struct{ Since, Before time.Time }
+type TimeRange struct{ Since, Before time.Time }
 
 // has reports whether a time in whole seconds is in the span. What happened in the second in which
 // it begins is.
-func (s Span) has(t time.Time) bool {
+func (s TimeRange) has(t time.Time) bool {
 	return !t.IsZero() && !t.Before(s.Since.Truncate(time.Second)) && (s.Before.IsZero() || t.Before(s.Before))
 }
 
 // History collects what objects show. The zero value is that of all times. One goroutine uses it.
 type History struct {
-	Span      Span
+	TimeRange TimeRange
 	events    []event.Event
 	undated   []event.Event
 	workloads []workload
@@ -40,8 +40,8 @@ func (h *History) Add(t event.Target, o event.Object) {
 		return
 	}
 	content := o.Raw()
-	if created := timeAt(content, "metadata.creationTimestamp"); h.Span.has(created) || h.wrote(content) {
-		writes := change.Writes(content)
+	if created := timeAt(content, "metadata.creationTimestamp"); h.TimeRange.has(created) || h.wrote(content) {
+		writes := change.LastWrites(content)
 		h.addCreation(t, o, content, created, writes)
 		h.addWrites(t, o, content, created, writes)
 	}
@@ -76,14 +76,14 @@ func rank(e event.Event) int {
 }
 
 func (h *History) add(e event.Event) {
-	if h.Span.has(e.Time) {
+	if h.TimeRange.has(e.Time) {
 		h.events = append(h.events, e)
 	}
 }
 
 func (h *History) addEvent(t event.Target, o event.Object) {
 	h.add(event.Event{
-		Type: event.Added, Target: t, Object: o, Time: kubeevent.Parse(o.Raw()).Last,
+		Type: event.Added, Target: t, Object: o, Time: kubeevent.Parse(o.Raw()).LastSeen,
 		Reconstructed: &event.Evidence{From: event.FromEvent},
 	})
 }
@@ -96,7 +96,7 @@ func (h *History) addCreation(t event.Target, o event.Object, content string, cr
 		switch {
 		case w.Subresource != "":
 		case w.Time.Equal(created):
-			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
+			evidence.Writers = append(evidence.Writers, writerOf(w.Writer))
 		default:
 			evidence.Conclusive = false
 		}
@@ -111,10 +111,10 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 	for _, w := range writes {
 		e := event.Event{
 			Type: event.Modified, Target: t, Time: w.Time,
-			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Who)}},
+			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Writer)}},
 		}
-		if w.Time.IsZero() || w.Time.After(created) && h.Span.has(w.Time) {
-			e.Object, e.Reconstructed.Base = part(o, content, w.Held), part(o, content, w.Around)
+		if w.Time.IsZero() || w.Time.After(created) && h.TimeRange.has(w.Time) {
+			e.Object, e.Reconstructed.Base = part(o, content, w.OwnedFields), part(o, content, w.Base)
 		}
 		switch {
 		case w.Time.IsZero():
@@ -128,7 +128,7 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 // wrote reports whether anybody wrote in the span: most objects are not decoded.
 func (h *History) wrote(content string) (found bool) {
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, entry gjson.Result) bool {
-		found = h.Span.has(timeAt(entry.Raw, "time"))
+		found = h.TimeRange.has(timeAt(entry.Raw, "time"))
 		return !found
 	})
 	return found
@@ -148,7 +148,7 @@ func (h *History) addDeletion(t event.Target, o event.Object, content string) {
 	})
 }
 
-func writerOf(w change.Who) event.Writer {
+func writerOf(w change.Writer) event.Writer {
 	return event.Writer{Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource}
 }
 

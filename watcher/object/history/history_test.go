@@ -37,9 +37,9 @@ func targetOf(o event.Object) event.Target {
 }
 
 // past returns what objects show, in a line each.
-func past(t *testing.T, span history.Span, texts ...string) (lines []string) {
+func past(t *testing.T, span history.TimeRange, texts ...string) (lines []string) {
 	t.Helper()
-	h := history.History{Span: span}
+	h := history.History{TimeRange: span}
 	for _, text := range texts {
 		o := object(t, text)
 		h.Add(targetOf(o), o)
@@ -68,10 +68,10 @@ func line(t *testing.T, e event.Event) string {
 		before = e.Old
 	}
 	if !before.IsZero() {
-		for _, c := range change.Between(before.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()}).Changes {
+		for _, c := range change.Diff(before.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()}).Changes {
 			text += fmt.Sprintf(" %s=%v", c.Path, c.New)
-			if c.Who.Known() {
-				text += "(" + c.Who.Manager + ")"
+			if c.Writer.IsKnown() {
+				text += "(" + c.Writer.Manager + ")"
 			}
 		}
 	}
@@ -101,20 +101,20 @@ func settings(version string, entries ...[3]string) string {
 }
 
 func TestWrites(t *testing.T) {
-	check(t, past(t, history.Span{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"bob", clock(20), "b"})),
+	check(t, past(t, history.TimeRange{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"bob", clock(20), "b"})),
 		"10:00 creationTimestamp ADDED settings alice", "20:00 managedFields MODIFIED settings bob data.b=2")
 	// Not said: what is from before the creation, what the server made up, and what a write holds in another version.
-	check(t, past(t, history.Span{}, settings("v1", [3]string{"restored", clock(5), "a"}, [3]string{"ancient-changes", clock(20), "a"}, [3]string{"before-first-apply", clock(20), "a"})),
+	check(t, past(t, history.TimeRange{}, settings("v1", [3]string{"restored", clock(5), "a"}, [3]string{"ancient-changes", clock(20), "a"}, [3]string{"before-first-apply", clock(20), "a"})),
 		"10:00 creationTimestamp ADDED settings")
-	check(t, past(t, history.Span{}, settings("v2", [3]string{"bob", clock(20), "a"})),
+	check(t, past(t, history.TimeRange{}, settings("v2", [3]string{"bob", clock(20), "a"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
 	// What was written through a subresource was there.
-	check(t, past(t, history.Span{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"kubelet/status", clock(10), "b"})),
+	check(t, past(t, history.TimeRange{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"kubelet/status", clock(10), "b"})),
 		"10:00 creationTimestamp ADDED settings alice alone")
 	// A field that is no more.
-	check(t, past(t, history.Span{}, settings("v1", [3]string{"bob", clock(20), "gone"})),
+	check(t, past(t, history.TimeRange{}, settings("v1", [3]string{"bob", clock(20), "gone"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
-	check(t, past(t, history.Span{}, settings("v1", [3]string{"kubectl/scale", "", "a"}, [3]string{"bob", clock(20), "b"})),
+	check(t, past(t, history.TimeRange{}, settings("v1", [3]string{"kubectl/scale", "", "a"}, [3]string{"bob", clock(20), "b"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob data.b=2", "undated: 00:00 managedFields MODIFIED settings kubectl/scale data.a=1")
 }
 
@@ -128,10 +128,10 @@ func TestSpan(t *testing.T) {
 	}
 	text := settings("v1", [3]string{"bob", clock(20), "b"})
 	const created, wrote = "10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob data.b=2"
-	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:00.9Z")}, text), created, wrote) // it may have been after that
-	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:01Z")}, text), wrote)
-	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:01Z"), Before: at("2026-01-31T09:20:00Z")}, text))
-	check(t, past(t, history.Span{Before: at("2026-01-31T09:20:00Z")}, text), created)
+	check(t, past(t, history.TimeRange{Since: at("2026-01-31T09:10:00.9Z")}, text), created, wrote) // it may have been after that
+	check(t, past(t, history.TimeRange{Since: at("2026-01-31T09:10:01Z")}, text), wrote)
+	check(t, past(t, history.TimeRange{Since: at("2026-01-31T09:10:01Z"), Before: at("2026-01-31T09:20:00Z")}, text))
+	check(t, past(t, history.TimeRange{Before: at("2026-01-31T09:20:00Z")}, text), created)
 }
 
 func TestDeletionAndEvents(t *testing.T) {
@@ -139,7 +139,7 @@ func TestDeletionAndEvents(t *testing.T) {
 		`","deletionTimestamp":"2026-01-31T09:30:30Z","deletionGracePeriodSeconds":30,"finalizers":["hold"]}}`
 	tells := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"shop","uid":"2","creationTimestamp":"` + clock(11) +
 		`"},"involvedObject":{"kind":"Pod","name":"web"},"reason":"Killing","lastTimestamp":"` + clock(20) + `"}`
-	check(t, past(t, history.Span{}, pod, tells), "10:00 creationTimestamp ADDED web", "20:00 event ADDED web.1", "30:00 deletionTimestamp MODIFIED web")
+	check(t, past(t, history.TimeRange{}, pod, tells), "10:00 creationTimestamp ADDED web", "20:00 event ADDED web.1", "30:00 deletionTimestamp MODIFIED web")
 }
 
 const template = `{"metadata":{"labels":{"app":"web"%s}},"spec":{"containers":[{"image":"web:%s","name":"web"}]}}`
@@ -164,7 +164,7 @@ func replicaSet(image string, created int, number, former string) string {
 // rollouts are the lines about the templates.
 func rollouts(t *testing.T, texts ...string) (lines []string) {
 	t.Helper()
-	for _, line := range past(t, history.Span{}, texts...) {
+	for _, line := range past(t, history.TimeRange{}, texts...) {
 		if strings.Contains(line, " revision ") {
 			lines = append(lines, line)
 		}

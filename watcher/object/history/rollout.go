@@ -22,13 +22,13 @@ type workload struct {
 }
 
 func isWorkload(o event.Object) bool {
-	_, there := RevisionsOf[o.GroupVersionKind().Group+"/"+o.Kind]
+	_, there := RevisionResources[o.GroupVersionKind().Group+"/"+o.Kind]
 	return there
 }
 
 // RevisionsOf has, by group/kind of workloads, the resource of group apps that keeps their former
 // templates.
-var RevisionsOf = map[string]string{
+var RevisionResources = map[string]string{
 	"apps/Deployment": "replicasets", "apps/StatefulSet": "controllerrevisions", "apps/DaemonSet": "controllerrevisions",
 }
 
@@ -126,7 +126,7 @@ func (h *History) addRollouts(w workload) {
 	revisions := h.revisions[w.object.UID]
 	born := timeAt(w.content, "metadata.creationTimestamp")
 	for _, r := range revisions {
-		if !r.original || !h.Span.has(r.created) {
+		if !r.original || !h.TimeRange.has(r.created) {
 			continue
 		}
 		before := numbered(revisions, r.first()-1)
@@ -145,9 +145,9 @@ const maxLate = 5 * time.Second
 // hasWaited reports whether something of a template was set long before its revision came, as far
 // as that is known: that of a Deployment that was paused comes when it is resumed.
 func hasWaited(e event.Event) bool {
-	changed := change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{}).Changes
+	changed := change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{}).Changes
 	return slices.ContainsFunc(changed, func(c change.Change) bool {
-		return !c.Who.Time.IsZero() && e.Time.Sub(c.Who.Time) > maxLate
+		return !c.Writer.Time.IsZero() && e.Time.Sub(c.Writer.Time) > maxLate
 	})
 }
 

@@ -18,15 +18,15 @@ import (
 // Event is what an Event of Kubernetes says. What it does not say is empty.
 type Event struct {
 	// About is the object. Its namespace, where that is not said, is the Event's own.
-	About owner.Ref
+	InvolvedObject owner.Ref
 	// Type is Normal or Warning.
 	Type            string
 	Reason, Message string
 	// By is who reports it, such as kubelet.
-	By string
+	ReportingComponent string
 	// Count is how often it has happened, and Last when that was the last time.
-	Count int
-	Last  time.Time
+	Count    int
+	LastSeen time.Time
 }
 
 // Parse reads an Event from its content, which is valid JSON. About keeps nothing of the
@@ -43,7 +43,7 @@ func Parse(content string) Event {
 	}
 	text := func(name string) string { return strings.Clone(involved.Get(name).Str) }
 	return Event{
-		About: owner.Ref{
+		InvolvedObject: owner.Ref{
 			GroupVersionKind: schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")),
 			Namespace:        cmp.Or(text("namespace"), strings.Clone(metadata.Get("namespace").Str)),
 			Name:             text("name"),
@@ -52,10 +52,10 @@ func Parse(content string) Event {
 		Type:    fields["type"].Str,
 		Reason:  fields["reason"].Str,
 		Message: cmp.Or(fields["message"].Str, fields["note"].Str),
-		By: cmp.Or(fields["reportingComponent"].Str, fields["reportingController"].Str,
+		ReportingComponent: cmp.Or(fields["reportingComponent"].Str, fields["reportingController"].Str,
 			fields["source"].Get("component").Str, fields["deprecatedSource"].Get("component").Str),
 		Count: int(max(fields["count"].Int(), fields["deprecatedCount"].Int(), series.Get("count").Int())),
-		Last: newest(metadata.Get("creationTimestamp"), fields["eventTime"], series.Get("lastObservedTime"),
+		LastSeen: newest(metadata.Get("creationTimestamp"), fields["eventTime"], series.Get("lastObservedTime"),
 			fields["firstTimestamp"], fields["lastTimestamp"], fields["deprecatedFirstTimestamp"], fields["deprecatedLastTimestamp"]),
 	}
 }
@@ -64,7 +64,9 @@ func Parse(content string) Event {
 func (e Event) IsWarning() bool { return e.Type == corev1.EventTypeWarning }
 
 // Subject is the object that it is about, as kind/name.
-func (e Event) Subject() string { return strings.ToLower(e.About.Kind) + "/" + e.About.Name }
+func (e Event) InvolvedObjectName() string {
+	return strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
+}
 
 // newest returns the last of some times; the zero time if there is none.
 func newest(times ...gjson.Result) (last time.Time) {

@@ -13,7 +13,7 @@ import (
 // TestParse: both forms say the same, and what is not said, or is no text, is empty.
 func TestParse(t *testing.T) {
 	web := owner.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "shop", Name: "web", UID: "1"}
-	full := Event{About: web, Type: "Warning", Reason: "FailedCreate", Message: "no room", By: "deployment-controller", Count: 7, Last: time.Date(2026, 1, 31, 9, 0, 3, 5000, time.UTC)}
+	full := Event{InvolvedObject: web, Type: "Warning", Reason: "FailedCreate", Message: "no room", ReportingComponent: "deployment-controller", Count: 7, LastSeen: time.Date(2026, 1, 31, 9, 0, 3, 5000, time.UTC)}
 	for name, test := range map[string]struct {
 		content string
 		want    Event
@@ -30,13 +30,13 @@ func TestParse(t *testing.T) {
 		"nothing": {`{}`, Event{}},
 		"odd":     {`{"metadata":3,"involvedObject":{"kind":{},"name":[]},"reason":["x"],"count":"many","series":1,"lastTimestamp":"today"}`, Event{}},
 		"no object, then one": {`{"involvedObject":3,"regarding":{"kind":"Pod","name":"a"}}`,
-			Event{About: owner.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: "Pod"}, Name: "a"}}},
+			Event{InvolvedObject: owner.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: "Pod"}, Name: "a"}}},
 	} {
 		if diff := cmp.Diff(test.want, Parse(test.content), cmp.Comparer(time.Time.Equal)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if got := full.Subject(); got != "deployment/web" || !full.IsWarning() {
+	if got := full.InvolvedObjectName(); got != "deployment/web" || !full.IsWarning() {
 		t.Error(got)
 	}
 }

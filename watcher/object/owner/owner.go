@@ -22,14 +22,14 @@ type Ref struct {
 
 // Named returns the reference without version and UID, which is the same for all objects
 // that come one after the other under one name.
-func (r Ref) Named() Ref {
+func (r Ref) NameKey() Ref {
 	r.Version, r.UID = "", ""
 	return r
 }
 
 // Means reports whether r refers to o, of which the UID is known, and to no earlier object
 // of its name. Kubelets refer to their nodes by the name in the place of the UID.
-func (r Ref) Means(o Ref) bool {
+func (r Ref) RefersTo(o Ref) bool {
 	if r.HasUID() {
 		return r.UID == o.UID
 	}
@@ -48,7 +48,7 @@ type Owner struct {
 
 // Of returns the owners that an object names. Each is in the namespace of the object, or in
 // none: that is not known, and the namespace is that of the object.
-func Of(o metav1.Object) []Owner {
+func FromObject(o metav1.Object) []Owner {
 	references := o.GetOwnerReferences()
 	owners := make([]Owner, len(references))
 	for i, r := range references {
@@ -59,7 +59,7 @@ func Of(o metav1.Object) []Owner {
 }
 
 // Above is the one of some owners, at least one, that manages what they own.
-func Above(owners []Owner) Ref {
+func ControllerOrFirst(owners []Owner) Ref {
 	for _, o := range owners {
 		if o.Controller {
 			return o.Ref
@@ -69,7 +69,7 @@ func Above(owners []Owner) Ref {
 }
 
 // In returns the same of an object as JSON, without decoding the rest of it.
-func In(object string) []Owner {
+func FromJSON(object string) []Owner {
 	var owners []Owner
 	metadata := gjson.Get(object, "metadata")
 	metadata.Get("ownerReferences").ForEach(func(_, r gjson.Result) bool {
@@ -82,7 +82,7 @@ func In(object string) []Owner {
 }
 
 // HasPods reports whether objects of a kind may own pods, themselves or by what they own.
-func HasPods(kind schema.GroupKind) bool {
+func MayOwnPods(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "apps", "batch":
 		return true
@@ -94,14 +94,14 @@ func HasPods(kind schema.GroupKind) bool {
 
 // Lookup returns the owners of an object; none if it does not exist, or they may not be
 // known. It blocks until it knows, or ctx ends.
-type Lookup func(ctx context.Context, o Ref) ([]Owner, error)
+type LookupFunc func(ctx context.Context, o Ref) ([]Owner, error)
 
 // maxDepth bounds owners above each other: nobody keeps objects from owning each other in a circle.
 const maxDepth = 16
 
 // Belongs reports whether o is what is looked for, or belongs to it: what names it as an
 // owner, and what names that, and so on.
-func Belongs(ctx context.Context, o Ref, is func(Ref) bool, owners Lookup) (bool, error) {
+func SelfOrOwnerMatches(ctx context.Context, o Ref, is func(Ref) bool, owners LookupFunc) (bool, error) {
 	seen := map[Ref]bool{}
 	for level, depth := []Ref{o}, 0; len(level) > 0 && depth < maxDepth; depth++ {
 		var above []Ref
@@ -109,10 +109,10 @@ func Belongs(ctx context.Context, o Ref, is func(Ref) bool, owners Lookup) (bool
 			if is(one) {
 				return true, nil
 			}
-			if seen[one.Named()] {
+			if seen[one.NameKey()] {
 				continue
 			}
-			seen[one.Named()] = true
+			seen[one.NameKey()] = true
 			found, err := owners(ctx, one)
 			if err != nil {
 				return false, err

@@ -15,7 +15,7 @@ func object(group, kind, name string) Ref {
 	return Ref{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: "shop", Name: name}
 }
 
-func isWeb(r Ref) bool { return r.Named() == object("apps", "Deployment", "web").Named() }
+func isWeb(r Ref) bool { return r.NameKey() == object("apps", "Deployment", "web").NameKey() }
 
 func owners(refs ...Ref) (all []Owner) {
 	for _, r := range refs {
@@ -38,7 +38,7 @@ var tree = map[string][]Owner{
 func TestBelongs(t *testing.T) {
 	for name, want := range map[string]bool{"pod": true, "rs": true, "old": false, "circle": false, "nobody": false, "unknown": false} {
 		asked := map[string]int{}
-		got, err := Belongs(t.Context(), object("", "X", name), isWeb, func(_ context.Context, o Ref) ([]Owner, error) {
+		got, err := SelfOrOwnerMatches(t.Context(), object("", "X", name), isWeb, func(_ context.Context, o Ref) ([]Owner, error) {
 			asked[o.Name]++
 			return tree[o.Name], nil
 		})
@@ -52,10 +52,10 @@ func TestBelongs(t *testing.T) {
 		}
 	}
 	without := func(context.Context, Ref) ([]Owner, error) { return nil, errors.New("it is asked for") }
-	if got, err := Belongs(t.Context(), object("apps", "Deployment", "web"), isWeb, without); err != nil || !got {
+	if got, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "web"), isWeb, without); err != nil || !got {
 		t.Errorf("itself: %v, %v", got, err)
 	}
-	if _, err := Belongs(t.Context(), object("apps", "Deployment", "api"), isWeb, without); err == nil {
+	if _, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "api"), isWeb, without); err == nil {
 		t.Error("an error is none")
 	}
 }
@@ -63,7 +63,7 @@ func TestBelongs(t *testing.T) {
 // TestBelongsEnds: objects that own each other without end are left at some point.
 func TestBelongsEnds(t *testing.T) {
 	asked := 0
-	_, err := Belongs(t.Context(), object("", "X", "0"), isWeb, func(context.Context, Ref) ([]Owner, error) {
+	_, err := SelfOrOwnerMatches(t.Context(), object("", "X", "0"), isWeb, func(context.Context, Ref) ([]Owner, error) {
 		asked++
 		return owners(object("", "X", fmt.Sprint(asked))), nil
 	})
@@ -74,7 +74,7 @@ func TestBelongsEnds(t *testing.T) {
 
 func TestOf(t *testing.T) {
 	yes := true
-	got := Of(&metav1.ObjectMeta{Namespace: "shop", OwnerReferences: []metav1.OwnerReference{
+	got := FromObject(&metav1.ObjectMeta{Namespace: "shop", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "1", Controller: &yes}, {APIVersion: "v1", Kind: "Node", Name: "one"},
 	}})
 	set := Owner{object("apps", "ReplicaSet", "rs"), true}
@@ -106,7 +106,7 @@ func TestMeans(t *testing.T) {
 	} {
 		r := web
 		test.change(&r)
-		if got := r.Means(web); got != test.want {
+		if got := r.RefersTo(web); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

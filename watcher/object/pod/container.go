@@ -17,15 +17,15 @@ type Container struct {
 	// Starting: its startup probe has not succeeded yet, or it has not been started.
 	Starting, Running bool
 	// Began is when the run that goes on began; zero: none does, or it does not say.
-	Began time.Time
+	StartedAt time.Time
 	// Waits is why it does not run now.
-	Waits Waiting
+	Waiting Waiting
 	// Ended is how it ended, and Before how it had ended when it was started the last time; nil if
 	// it did not.
-	Ended, Before *Termination
+	Terminated, LastTerminated *Termination
 	// Limit is how much memory the kubelet lets it have.
-	Limit string
-	list  string
+	MemoryLimit string
+	list        string
 }
 
 // Waiting is a state of a container that does not run yet, or not again.
@@ -34,29 +34,29 @@ type Waiting struct{ Reason, Message string }
 // Termination is how a container ended.
 type Termination struct {
 	Reason, Message string
-	Code            int64
-	Began           time.Time     // zero: not known
-	Ran             time.Duration // 0: not known
+	ExitCode        int64
+	StartedAt       time.Time     // zero: not known
+	Duration        time.Duration // 0: not known
 	hasCode         bool
 }
 
 // Exit is such as "exit 137"; empty if that is not known.
-func (t *Termination) Exit() string {
+func (t *Termination) ExitText() string {
 	if t == nil || !t.hasCode {
 		return ""
 	}
-	return fmt.Sprintf("exit %d", t.Code)
+	return fmt.Sprintf("exit %d", t.ExitCode)
 }
 
 // HasFailed reports whether the container ended with another code than 0.
-func (t *Termination) HasFailed() bool { return t != nil && t.Code != 0 }
+func (t *Termination) HasFailed() bool { return t != nil && t.ExitCode != 0 }
 
 // lists are where a Pod has the states of its containers: the first are those of init containers.
 var lists = []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}
 
 // Containers returns what the status of a Pod says of each container: of the init containers first,
 // which run one after the other.
-func Containers(status map[string]any) (found []Container) {
+func ContainersFromStatus(status map[string]any) (found []Container) {
 	for _, list := range lists {
 		all, _ := status[list].([]any)
 		for _, one := range all {
@@ -76,12 +76,12 @@ func containerOf(list string, s map[string]any) Container {
 		Name: text(s, "name"), Image: text(s, "image"), Init: list == lists[0], Ephemeral: list == lists[2],
 		Restarts: int(number(s, "restartCount")),
 		Ready:    ready, Starting: known && !started, Running: running,
-		Began:  timeOf(s, "state", "running", "startedAt"),
-		Waits:  Waiting{text(s, "state", "waiting", "reason"), text(s, "state", "waiting", "message")},
-		Ended:  terminationOf(at(s, "state", "terminated")),
-		Before: terminationOf(at(s, "lastState", "terminated")),
-		Limit:  text(s, "resources", "limits", "memory"),
-		list:   list,
+		StartedAt:      timeOf(s, "state", "running", "startedAt"),
+		Waiting:        Waiting{text(s, "state", "waiting", "reason"), text(s, "state", "waiting", "message")},
+		Terminated:     terminationOf(at(s, "state", "terminated")),
+		LastTerminated: terminationOf(at(s, "lastState", "terminated")),
+		MemoryLimit:    text(s, "resources", "limits", "memory"),
+		list:           list,
 	}
 }
 
@@ -91,10 +91,10 @@ func terminationOf(state any) *Termination {
 		return nil
 	}
 	end := &Termination{Reason: text(t, "reason"), Message: text(t, "message")}
-	end.Code, end.hasCode = t["exitCode"].(int64)
-	end.Began = timeOf(t, "startedAt")
-	if ended := timeOf(t, "finishedAt"); !end.Began.IsZero() && ended.After(end.Began) {
-		end.Ran = ended.Sub(end.Began)
+	end.ExitCode, end.hasCode = t["exitCode"].(int64)
+	end.StartedAt = timeOf(t, "startedAt")
+	if ended := timeOf(t, "finishedAt"); !end.StartedAt.IsZero() && ended.After(end.StartedAt) {
+		end.Duration = ended.Sub(end.StartedAt)
 	}
 	return end
 }

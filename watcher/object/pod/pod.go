@@ -11,17 +11,17 @@ import (
 type Restart struct {
 	Container
 	// New is how often it has been restarted since before.
-	New int
+	NewRestarts int
 }
 
 // Restarts returns the containers whose count of restarts is higher in the one state than in
 // the one before, in their order. A container of which there was no status had none.
-func Restarts(before, now string) (found []Restart) {
+func FindRestarts(before, now string) (found []Restart) {
 	was := map[string]int{}
-	for _, c := range Parse(before) {
+	for _, c := range ParseContainers(before) {
 		was[c.list+"/"+c.Name] = c.Restarts
 	}
-	for _, c := range Parse(now) {
+	for _, c := range ParseContainers(now) {
 		if more := c.Restarts - was[c.list+"/"+c.Name]; more > 0 {
 			found = append(found, Restart{c, more})
 		}
@@ -30,15 +30,15 @@ func Restarts(before, now string) (found []Restart) {
 }
 
 // Count returns how often the containers of a Pod have been restarted; 0 of any other object.
-func Count(object string) (sum int) {
-	for _, c := range Parse(object) {
+func RestartCount(object string) (sum int) {
+	for _, c := range ParseContainers(object) {
 		sum += c.Restarts
 	}
 	return sum
 }
 
 // Parse is [Containers] of a Pod; there are none of any other object.
-func Parse(object string) []Container {
+func ParseContainers(object string) []Container {
 	if !isPod(object) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func Parse(object string) []Container {
 	if utiljson.Unmarshal([]byte(gjson.Get(object, "status").Raw), &status) != nil {
 		return nil
 	}
-	return Containers(status)
+	return ContainersFromStatus(status)
 }
 
 // IsEvicted reports whether something takes a Pod off its node, or has done so: the kubelet,

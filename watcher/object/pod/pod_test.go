@@ -19,23 +19,23 @@ func TestContainers(t *testing.T) {
 			"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","startedAt":"2026-01-31T09:00:00Z","finishedAt":"2026-01-31T09:03:00Z"}}}],
 		"ephemeralContainerStatuses":[{"name":"debug","ready":true,"state":{"running":{"startedAt":"2026-01-31T09:00:00Z"}}}]}`
 	began := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
-	got := Parse(`{"apiVersion":"v1","kind":"Pod","status":` + status + `}`)
+	got := ParseContainers(`{"apiVersion":"v1","kind":"Pod","status":` + status + `}`)
 	want := []Container{
-		{Name: "setup", Init: true, Ended: &Termination{Reason: "Error"}},
-		{Name: "web", Image: "nginx", Restarts: 4, Starting: true, Limit: "64Mi", Waits: Waiting{Reason: "CrashLoopBackOff"}, Before: &Termination{Reason: "OOMKilled", Code: 137, Began: began, Ran: 3 * 60 * 1e9}},
-		{Name: "debug", Ephemeral: true, Ready: true, Running: true, Began: began},
+		{Name: "setup", Init: true, Terminated: &Termination{Reason: "Error"}},
+		{Name: "web", Image: "nginx", Restarts: 4, Starting: true, MemoryLimit: "64Mi", Waiting: Waiting{Reason: "CrashLoopBackOff"}, LastTerminated: &Termination{Reason: "OOMKilled", ExitCode: 137, StartedAt: began, Duration: 3 * 60 * 1e9}},
+		{Name: "debug", Ephemeral: true, Ready: true, Running: true, StartedAt: began},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Container{}, Termination{})); diff != "" {
 		t.Error(diff)
 	}
-	if exit := got[0].Ended.Exit(); exit != "" {
+	if exit := got[0].Terminated.ExitText(); exit != "" {
 		t.Errorf("%q of a code that is none", exit)
 	}
-	if exit := got[1].Before.Exit(); exit != "exit 137" {
+	if exit := got[1].LastTerminated.ExitText(); exit != "exit 137" {
 		t.Errorf("%q", exit)
 	}
 	for _, other := range []string{`{"apiVersion":"v1","kind":"Node","status":` + status + `}`, `{"apiVersion":"v1","kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","status":[]}`} {
-		if got := Parse(other); got != nil {
+		if got := ParseContainers(other); got != nil {
 			t.Errorf("%v of %s", got, other)
 		}
 	}
@@ -50,6 +50,6 @@ func BenchmarkRestarts(b *testing.B) {
 	before := strings.Clone(now)
 	b.ReportAllocs()
 	for b.Loop() {
-		Restarts(before, now)
+		FindRestarts(before, now)
 	}
 }

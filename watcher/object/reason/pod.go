@@ -67,7 +67,7 @@ func Container(u *unstructured.Unstructured) *pod.Container {
 // containersOf are those that a Pod is made of: how one ended that somebody added to look into it
 // is not wrong with it.
 func containersOf(u *unstructured.Unstructured) []pod.Container {
-	return slices.DeleteFunc(pod.Containers(part(u.Object, "status")), func(c pod.Container) bool { return c.Ephemeral })
+	return slices.DeleteFunc(pod.ContainersFromStatus(part(u.Object, "status")), func(c pod.Container) bool { return c.Ephemeral })
 }
 
 func broken(u *unstructured.Unstructured, all []pod.Container) (first pod.Container, why Reason) {
@@ -91,22 +91,22 @@ var ofImage = []string{
 }
 
 func container(u *unstructured.Unstructured, c *pod.Container) Reason {
-	switch why := c.Waits.Reason; {
+	switch why := c.Waiting.Reason; {
 	case why == "", why == "ContainerCreating", why == "PodInitializing":
 	case why == "CrashLoopBackOff":
-		return ended(u, c, c.Before, why)
+		return ended(u, c, c.LastTerminated, why)
 	case slices.Contains(ofImage, why):
-		return Reason{Text: strings.TrimSuffix(why+" "+c.Image+": "+pull(c.Waits.Message), ": ")}
+		return Reason{Text: strings.TrimSuffix(why+" "+c.Image+": "+pull(c.Waiting.Message), ": ")}
 	default:
-		return Reason{Text: because(why, c.Waits.Message)}
+		return Reason{Text: because(why, c.Waiting.Message)}
 	}
 	switch {
-	case c.Ended.HasFailed():
-		return ended(u, c, c.Ended, "")
+	case c.Terminated.HasFailed():
+		return ended(u, c, c.Terminated, "")
 	case !c.Running || c.Ready:
 		return Reason{}
-	case c.Before.HasFailed():
-		r := ended(u, c, c.Before, "")
+	case c.LastTerminated.HasFailed():
+		r := ended(u, c, c.LastTerminated, "")
 		return Reason{"runs again after " + r.Text, true}
 	case c.Init:
 		return Reason{"runs", true}
@@ -138,13 +138,13 @@ func ended(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination,
 	switch {
 	case loop != "" && (word == "" || word == "Error"):
 		word = loop
-	case loop != "" && end.Code == 0:
+	case loop != "" && end.ExitCode == 0:
 		word = loop + ": " + word
 	case word == "":
 		word = "Error"
 	}
 	var details []string
-	if exit := how.Exit(); exit != "" {
+	if exit := how.ExitText(); exit != "" {
 		details = append(details, exit)
 	}
 	switch n := c.Restarts; {
@@ -164,13 +164,13 @@ func ended(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination,
 	}
 	// Of what was killed the kubelet says only in an Event whether it was because of a probe.
 	const killed, asked = 128 + 9, 128 + 15
-	return Reason{word, end.Reason == "Error" && (end.Code == killed || end.Code == asked)}
+	return Reason{word, end.Reason == "Error" && (end.ExitCode == killed || end.ExitCode == asked)}
 }
 
 // limit is how much memory a container may have: as the kubelet says, or else as was asked for.
 func limit(u *unstructured.Unstructured, c *pod.Container) string {
-	if c.Limit != "" {
-		return c.Limit
+	if c.MemoryLimit != "" {
+		return c.MemoryLimit
 	}
 	path := []string{"resources", "limits", "memory"}
 	for _, kind := range []string{"containers", "initContainers"} {

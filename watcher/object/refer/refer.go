@@ -49,28 +49,28 @@ var fields = map[string]field{
 
 // Of returns what an object refers to, each once, in the order in which it is found: in the namespace of
 // the object, but for Nodes.
-func Of(u *unstructured.Unstructured) []owner.Ref {
+func References(u *unstructured.Unstructured) []owner.Ref {
 	w := walk{namespace: u.GetNamespace()}
 	w.in(u.Object["spec"], 0)
 	return w.found
 }
 
 // Secret is one that an object refers to.
-type Secret struct {
+type SecretRef struct {
 	Name string
 	// Optional: pods start without it, by each of the references.
 	Optional bool
 	// ForImages: it is only there to pull images, and no container gets it.
-	ForImages bool
+	ImagePullOnly bool
 }
 
 // Secrets returns the Secrets that an object refers to.
-func Secrets(u *unstructured.Unstructured) (secrets []Secret) {
+func SecretRefs(u *unstructured.Unstructured) (secrets []SecretRef) {
 	w := walk{namespace: u.GetNamespace()}
 	w.in(u.Object["spec"], 0)
 	for _, r := range w.found {
 		if r.GroupKind() == secret {
-			secrets = append(secrets, Secret{r.Name, !slices.Contains(w.needed, r), !slices.Contains(w.inside, r)})
+			secrets = append(secrets, SecretRef{r.Name, !slices.Contains(w.needed, r), !slices.Contains(w.inside, r)})
 		}
 	}
 	return secrets

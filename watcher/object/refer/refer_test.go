@@ -30,7 +30,7 @@ func TestOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, r := range Of(u) {
+		for _, r := range References(u) {
 			if inNone := r.Namespace == ""; inNone != (r.Kind == "Node") {
 				t.Errorf("%s: %v is in namespace %q", name, r, r.Namespace)
 			}
@@ -53,7 +53,7 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
-	for _, s := range Secrets(u) {
+	for _, s := range SecretRefs(u) {
 		got[s.Name] = s.Optional
 	}
 	if want := (map[string]bool{"pull": true, "volume": true, "both": false, "source": true, "all": true, "one": true, "needed": false}); !maps.Equal(got, want) {

@@ -10,7 +10,7 @@ import (
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/kafka"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 	"dwatch/watcher/event"
 )
 
@@ -24,8 +24,8 @@ func benchBody() []byte {
 	return body
 }
 
-func benchBroker(b *testing.B) *bed.Kafka {
-	k, err := bed.StartKafka(b.TempDir(), "--topics", topic+":3")
+func benchBroker(b *testing.B) *testenv.Kafka {
+	k, err := testenv.StartKafka(b.TempDir(), "--topics", topic+":3")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func BenchmarkQueue(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			queue.Finish()
+			queue.Drain()
 			running.Wait()
 			if summary, undelivered := queue.Summary(); undelivered > 0 {
 				b.Fatal(summary)

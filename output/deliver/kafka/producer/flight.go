@@ -95,7 +95,7 @@ func (r *Receiver) forget(m *deliver.Message, which func(*flight) bool) {
 
 // await waits for the end of a flight, or of the try. While nothing is heard it asks whether all is well.
 func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
-	silence := time.NewTicker(r.Silence)
+	silence := time.NewTicker(r.PingInterval)
 	defer silence.Stop()
 	for {
 		select {
@@ -112,7 +112,7 @@ func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
 			}
 			if err != nil {
 				f.cancel()
-				return deliver.AsDown(err)
+				return deliver.AsDownError(err)
 			}
 		}
 	}

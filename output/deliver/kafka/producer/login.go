@@ -58,7 +58,7 @@ type nearby struct {
 }
 
 func (n *nearby) Authenticate(ctx context.Context, address string) (sasl.Session, []byte, error) {
-	if !n.receiver.Secure && !secret.IsLocal(address) {
+	if !n.receiver.UseTLS && !secret.IsLoopback(address) {
 		err := &inClearError{address}
 		n.receiver.inClear.Store(err)
 		return nil, nil, err
@@ -77,10 +77,10 @@ func (e *inClearError) Error() string {
 func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if !r.Secure {
+	if !r.UseTLS {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
-	config, err := secret.TLS(r.TLS)
+	config, err := secret.TLSConfig(r.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +101,12 @@ func (r *Receiver) notConnected(ctx context.Context, err error) error {
 	case errors.As(err, &inClear):
 		return inClear
 	case errors.As(err, &authority), errors.As(err, &wrong):
-		return fmt.Errorf("TLS with %s: %w", r.place(), secret.Explain(err, "--to-ca"))
+		return fmt.Errorf("TLS with %s: %w", r.place(), secret.ExplainConnectionError(err, "--to-ca"))
 	case errors.As(err, &record):
 		return &deliver.DownError{Err: errors.New("it does not speak TLS: is it a kafka:// address?")}
 	case errors.As(err, &eof), errors.Is(err, io.EOF):
 		other := "TLS (kafka+tls://)"
-		if r.Secure {
+		if r.UseTLS {
 			other = "no TLS (kafka://)"
 		}
 		return &deliver.DownError{Err: fmt.Errorf("it ends the connection at once: it may want another login (--kafka-login), or %s", other)}
@@ -115,7 +115,7 @@ func (r *Receiver) notConnected(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &deliver.DownError{Err: fmt.Errorf("no broker answers within %s", openTimeout)}
 	}
-	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", secret.Explain(err, "--to-ca"))}
+	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", secret.ExplainConnectionError(err, "--to-ca"))}
 }
 
 // place is where it is, for people.

@@ -26,7 +26,7 @@ import (
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/kafka"
 	"dwatch/output/deliver/secret"
-	"dwatch/testdata/bed"
+	"dwatch/testdata/testenv"
 	"dwatch/watcher/event"
 )
 
@@ -172,7 +172,7 @@ func message(of event.Type, version int) *deliver.Message {
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
-	r := newReceiver(t, k, kafka.Options{Silence: 200 * time.Millisecond})
+	r := newReceiver(t, k, kafka.Options{PingInterval: 200 * time.Millisecond})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestSilent(t *testing.T) {
 func TestAway(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
-	r := newReceiver(t, k, kafka.Options{Silence: 200 * time.Millisecond})
+	r := newReceiver(t, k, kafka.Options{PingInterval: 200 * time.Millisecond})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestErrors(t *testing.T) {
 func TestLeaderAway(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--brokers", "2")
-	r := newReceiver(t, k, kafka.Options{Silence: 200 * time.Millisecond})
+	r := newReceiver(t, k, kafka.Options{PingInterval: 200 * time.Millisecond})
 	for i := range 20 {
 		if err := r.Send(t.Context(), pod(fmt.Sprint("p", i), 1)); err != nil {
 			t.Fatal(err)
@@ -521,11 +521,11 @@ func TestDenied(t *testing.T) {
 // TestTLS: a certificate is checked, and one is shown.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	dir := bed.Certificates(t)
+	dir := testenv.WriteCertificates(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	k := newBroker(t, "--cert", path("server.crt"), "--key", path("server.key"), "--client-ca", path("ca.crt"))
 	all := deliver.TLS{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}
-	if err := newReceiver(t, k, kafka.Options{Secure: true, TLS: all}).Send(t.Context(), pod("a", 1)); err != nil {
+	if err := newReceiver(t, k, kafka.Options{UseTLS: true, TLS: all}).Send(t.Context(), pod("a", 1)); err != nil {
 		t.Error(err)
 	}
 	for name, test := range map[string]struct {
@@ -533,9 +533,9 @@ func TestTLS(t *testing.T) {
 		want   string
 		isDown bool
 	}{
-		"unknown authority": {kafka.Options{Secure: true}, "unknown authority; --to-ca gives its authority", false},
-		"another authority": {kafka.Options{Secure: true, TLS: deliver.TLS{CA: path("client.crt")}}, "unknown authority", false},
-		"no certificate":    {kafka.Options{Secure: true, TLS: deliver.TLS{CA: all.CA}}, "certificate required", true},
+		"unknown authority": {kafka.Options{UseTLS: true}, "unknown authority; --to-ca gives its authority", false},
+		"another authority": {kafka.Options{UseTLS: true, TLS: deliver.TLS{CA: path("client.crt")}}, "unknown authority", false},
+		"no certificate":    {kafka.Options{UseTLS: true, TLS: deliver.TLS{CA: all.CA}}, "certificate required", true},
 		"no TLS":            {kafka.Options{}, "TLS", true},
 	} {
 		if err := newReceiver(t, k, test.o).Check(t.Context()); err == nil || isDown(err) != test.isDown || !strings.Contains(err.Error(), test.want) {
@@ -543,7 +543,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	clear := newBroker(t)
-	if err := newReceiver(t, clear, kafka.Options{Secure: true, TLS: all}).Check(t.Context()); !isDown(err) {
+	if err := newReceiver(t, clear, kafka.Options{UseTLS: true, TLS: all}).Check(t.Context()); !isDown(err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -571,7 +571,7 @@ func TestNoTLS(t *testing.T) {
 				c.Close()
 			}
 		}()
-		r, err := New(kafka.Options{Brokers: []string{l.Addr().String()}, Topic: topic, Secure: true})
+		r, err := New(kafka.Options{Brokers: []string{l.Addr().String()}, Topic: topic, UseTLS: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -631,7 +631,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	const objects, versions, kills = 20, 60, 3
 	k := newBroker(t)
-	r := newReceiver(t, k, kafka.Options{Silence: 500 * time.Millisecond})
+	r := newReceiver(t, k, kafka.Options{PingInterval: 500 * time.Millisecond})
 	sendAll := func(name string, sent func()) {
 		for v := range versions {
 			for {

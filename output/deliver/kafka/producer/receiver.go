@@ -28,7 +28,7 @@ type Receiver struct {
 	source  string
 	login   *secret.Value[login]
 	session atomic.Pointer[session]
-	opening deliver.Opening[*session]
+	opening deliver.Opener[*session]
 	inClear atomic.Pointer[inClearError] // about a broker that had no other login to offer
 	// room is what records are produced in, of so many bytes: one that has to be alone in its batch takes all of it.
 	room    *semaphore.Weighted
@@ -47,13 +47,13 @@ const largestRoom = 64 << 20
 
 // New returns a Receiver that is not connected yet. Its errors are of the files.
 func New(o kafka.Options) (*Receiver, error) {
-	o.Silence = cmp.Or(o.Silence, openTimeout)
+	o.PingInterval = cmp.Or(o.PingInterval, openTimeout)
 	r := &Receiver{Options: o, room: semaphore.NewWeighted(largestRoom), bytes: largestRoom, flights: map[slot]*flight{}}
 	var err error
 	if r.login, err = secret.Load(o.Login, parseLogin); err != nil {
 		return nil, err
 	}
-	_, err = secret.TLS(o.TLS)
+	_, err = secret.TLSConfig(o.TLS)
 	return r, err
 }
 
@@ -109,7 +109,7 @@ func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, rec
 	for {
 		s, err := r.open(ctx)
 		if err != nil {
-			return deliver.AsDown(err)
+			return deliver.AsDownError(err)
 		}
 		if err := r.room.Acquire(ctx, takes); err != nil {
 			return context.Cause(ctx)
@@ -166,7 +166,7 @@ func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) e
 	case isLate:
 		return fmt.Errorf("not stored within %s%s", late.After, r.reasons.since(time.Now().Add(-late.After)))
 	case errors.Is(err, kgo.ErrMaxBuffered):
-		return fmt.Errorf("brokers neither take nor refuse the %d MB that are on their way, and no more are kept%s", 2*r.bytes>>20, r.reasons.since(time.Now().Add(-r.Silence)))
+		return fmt.Errorf("brokers neither take nor refuse the %d MB that are on their way, and no more are kept%s", 2*r.bytes>>20, r.reasons.since(time.Now().Add(-r.PingInterval)))
 	case isTooLarge(err):
 		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the topic takes (max.message.bytes): %d bytes before they are compressed", len(m.Body))}
 	case isOfBatch(err):

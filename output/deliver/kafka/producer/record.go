@@ -12,9 +12,9 @@ import (
 func (r *Receiver) record(m *deliver.Message) *kgo.Record {
 	e := cloudevent.New(m, r.source)
 	key := m.ObjectID()
-	e.SetExtension("partitionkey", cloudevent.Valid(key))
+	e.SetExtension("partitionkey", cloudevent.ToValidUTF8(key))
 	headers := []kgo.RecordHeader{{Key: "content-type", Value: []byte(e.DataContentType())}}
-	cloudevent.Attributes(e, func(name, value string) {
+	cloudevent.EachAttribute(e, func(name, value string) {
 		headers = append(headers, kgo.RecordHeader{Key: "ce_" + name, Value: []byte(value)})
 	})
 	return &kgo.Record{Key: []byte(key), Value: m.Body, Headers: headers}

@@ -1,0 +1,178 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Span is a part of the past: from Since on and before Before. A zero one is not given.
+type TimeRange struct{ Since, Before time.Time }
+
+// Spans adds --since and --before, which Read reads; a command says what it does with them.
+func SinceBefore(since, before string) Adder {
+	return func(f *pflag.FlagSet) {
+		past(f, "since", since)
+		past(f, "before", before)
+	}
+}
+
+// At adds --at, one time of the past, which ReadTime reads.
+func At(usage string) Adder {
+	return func(f *pflag.FlagSet) { past(f, "at", usage) }
+}
+
+// Before adds --before alone, which ReadTime reads.
+func Before(usage string) Adder {
+	return func(f *pflag.FlagSet) { past(f, "before", usage) }
+}
+
+// Read takes in the flags of f, when all are read: which zone is meant another flag says. It finds a span in
+// which there is no time.
+func (s *TimeRange) Parse(f *pflag.FlagSet) error {
+	now := time.Now() // one for both
+	if err := cmp.Or(readTime(f, "since", &s.Since, now), readTime(f, "before", &s.Before, now)); err != nil {
+		return err
+	}
+	if !s.Since.IsZero() && !s.Before.IsZero() && !s.Since.Before(s.Before) {
+		return fmt.Errorf("there is no time from --since %s to --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// ReadTime takes in a flag of f that is a time, when all are read.
+func ParseTimeFlag(f *pflag.FlagSet, name string, to *time.Time) error {
+	return readTime(f, name, to, time.Now())
+}
+
+func readTime(f *pflag.FlagSet, name string, to *time.Time, now time.Time) (err error) {
+	if !f.Changed(name) {
+		return nil
+	}
+	text := f.Lookup(name).Value.String()
+	if *to, err = ParseTime(text, now); err != nil {
+		return invalid(name, text, err)
+	}
+	return nil
+}
+
+func past(f *pflag.FlagSet, name, usage string) {
+	now := time.Now()
+	f.String(name, "", usage)
+	offers(f, name, "10m", "2h", "1d", now.Format("15:04"), now.Format("2006-01-02T15:04:05"))
+	notEmpty(f, name)
+}
+
+// The ways to say a time of day, which is local where no zone is named.
+var (
+	clocks = []string{"15:04", "15:04:05"}
+	dated  = []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05"}
+	zoned  = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00"}
+)
+
+// ParseTime returns the time that a person means who types it at now, in the zone of now: how
+// long ago it was (2h, 1h30m, 7d), a time of today (02:00), a date and a time (2026-01-31T02:00),
+// one with a zone (RFC 3339), or now. What may mean two times, or none, or one that is yet to come
+// is an error, which says what to type instead: of a time of day that has not been today it is
+// not known whether yesterday's is meant, and of one in the hour in which clocks are turned back
+// not which of the two.
+func ParseTime(text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now, nil
+	}
+	if ago, ok := parseAgo(text); ok {
+		if ago < 0 {
+			return time.Time{}, errors.New("it takes how long ago it was, without a sign")
+		}
+		return now.Add(-ago), nil
+	}
+	t, err := parseClock(text, now)
+	if err == nil && t.After(now) {
+		err = fmt.Errorf("that is yet to come: it is %s", now.Format("2006-01-02T15:04:05Z07:00"))
+	}
+	return t, err
+}
+
+var days = regexp.MustCompile(`^(\d{1,5})d(.*)$`)
+
+// parseAgo reads a duration as Go writes it, in which days may come first: of 24 hours.
+func parseAgo(text string) (ago time.Duration, ok bool) {
+	if found := days.FindStringSubmatch(text); found != nil {
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			return 0, false
+		}
+		if ago, text = time.Duration(n)*24*time.Hour, found[2]; text == "" {
+			return ago, true
+		}
+	}
+	rest, err := time.ParseDuration(text)
+	if err != nil || text == "0" || ago > 0 && rest < 0 {
+		return 0, false
+	}
+	return ago + rest, true
+}
+
+var (
+	oneDigit = regexp.MustCompile(`^\d:\d\d(:\d\d)?$`)
+	dateOnly = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
+)
+
+func parseClock(text string, now time.Time) (time.Time, error) {
+	switch {
+	case oneDigit.MatchString(text):
+		return time.Time{}, fmt.Errorf("is it 0%s? A time of day has two digits of 24 hours", text)
+	case dateOnly.MatchString(text):
+		return time.Time{}, fmt.Errorf("a date needs a time of day, such as %sT00:00", text)
+	}
+	if t, ok := parseAs(clocks, text); ok {
+		year, month, day := now.Date()
+		today, err := local(t.AddDate(year, int(month)-1, day-1), now.Location())
+		if err == nil && today.After(now) {
+			yesterday := now.AddDate(0, 0, -1).Format(time.DateOnly)
+			err = fmt.Errorf("today that is yet to come: it is %s (for yesterday's, say %sT%s)", now.Format("15:04:05"), yesterday, text)
+		}
+		return today, err
+	}
+	if t, ok := parseAs(dated, text); ok {
+		return local(t, now.Location())
+	}
+	if t, ok := parseAs(zoned, text); ok {
+		return t, nil
+	}
+	return time.Time{}, errors.New("it takes how long ago it was, such as 10m, 2h or 7d; a time of today, such as 02:00; or a date and a time, such as 2026-01-31T02:00 or 2026-01-31T02:00:00Z")
+}
+
+func parseAs(layouts []string, text string) (time.Time, bool) {
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// local returns the one time at which clocks there show what t shows in UTC.
+func local(t time.Time, there *time.Location) (found time.Time, err error) {
+	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // of a change of offset
+		_, offset := t.Add(near).In(there).Zone()
+		zone := time.FixedZone("", offset)
+		at := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone).In(there)
+		switch {
+		case at.Format(time.DateTime) != t.Format(time.DateTime):
+		case found.IsZero():
+			found = at
+		case !at.Equal(found):
+			return time.Time{}, fmt.Errorf("clocks showed that twice: say %s or %s", found.Format(time.RFC3339), at.Format(time.RFC3339))
+		}
+	}
+	if found.IsZero() {
+		return time.Time{}, fmt.Errorf("clocks never showed that on %s: they were put forward", t.Format(time.DateOnly))
+	}
+	return found, nil
+}

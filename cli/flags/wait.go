@@ -1,0 +1,137 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output"
+	"dwatch/watcher/object/expression"
+)
+
+// Await says what is waited for, in the words of kubectl wait or as an expression.
+type Wait struct {
+	StopConditions
+	forms []string
+}
+
+func (a *Wait) AddTo(f *pflag.FlagSet) {
+	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or a word: "+strings.Join(expression.Presets(), ", ")+", as docs/expressions.md explains (repeatable: all must hold)")
+	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Completions())...)
+	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
+	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
+	Timeout(&a.Timeout, "with exit code 124 if it has not held by then; without it there is no end")(f)
+	a.Logs.addTo(f, 20, "When it fails, say the last `N` lines of the container that failed, before its restart if it has restarted; 0: none; see docs/reasons.md")
+	takes(f, "timeout", func(string) error {
+		if a.Timeout == 0 {
+			return errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")
+		}
+		return nil
+	})
+	notEmpty(f, "fail-if")
+}
+
+// Parse returns what ends the wait.
+func (a *Wait) Parse() (StopConditions, error) {
+	var err error
+	if slices.Contains(a.forms, "delete") && slices.Contains(a.forms, "create") {
+		return a.StopConditions, errors.New("--for delete and --for create contradict each other: no object is both deleted and there")
+	}
+	if a.Until, err = a.condition(); err != nil {
+		return a.StopConditions, err
+	}
+	if a.Until.Text == "ready" && !a.FailIf.IsSet() {
+		if a.FailIf, err = compile("fail-if", "failed"); err != nil {
+			return a.StopConditions, err
+		}
+	}
+	return a.StopConditions, a.Check(false)
+}
+
+// condition is all that --for says, in one expression.
+func (a *Wait) condition() (Condition, error) {
+	if len(a.forms) == 1 && a.forms[0] == "ready" {
+		return compile("for", "ready")
+	}
+	var all []string
+	for _, form := range a.forms {
+		text, err := waitForm(form)
+		if err != nil {
+			return Condition{}, fmt.Errorf("invalid --for %q: %w", output.EscapeLine(form), err)
+		}
+		all = append(all, text)
+	}
+	text := all[0]
+	if len(all) > 1 {
+		text = "(" + strings.Join(all, ") && (") + ")"
+	}
+	c, err := compile("for", text)
+	c.Text = strings.Join(a.forms, " and ")
+	if slices.ContainsFunc(a.forms, func(form string) bool { return slices.Contains(expression.Presets(), form) }) {
+		c.Fields = nil
+	}
+	return c, err
+}
+
+// waitForm returns the expression for one --for. The forms are those of kubectl wait:
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_wait/
+func waitForm(form string) (string, error) {
+	kind, rest, isForm := strings.Cut(form, "=")
+	kind = strings.ToLower(kind)
+	compares := strings.HasPrefix(rest, "=")
+	switch {
+	case strings.TrimSpace(form) == "":
+		return "", errors.New("it must not be empty")
+	case kind == "delete" && !isForm:
+		return "type == 'DELETED'", nil
+	case kind == "create" && !isForm:
+		return "type != 'DELETED'", nil
+	case kind == "condition" && isForm && !compares:
+		return conditionForm(rest)
+	case kind == "jsonpath" && isForm && !compares:
+		return jsonPathForm(rest)
+	case slices.Contains(expression.Presets(), form):
+		x, err := expression.Compile(form)
+		if err != nil {
+			return "", err
+		}
+		return x.String(), nil
+	}
+	return form, nil
+}
+
+// ofGeneration holds of a condition c that is not of an older generation of its object.
+const ofGeneration = "object.metadata.?generation.orValue(0) <= c.?observedGeneration.or(object.status.?observedGeneration).or(object.metadata.?generation).orValue(0)"
+
+// conditionForm is for NAME[=VALUE]; both are compared whatever their case is.
+func conditionForm(text string) (string, error) {
+	name, value, has := strings.Cut(text, "=")
+	if name == "" || has && value == "" {
+		return "", errors.New("it takes condition=NAME, such as condition=Available, or condition=NAME=VALUE")
+	}
+	return fmt.Sprintf("type != 'DELETED' && object.status.conditions.exists(c, c.type.lowerAscii() == %s && c.status.lowerAscii() == %s && %s)",
+		strconv.Quote(strings.ToLower(name)), strconv.Quote(strings.ToLower(cmp.Or(value, "true"))), ofGeneration), nil
+}
+
+// pathAndValue are PATH and PATH=VALUE; in a path there may be a ==.
+var pathAndValue = regexp.MustCompile(`^((?:==|[^=])+)(=.*)?$`)
+
+// jsonPathForm is for PATH[=VALUE]: what the path finds is one value, as text that one,
+// or without VALUE anything.
+func jsonPathForm(text string) (string, error) {
+	parts := pathAndValue.FindStringSubmatch(text)
+	if parts == nil || parts[2] == "=" {
+		return "", errors.New("it takes a path, and may take a value, such as jsonpath='{.status.phase}'=Running")
+	}
+	found := "jsonpath(object, " + strconv.Quote(parts[1]) + ")"
+	if parts[2] == "" {
+		return "type != 'DELETED' && " + found + ".size() > 0", nil
+	}
+	return "type != 'DELETED' && " + found + " == [" + strconv.Quote(strings.Trim(parts[2][1:], `"'`)) + "]", nil
+}

@@ -1,0 +1,276 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/utils/lru"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/reason"
+	"dwatch/watcher/object/status"
+)
+
+// Cause is why an object is not ready, as far as it does not say so itself. The zero Cause: that is
+// not known.
+type Cause struct {
+	// Of is the object that is wrong, such as po/web-x7; empty: it is the one that was asked about.
+	Object, Text string
+	// Pod is the one that is wrong; nil: none was looked for, or found.
+	Pod *unstructured.Unstructured
+	// Denied are the resources that this user may not list.
+	Denied []string
+}
+
+const (
+	// maxPods is how many pods of a namespace are looked at.
+	maxPods = 500
+	// maxLookups is of how many objects the owners are asked for at a time. Those of others are not known
+	// before the next time.
+	maxLookups = 20
+)
+
+var (
+	podsResource = corev1.SchemeGroupVersion.WithResource("pods")
+	setsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
+)
+
+// Causes finds out why objects are not ready, and remembers who owns what it met. One goroutine uses it
+// at a time.
+type CauseFinder struct {
+	*Client
+	masks   *change.Masks
+	owned   *lru.Cache // the owners of an object by its Ref, which has a UID
+	secrets *secrets
+}
+
+// Causes returns one that says nothing of what is masked.
+func (c *Client) NewCauseFinder(masks *change.Masks) *CauseFinder {
+	return &CauseFinder{Client: c, masks: masks, owned: lru.New(maxRecent), secrets: newSecrets()}
+}
+
+// Cause finds out why an object is not ready: what is wrong with the first of the pods that belong to
+// it, and what the newest Warning says if that is not all. It asks for pods, for Events, and for the
+// owners of what is between; nothing if the object itself says why.
+func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
+	u, err := o.Decode()
+	if err != nil {
+		return Cause{}
+	}
+	if status.Of(u).SaysWhy {
+		return Cause{}
+	}
+	s := c.search(refTo(o))
+	var wrong *unstructured.Unstructured
+	if owner.MayOwnPods(o.GroupVersionKind().GroupKind()) && o.Namespace != "" {
+		wrong = s.pod(ctx, u)
+	}
+	if wrong == nil {
+		s.found.Object, s.found.Text = s.warning(ctx, s.root)
+		return s.found
+	}
+	s.found.Object, s.found.Pod = "po/"+wrong.GetName(), wrong
+	state := status.Shown(wrong, c.masks.MaskObject)
+	s.found.Text = cmp.Or(state.Message, state.Word.String())
+	if !state.SaysWhy {
+		about := owner.Ref{GroupVersionKind: wrong.GroupVersionKind(), Namespace: wrong.GetNamespace(), Name: wrong.GetName(), UID: wrong.GetUID()}
+		if _, warning := s.warning(ctx, about); warning != "" {
+			s.found.Text += "; " + warning
+		}
+	}
+	return s.found
+}
+
+func (c *CauseFinder) search(root owner.Ref) *search {
+	return &search{CauseFinder: c, root: root, known: map[owner.Ref][]owner.Owner{}}
+}
+
+// search is for the cause of one object, the root.
+type search struct {
+	*CauseFinder
+	root    owner.Ref
+	known   map[owner.Ref][]owner.Owner // the owners of what was met, by Ref.Named
+	all     bool                        // all pods that there are were met
+	lookups int
+	found   Cause
+}
+
+// pod returns the pod that is wrong: one that says why before the others, and the newest of these.
+// Of a Deployment only those of the newest template count, others are about to go; one that is over
+// counts if there is no other, but for a Job.
+func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *unstructured.Unstructured) {
+	list, err := s.content.Resource(podsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxPods})
+	if err != nil {
+		s.deny("pods", err)
+		return nil
+	}
+	slices.SortStableFunc(list.Items, func(a, b unstructured.Unstructured) int {
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
+	})
+	s.all = list.GetContinue() == ""
+	for i := range list.Items {
+		s.known[podRef(&list.Items[i]).NameKey()] = owner.FromObject(&list.Items[i])
+	}
+	template := ""
+	if s.root.Kind == "Deployment" {
+		template = s.template(ctx, u, list.Items)
+	}
+	var over *unstructured.Unstructured
+	for i := range list.Items {
+		one := &list.Items[i]
+		is := status.Of(one)
+		if !is.IsWrong() {
+			continue
+		}
+		if template != "" && one.GetLabels()[templateHash] != template || !s.belongs(ctx, podRef(one)) {
+			continue
+		}
+		switch {
+		case s.root.Kind != "Job" && status.IsOver(one):
+			over = cmp.Or(over, one)
+		case is.SaysWhy:
+			return one
+		default:
+			wrong = cmp.Or(wrong, one)
+		}
+	}
+	return cmp.Or(wrong, over)
+}
+
+// templateHash is the label of the pods of a Deployment, and of the ReplicaSet of these.
+const templateHash = appsv1.DefaultDeploymentUniqueLabelKey
+
+// template is the hash of the newest template of a Deployment u: that of its ReplicaSet of the highest
+// revision, or else, where these may not be listed, that of the newest of its pods.
+func (s *search) template(ctx context.Context, u *unstructured.Unstructured, pods []unstructured.Unstructured) (newest string) {
+	sets, err := s.objects.Resource(setsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxNames})
+	if err == nil {
+		most := int64(-1)
+		for i := range sets.Items {
+			set := &sets.Items[i]
+			ref := owner.Ref{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Namespace: set.Namespace, Name: set.Name, UID: set.UID}
+			s.known[ref.NameKey()] = owner.FromObject(set)
+			revision, err := strconv.ParseInt(set.Annotations["deployment.kubernetes.io/revision"], 10, 64)
+			if err == nil && revision > most && s.belongs(ctx, ref) {
+				most, newest = revision, set.Labels[templateHash]
+			}
+		}
+	}
+	for i := 0; newest == "" && i < len(pods); i++ {
+		if s.belongs(ctx, podRef(&pods[i])) {
+			newest = pods[i].GetLabels()[templateHash]
+		}
+	}
+	return newest
+}
+
+func podRef(u *unstructured.Unstructured) owner.Ref {
+	return owner.Ref{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
+}
+
+// selectorOf is by what an object finds its pods; empty if it does not say.
+func selectorOf(u *unstructured.Unstructured) string {
+	selector, _, _ := unstructured.NestedMap(u.Object, "spec", "selector")
+	text, err := json.Marshal(selector)
+	if err != nil {
+		return ""
+	}
+	var by metav1.LabelSelector
+	if u.GetKind() == "ReplicationController" {
+		err = json.Unmarshal(text, &by.MatchLabels)
+	} else {
+		err = json.Unmarshal(text, &by)
+	}
+	parsed, invalid := metav1.LabelSelectorAsSelector(&by)
+	if err != nil || invalid != nil {
+		return ""
+	}
+	return parsed.String()
+}
+
+// warning returns the newest Warning about an object, or what belongs to it as the root, and the
+// object that it is about if that is another one.
+func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string) {
+	namespace := namespaceIn(about.Namespace)
+	warnings, err := s.events(ctx, namespace, fields.Set{"type": corev1.EventTypeWarning}, s.masks)
+	if err != nil {
+		s.deny("events", err)
+		return "", ""
+	}
+	for _, w := range warnings[:min(len(warnings), maxTraced)] {
+		switch {
+		case w.InvolvedObject.RefersTo(about):
+			return "", saidBy(w)
+		case about == s.root && s.belongs(ctx, w.InvolvedObject):
+			return s.nameOf(ctx, w.InvolvedObject), saidBy(w)
+		}
+	}
+	return "", ""
+}
+
+func saidBy(w kubeevent.Event) string { return reason.Event(w) + ago(w.LastSeen) }
+
+func (s *search) nameOf(ctx context.Context, o owner.Ref) string {
+	if where, err := s.placeOf(ctx, o); err == nil && where != nil {
+		return s.mapper.ShortName(where.resource) + "/" + o.Name
+	}
+	return strings.ToLower(o.Kind) + "/" + o.Name
+}
+
+// belongs reports whether an object belongs to the root. What can't be known does not.
+func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
+	related, _ := owner.SelfOrOwnerMatches(ctx, o, func(r owner.Ref) bool { return r.RefersTo(s.root) }, func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
+		if owners, ok := s.known[r.NameKey()]; ok {
+			return owners, nil
+		}
+		if s.all && r.Kind == "Pod" {
+			return nil, nil
+		}
+		return s.lookUp(ctx, r), nil
+	})
+	return related
+}
+
+// lookUp returns the owners of an object as the server says, or said before.
+func (s *search) lookUp(ctx context.Context, r owner.Ref) []owner.Owner {
+	key := r
+	key.Version = ""
+	if owners, ok := s.owned.Get(key); ok {
+		return owners.([]owner.Owner)
+	}
+	where, err := s.placeOf(ctx, r)
+	if err != nil || where == nil || s.lookups >= maxLookups {
+		return nil
+	}
+	s.lookups++
+	owners, err := s.get(ctx, *where, r)
+	switch {
+	case err != nil:
+		s.deny(where.resource.Resource, err)
+	case r.UID != "":
+		s.owned.Add(key, owners)
+	}
+	if err == nil || apierrors.IsForbidden(err) {
+		s.known[r.NameKey()] = owners
+	}
+	return owners
+}
+
+func (s *search) deny(resource string, err error) {
+	if apierrors.IsForbidden(err) && !slices.Contains(s.found.Denied, resource) {
+		s.found.Denied = append(s.found.Denied, resource)
+	}
+}

@@ -1,0 +1,53 @@
+package lookup
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// exampleTimeout bounds what somebody waits for who typed nothing but the program's name.
+const exampleTimeout = 3 * time.Second
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// Examples are names that a cluster has, for who has to type one; each may be empty.
+type Examples struct {
+	Deployment          string
+	DeploymentNamespace string // of Deployment, if that is not the one asked for
+	CustomResource      string // a custom resource
+}
+
+// Examples asks for them, for three seconds at most. The error says that the server does not
+// answer; that it has no such names, or does not tell them, is none. Where the namespace has
+// no Deployment, it is one of another.
+func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exampleTimeout)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() { _, e.CustomResource, _ = c.first(ctx, definitions, "") })
+	_, e.Deployment, err = c.first(ctx, deployments, namespace)
+	if err == nil && e.Deployment == "" && namespace != "" {
+		e.DeploymentNamespace, e.Deployment, _ = c.first(ctx, deployments, "")
+	}
+	both.Wait()
+	return e, err
+}
+
+func (c *Client) first(ctx context.Context, r schema.GroupVersionResource, namespace string) (in, name string, err error) {
+	list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return list.Items[0].Namespace, list.Items[0].Name, nil
+}

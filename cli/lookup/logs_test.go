@@ -1,0 +1,85 @@
+package lookup
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	testobject "dwatch/testdata/object"
+)
+
+// failedPod is one that uses a Secret in this way, and whose container began at this time.
+func failedPod(t *testing.T, spec, began string) *unstructured.Unstructured {
+	t.Helper()
+	u, err := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"shop","uid":"a","creationTimestamp":"2026-01-31T09:00:00Z"},"spec":`+spec+`,`+
+		`"status":{"phase":"Failed","containerStatuses":[{"name":"web","containerID":"c","state":{"terminated":{"exitCode":1,"containerID":"c","startedAt":"`+began+`","finishedAt":"2026-01-31T12:00:00Z"}}}]}}`).Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func usingSecrets(names string) string {
+	return `{"containers":[{"name":"web","envFrom":[` + names + `]}]}`
+}
+
+// secretOf is one that was created at 08:00, and of which these managers wrote the data.
+func secretOf(value, more, managers string) string {
+	return `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db","namespace":"shop","creationTimestamp":"2026-01-31T08:00:00Z","managedFields":[` + managers + `]}` + more + `,"data":{"password":"` + value + `"}}`
+}
+
+func wroteAt(at, what string) string {
+	return `{"manager":"m","operation":"Update","apiVersion":"v1","time":"` + at + `","fieldsType":"FieldsV1","fieldsV1":{"f:` + what + `":{}}}`
+}
+
+// TestSecretGone: of a Secret that is there no more the values are not known. That one is not there without which
+// pods start is said: it may never have been.
+func TestSecretGone(t *testing.T) {
+	s := newShop(t, nil, map[string]string{"log": "it was hunter2\n"}, "secrets/")
+	for spec, want := range map[string]UnmaskedError{
+		usingSecrets(`{"secretRef":{"name":"db"}}`):                 {Deleted: []string{"db"}},
+		usingSecrets(`{"secretRef":{"name":"db","optional":true}}`): {MissingOptional: []string{"db"}},
+		`{"imagePullSecrets":[{"name":"db"}]}`:                      {},
+	} {
+		logs, err := s.Logs(t.Context(), failedPod(t, spec, "2026-01-31T10:00:00Z"), 1, false)
+		lack, is := errors.AsType[*UnmaskedError](err)
+		if !is {
+			lack = &UnmaskedError{}
+		}
+		if !slices.Equal(lack.Deleted, want.Deleted) || !slices.Equal(lack.MissingOptional, want.MissingOptional) || len(logs) != 1-len(want.Deleted) || lack.IsCertain() != (len(want.Deleted) > 0) {
+			t.Errorf("%s: %v, %v", spec, logs, err)
+		}
+	}
+}
+
+// TestSecretChanged: what a Secret held that was written after a container was started is not known, as far as its
+// managed fields tell.
+func TestSecretChanged(t *testing.T) {
+	before, after := "2026-01-31T09:30:00Z", "2026-01-31T10:00:01Z"
+	used := usingSecrets(`{"secretRef":{"name":"db"}}`)
+	for name, test := range map[string]struct {
+		secret, spec string
+		want         bool
+	}{
+		"before":                     {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")), used, false},
+		"after":                      {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "data")), used, true},
+		"labels after":               {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "metadata")), used, false},
+		"in that second":             {secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:00:00Z", "data")), used, true},
+		"nobody says when":           {secretOf("aHVudGVyMg==", "", ""), used, true},
+		"it can't be changed":        {secretOf("aHVudGVyMg==", `,"immutable":true`, ""), used, false},
+		"no container gets it":       {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), `{"imagePullSecrets":[{"name":"db"}]}`, false},
+		"one that may not have been": {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), usingSecrets(`{"secretRef":{"name":"db","optional":true}}`), true},
+	} {
+		s := newShop(t, nil, map[string]string{"log": "it was hunter2\n", "secrets/db": test.secret})
+		logs, err := s.Logs(t.Context(), failedPod(t, test.spec, "2026-01-31T10:00:00Z"), 1, false)
+		lack, is := errors.AsType[*UnmaskedError](err)
+		switch {
+		case is != test.want, is && (!slices.Equal(lack.Changed, []string{"db"}) || len(logs) > 0):
+			t.Errorf("%s: %v, %v", name, logs, err)
+		case !is && (len(logs) != 1 || !slices.Equal(logs[0].Lines, []string{"it was <db/password>"})):
+			t.Errorf("%s: %v, %v", name, logs, err)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package lookup
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// answering is a map of answers that may be changed while a shop gives them.
+type answering struct {
+	*shop
+	answers map[string]string
+}
+
+func newAnswering(t *testing.T, answers map[string]string, missing ...string) *answering {
+	return &answering{newShop(t, nil, answers, missing...), answers}
+}
+
+// becomes has a path answered otherwise; empty: there is nothing.
+func (a *answering) becomes(path, body string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answers[path] = body; body == "" {
+		delete(a.answers, path)
+	}
+}
+
+// TestSecretLearned: what a Secret held when it was learned is masked when it is gone, or holds something else; for
+// the runs of the container that had begun by then.
+func TestSecretLearned(t *testing.T) {
+	first := secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T08:00:00Z", "data"))
+	second := secretOf("c2Vjb25k", "", wroteAt("2026-01-31T10:30:00Z", "data"))
+	s := newAnswering(t, map[string]string{"log": "it was hunter2, is second\n", "secrets/db": first}, "secrets/")
+	used := usingSecrets(`{"secretRef":{"name":"db","optional":true}}`)
+	before, after := failedPod(t, used, "2026-01-31T10:00:00Z"), failedPod(t, used, "2026-01-31T10:20:00Z")
+	s.CacheSecrets(t.Context(), before)
+	s.becomes("secrets/db", second)
+	logs, err := s.Logs(t.Context(), before, 1, false)
+	if err != nil || len(logs) != 1 || strings.Join(logs[0].Lines, "\n") != "it was <db/password>, is <db/password>" {
+		t.Errorf("%+v, %v", logs, err)
+	}
+	lack, is := errors.AsType[*UnmaskedError](errorOf(s.Logs(t.Context(), after, 1, false)))
+	if !is || len(lack.Changed) != 1 { // it may have had any value in between
+		t.Errorf("%v", lack)
+	}
+	s.becomes("secrets/db", "")
+	if logs, err = s.Logs(t.Context(), before, 1, false); err != nil || len(logs) != 1 || strings.Join(logs[0].Lines, "\n") != "it was <db/password>, is <db/password>" {
+		t.Errorf("%+v, %v", logs, err)
+	}
+}
+
+func errorOf(_ []Log, err error) error { return err }
+
+// TestLearnOnce: a Secret is read once for each run of the container.
+func TestLearnOnce(t *testing.T) {
+	s := newShop(t, nil, map[string]string{"secrets/db": secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:10:00Z", "data"))})
+	used := usingSecrets(`{"secretRef":{"name":"db"}}`)
+	for _, began := range []string{"2026-01-31T10:00:00Z", "2026-01-31T10:20:00Z"} {
+		for range 3 {
+			s.CacheSecrets(t.Context(), failedPod(t, used, began))
+		}
+	}
+	if len(s.asked) != 2 {
+		t.Errorf("%q", s.asked)
+	}
+}

@@ -1,0 +1,207 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"dwatch/cli/cluster"
+	"dwatch/mapper"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
+)
+
+// warner is a server with Warnings, which it has in some order.
+type warner struct {
+	*WarningCache
+	mu       sync.Mutex
+	all      []string
+	isDenied bool
+	atOnce   int      // how many it gives at most, whatever is asked for; 0: as many
+	fails    int      // the part that it does not give, from 1; 0: none
+	asked    []string // how
+}
+
+func newWarner(t *testing.T, all ...string) *warner {
+	t.Helper()
+	s := &warner{all: all}
+	server := httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(server.Close)
+	there := &cluster.Cluster{Config: &rest.Config{Host: server.URL, QPS: -1}, HTTP: server.Client()}
+	d, err := there.NewDiscoveryClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := New(there, mapper.New(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.WarningCache = NewWarningCache(func(string) *Client { return client }, nil)
+	return s
+}
+
+func (s *warner) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	query := r.URL.Query()
+	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")+" "+query.Get("fieldSelector")+" "+query.Get("limit")+" "+query.Get("continue"))
+	if s.isDenied {
+		refuse(w, http.StatusForbidden, "Forbidden")
+		return
+	}
+	from, _ := strconv.Atoi(query.Get("continue"))
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	if limit = cmp.Or(s.atOnce, limit); s.fails > 0 && from == (s.fails-1)*limit {
+		refuse(w, http.StatusGone, "Expired")
+		return
+	}
+	to, next := min(from+limit, len(s.all)), ""
+	if to < len(s.all) {
+		next = fmt.Sprint(to)
+	}
+	fmt.Fprintf(w, `{"apiVersion":"v1","kind":"EventList","metadata":{"resourceVersion":"1","continue":%q},"items":[%s]}`, next, strings.Join(s.all[from:to], ","))
+}
+
+// next has asked what is to be asked, and returns how; nothing if nothing is.
+func (s *warner) next(ctx context.Context) []string {
+	select {
+	case at := <-s.waiting:
+		s.ask(ctx, at)
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = nil
+	return asked
+}
+
+// passes lets time pass.
+func (s *warner) passes(d time.Duration) {
+	of := s.of(home{"", "shop"})
+	of.again = of.again.Add(-d)
+}
+
+func warning(pod, uid, message string, at time.Time) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":%[1]q,"namespace":"shop"},"involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"shop","name":%[1]q,"uid":%[2]q},`+
+		`"type":"Warning","reason":"FailedMount","message":%[3]q,"lastTimestamp":%[4]q}`, pod, uid, message, at.Format(time.RFC3339))
+}
+
+func podNamed(name, uid string) owner.Ref {
+	return owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Namespace: "shop", Name: name, UID: types.UID(uid)}
+}
+
+var nine = time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+
+// TestWarned: the newest Warning about an object is known once its namespace has been asked, and that is asked again when time
+// has passed.
+func TestWarned(t *testing.T) {
+	s := newWarner(t, warning("a", "a", "no room", nine), warning("a", "a", "no disk", nine.Add(time.Minute)), warning("a", "a1", "of another", nine.Add(time.Hour)))
+	if why, _ := s.Newest("", podNamed("a", "a")); why != "" || !s.HasPending() {
+		t.Errorf("%q, asking %t", why, s.HasPending())
+	}
+	if asked, want := fmt.Sprint(s.next(t.Context())), "[shop/events type=Warning 500 ]"; asked != want || s.HasPending() {
+		t.Errorf("%s, want %s, asking %t", asked, want, s.HasPending())
+	}
+	if why, last := s.Newest("", podNamed("a", "a")); why != "FailedMount: no disk" || !last.Equal(nine.Add(time.Minute)) {
+		t.Errorf("%q at %s", why, last)
+	}
+	if why, _ := s.Newest("", podNamed("b", "b")); why != "" {
+		t.Errorf("%q of what there is no Warning about", why)
+	}
+	for n, want := range []int{0, 1} { // before it is to be asked again, and then
+		if s.Newest("", podNamed("a", "a")); len(s.next(t.Context())) != want {
+			t.Errorf("%d: asked otherwise than %d times", n, want)
+		}
+		s.passes(lastWarned)
+	}
+}
+
+// TestWarnedDenied: where Warnings may not be listed that is not tried again for long.
+func TestWarnedDenied(t *testing.T) {
+	s := newWarner(t, warning("a", "a", "no room", nine))
+	s.isDenied = true
+	s.Newest("", podNamed("a", "a"))
+	if asked := s.next(t.Context()); len(asked) != 1 || s.HasPending() {
+		t.Fatalf("%q, asking %t", asked, s.HasPending())
+	}
+	s.passes(deniedWarned - time.Minute)
+	s.Newest("", podNamed("a", "a"))
+	if asked := s.next(t.Context()); len(asked) != 0 {
+		t.Errorf("asked again: %q", asked)
+	}
+	s.isDenied = false
+	s.passes(time.Minute)
+	s.Newest("", podNamed("a", "a"))
+	s.next(t.Context())
+	if why, _ := s.Newest("", podNamed("a", "a")); why != "FailedMount: no room" {
+		t.Errorf("%q once they may be listed", why)
+	}
+}
+
+// TestWarnedParts: of many Warnings the newest is found, in whichever part the server has it, up to a bound, and as far as all
+// parts come.
+func TestWarnedParts(t *testing.T) {
+	for parts, want := range map[int]struct {
+		why   string
+		asked int
+		fails int
+	}{
+		1: {"FailedMount: newest", 1, 0}, 2: {"FailedMount: newest", 2, 0}, eventParts: {"FailedMount: newest", eventParts, 0},
+		eventParts + 1: {"FailedMount: old 0", eventParts, 0}, eventParts + 2: {"FailedMount: old 0", 2, 2},
+	} {
+		s := newWarner(t)
+		s.atOnce, s.fails = 3, want.fails
+		for n := range 3*parts - 1 {
+			s.all = append(s.all, warning("a", "a", fmt.Sprint("old ", n), nine.Add(-time.Duration(n)*time.Second)))
+		}
+		s.all = append(s.all, warning("a", "a", "newest", nine.Add(time.Second)))
+		s.Newest("", podNamed("a", "a"))
+		if asked := s.next(t.Context()); len(asked) != want.asked {
+			t.Errorf("of %d parts: %q", parts, asked)
+		}
+		if why, _ := s.Newest("", podNamed("a", "a")); why != want.why {
+			t.Errorf("of %d parts: %q, want %q", parts, why, want.why)
+		}
+	}
+}
+
+// TestWarnedPause: the same Warnings are asked for less and less often, others at once again, but where they are many.
+func TestWarnedPause(t *testing.T) {
+	many := func(n int, text string) *warnings {
+		all := make([]kubeevent.Event, n)
+		for k := range all {
+			all[k] = kubeevent.Event{InvolvedObject: podNamed(fmt.Sprint(k), ""), Reason: "X", Message: text}
+		}
+		return warningsIn(all)
+	}
+	failed, denied := errors.New("no answer"), apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)
+	var of warnings
+	for n, step := range []struct {
+		found *warnings
+		err   error
+		want  time.Duration
+	}{
+		{many(3, "a"), nil, firstWarned}, {many(3, "a"), nil, 2 * firstWarned}, {many(3, "a"), nil, 4 * firstWarned}, {many(3, "b"), nil, firstWarned},
+		{many(0, ""), failed, 2 * firstWarned}, {many(3, "b"), nil, 4 * firstWarned}, {many(0, ""), denied, deniedWarned}, {many(3, "b"), nil, lastWarned},
+		{many(eventsAtOnce, "c"), nil, firstWarned}, {many(eventsAtOnce+1, "d"), nil, 2 * firstWarned}, {many(eventsAtOnce+1, "e"), nil, 4 * firstWarned},
+	} {
+		if of.take(step.found, step.err); of.pause != step.want {
+			t.Errorf("step %d: %s, want %s", n, of.pause, step.want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// gathered is what there is to say of several targets at once, since all are watched for one object.
+type gathered struct {
+	absent []event.Target // of which there is nothing
+	denied []event.Event
+}
+
+// gathers reports whether what targets lack is said together, when all have answered.
+func (r *Reporter) gathers() bool { return r.Scope != "" }
+
+// sayGathered says what has been gathered once all have answered, or now.
+func (r *Reporter) sayGathered(ctx context.Context, now bool) {
+	g := r.gathered
+	if len(g.absent)+len(g.denied) == 0 || !now && r.status.isConnecting() {
+		return
+	}
+	r.gathered = gathered{}
+	if len(g.absent) > 0 {
+		r.say("no %s%s yet", DescribeTargets(sorted(g.absent)), r.Scope)
+	}
+	switch len(g.denied) {
+	case 0:
+	case 1:
+		r.sayDenied(ctx, g.denied[0])
+	default:
+		var all []event.Target
+		var last time.Time
+		for _, e := range g.denied {
+			all, last = append(all, e.Target), e.Time
+		}
+		r.miss(last, "%s: denied, trying again until it is allowed: this user may not list and watch them; dwatch rbac prints a role with that", DescribeTargets(sorted(all)))
+	}
+}
+
+// sorted are targets by name: in what order they answer is chance.
+func sorted(targets []event.Target) []event.Target {
+	slices.SortStableFunc(targets, func(a, b event.Target) int {
+		if x, y := describe(a), describe(b); x < y {
+			return -1
+		} else if x > y {
+			return 1
+		}
+		return 0
+	})
+	return targets
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dwatch/cli/fail"
+	"dwatch/watcher/event"
+)
+
+func (r *Reporter) mark(ctx context.Context, e event.Event) {
+	t := e.Target
+	was, lost := r.status.observe(&e)
+	if was.Denied && e.Type.Phase() == event.PhaseLive {
+		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
+	}
+	// What it cost many targets is reported at the end of the outage, in one line; in a Note
+	// that of any number.
+	counted := e.Type == event.Gap && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
+	if counted {
+		r.gaps++
+	}
+	r.outage(e, was, lost)
+	switch {
+	case e.Type == event.Synced:
+		if e.Count == 0 {
+			r.nothingThere(ctx, e)
+		}
+		if !was.Synced {
+			r.checkList(ctx, t)
+		}
+	case e.Type == event.Gap && !counted:
+		r.gap(e)
+	case e.Type == event.Gone:
+		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
+	case e.Type == event.Arrived:
+		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
+	case e.Type == event.Joined && t.Name != "":
+		r.note(e.Time, "%s: belongs to it now; watching it", describe(t))
+	case e.Type == event.Joined:
+		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
+	case e.Type == event.Left && errors.Is(e.Err, event.ErrNotRequested):
+		r.note(e.Time, "%s: no longer watched", describe(t))
+	case e.Type == event.Left:
+		r.moved(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
+	case e.Type == event.Denied && !was.Denied:
+		r.deny(ctx, e)
+	}
+	r.sayGathered(ctx, false)
+}
+
+const relisted = "relisted: only intermediate states may be missing"
+
+// gap reports what a list after a loss may have cost.
+func (r *Reporter) gap(e event.Event) {
+	if r.OnStatus != nil { // for people, to whom resourceVersions mean nothing
+		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
+		return
+	}
+	r.line(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
+		describe(e.Target), e.ResourceVersion, cmp.Or(e.From, "the start"))
+}
+
+// outage reports an outage once, however many targets it hits, and its end. lost is how many
+// are lost after the mark.
+func (r *Reporter) outage(e event.Event, was before, lost int) {
+	if was.lost == 0 && lost > 0 {
+		r.resumed = true
+		r.note(e.Time, "connection lost, trying again: %s", fail.ExplainDisconnect(e.Err))
+	}
+	if e.Type == event.Gap || lost < was.lost { // a gap also if this target's loss was not noticed
+		r.resumed = r.resumed && e.Type == event.Reconnected
+	}
+	switch {
+	case lost > 0 || was.lost == 0:
+	case r.gaps > 0 && r.OnStatus != nil:
+		r.miss(e.Time, "reconnected; %s", relisted)
+	case r.gaps > 0:
+		r.line(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
+	case r.OnStatus != nil && r.resumed:
+		r.note(e.Time, "reconnected, nothing missed")
+	default:
+		r.note(e.Time, "reconnected")
+	}
+	if lost == 0 {
+		r.gaps = 0
+	}
+}
+
+// moved reports once, however many targets there are in it, what becomes of a namespace.
+func (r *Reporter) moved(e event.Event, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != r.lastMoved {
+		r.lastMoved = text
+		r.note(e.Time, "%s", text)
+	}
+}
+
+func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
+	t := e.Target
+	switch {
+	case r.many:
+		return
+	case t.Name == "" && r.gathers():
+		r.gathered.absent = append(r.gathered.absent, t)
+		return
+	case t.Name == "":
+		r.say("no %s%s yet", describe(t), r.Scope)
+		return
+	}
+	waiting := "%s is not there yet; waiting for it%s"
+	if r.IsExpected != nil && r.IsExpected(&e) {
+		waiting = "%s is not there%s"
+	}
+	if r.ResourceNamed != nil {
+		if resource := r.ResourceNamed(t.Name); resource != "" {
+			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
+			return
+		}
+	}
+	if r.SimilarName == nil {
+		r.say(waiting, describe(t), "")
+		return
+	}
+	r.queue.add(ctx, func(ctx context.Context) {
+		r.say(waiting, describe(t), didYouMean(r.SimilarName(ctx, t)))
+	})
+}
+
+func (r *Reporter) deny(ctx context.Context, e event.Event) {
+	if r.gathers() {
+		r.gathered.denied = append(r.gathered.denied, e)
+		return
+	}
+	r.sayDenied(ctx, e)
+}
+
+func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
+	t := e.Target
+	r.queue.add(ctx, func(ctx context.Context) {
+		err := e.Err
+		if of, ok := errors.AsType[*event.TargetError](err); ok {
+			err = of.Err // t is named already
+		}
+		if r.Access != nil {
+			err = r.Access.DescribeDenials(ctx, &event.TargetError{Target: t, Err: err})
+		}
+		r.miss(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+	})
+}
+
+// checkList reports that a target which can be watched can't be listed. It is asked when all
+// that exists has been delivered, so no event waits for the answer.
+func (r *Reporter) checkList(ctx context.Context, t event.Target) {
+	if r.Access == nil {
+		return
+	}
+	r.queue.add(ctx, func(ctx context.Context) {
+		if refusal, lacks := r.Access.CannotList(ctx, t); lacks {
+			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
+		}
+	})
+}

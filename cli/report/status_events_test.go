@@ -1,0 +1,194 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+)
+
+// TestNotes: with Note, what becomes of the watch stands there, where it happened
+// among the events, and Out has the rest.
+func TestNotes(t *testing.T) {
+	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
+	lost := []event.Event{{Type: event.Disconnected, Target: a, Err: down}, {Type: event.Disconnected, Target: b, Err: down}}
+	one, changed := targetOf("bs", false, "", "one"), event.Event{Type: event.Modified, Target: a}
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no"))
+	for name, test := range map[string]struct {
+		batch []event.Event
+		want  string
+	}{
+		"nothing is missed": {
+			append(lost, event.Event{Type: event.Reconnected, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
+			"! connection lost, trying again: down\n! reconnected, nothing missed\n",
+		},
+		"one is relisted": {
+			append(lost, event.Event{Type: event.Gap, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
+			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n",
+		},
+		"another one, whose loss was not noticed, is relisted": {
+			[]event.Event{lost[0], {Type: event.Gap, Target: b}, {Type: event.Reconnected, Target: a}},
+			"! connection lost, trying again: down\n! bs: relisted: only intermediate states may be missing\n! reconnected\n",
+		},
+		"connected all the time": {
+			[]event.Event{{Type: event.Gap, Target: a}},
+			"! as: relisted: only intermediate states may be missing\n",
+		},
+		"one is gone": {
+			append(lost, event.Event{Type: event.Gone, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
+			"! connection lost, trying again: down\n! as: the server no longer has the resource; waiting for it\n! reconnected\n",
+		},
+		"the next outage is another one": {
+			[]event.Event{lost[0], {Type: event.Gap, Target: a}, lost[0], {Type: event.Reconnected, Target: a}},
+			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n" +
+				"! connection lost, trying again: down\n! reconnected, nothing missed\n",
+		},
+		"before and after": {
+			[]event.Event{changed, lost[0], {Type: event.Reconnected, Target: a}, changed},
+			"MODIFIED\n! connection lost, trying again: down\n! reconnected, nothing missed\nMODIFIED\n",
+		},
+		"what a list found": {
+			[]event.Event{changed, lost[0], changed, {Type: event.Gap, Target: a}, changed},
+			"MODIFIED\n! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\nMODIFIED\nMODIFIED\n",
+		},
+		"arrived": {
+			[]event.Event{{Type: event.Arrived, Target: a}, {Type: event.Synced, Target: a}},
+			"! as: the server has the resource; watching it\nout: no as yet\n",
+		},
+		"denied": {
+			[]event.Event{{Type: event.Denied, Target: a, Err: denied}, {Type: event.Denied, Target: a, Err: denied}, {Type: event.Synced, Target: a, Count: 1}},
+			"! as: denied, trying again until it is allowed: as is forbidden: no\n! as: allowed\n",
+		},
+		"denied again after a loss": {
+			[]event.Event{{Type: event.Denied, Target: a, Err: denied}, lost[0], {Type: event.Denied, Target: a, Err: denied}},
+			"! connection lost, trying again: down\n! reconnected\n! as: denied, trying again until it is allowed: as is forbidden: no\n",
+		},
+		"lost, and then part of a wider one": {
+			[]event.Event{{Type: event.Disconnected, Target: one, Err: down}, {Type: event.Arrived, Target: b}},
+			"! connection lost, trying again: down\n! reconnected\n! bs: the server has the resource; watching it\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said prefixed
+			var mu sync.Mutex // what the server is asked about is said by another goroutine
+			at := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+			for i := range test.batch {
+				test.batch[i].Time = at
+			}
+			next := event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+				mu.Lock()
+				defer mu.Unlock()
+				for i := range batch {
+					if !batch[i].Type.IsStatus() {
+						fmt.Fprintln(&said.Buffer, batch[i].Type)
+					}
+				}
+				return nil
+			})
+			r := New(next, Options{Out: &said, OnStatus: func(when time.Time, text string) {
+				if !when.Equal(at) {
+					t.Errorf("%s, want the time of the mark", when)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintln(&said.Buffer, "! "+text)
+			}})
+			if err := r.Deliver(t.Context(), test.batch); err != nil {
+				t.Fatal(err)
+			}
+			r.Wait()
+			want, got := strings.Split(test.want, "\n"), strings.Split(said.String(), "\n")
+			if strings.Contains(test.want, "denied") { // when that is said is not known
+				slices.Sort(want)
+				slices.Sort(got)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// prefixed marks what is written to it as an Out.
+type prefixed struct{ bytes.Buffer }
+
+func (p *prefixed) Write(text []byte) (int, error) {
+	p.Buffer.WriteString("out: " + string(text))
+	return len(text), nil
+}
+
+// TestNotesManyTargets: their outage is two lines, and each event is passed on once.
+func TestNotesManyTargets(t *testing.T) {
+	var targets []event.Target
+	var batch []event.Event
+	for i := range maxListed + 1 {
+		target := targetOf(fmt.Sprint("r", i), false, "", "")
+		targets = append(targets, target)
+		batch = append(batch, event.Event{Type: event.Disconnected, Target: target, Err: errors.New("down")})
+	}
+	for _, target := range targets {
+		batch = append(batch, event.Event{Type: event.Modified, Target: target}, event.Event{Type: event.Gap, Target: target})
+	}
+	var notes []string
+	passed := 0
+	r := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		passed += len(batch)
+		return nil
+	}), Options{Out: &bytes.Buffer{}, OnStatus: func(_ time.Time, text string) { notes = append(notes, text) }})
+	r.AnnounceTargets(targets, "")
+	if err := r.Deliver(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if passed != len(batch) {
+		t.Errorf("%d events passed on, of %d", passed, len(batch))
+	}
+	if len(notes) != 2 || notes[1] != "reconnected; "+relisted {
+		t.Errorf("%q", notes)
+	}
+}
+
+// TestStatus: how the watch is can be asked at any time.
+func TestStatus(t *testing.T) {
+	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
+	one := targetOf("bs", false, "", "one")
+	now := time.Now()
+	r := New(nowhere, Options{Out: &bytes.Buffer{}})
+	if got, want := r.Status(), "waiting for a resource to watch; no event yet"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.AnnounceTargets([]event.Target{a, one}, "")
+	for _, step := range []struct {
+		event event.Event
+		want  string
+	}{
+		{event.Event{Type: event.Synced, Target: a}, "connecting; 2 resources; no event yet"},
+		{event.Event{Type: event.Synced, Target: one}, "connected; 2 resources; no event yet"},
+		{event.Event{Type: event.Added, Target: a, Time: now.Add(-2 * time.Hour)}, "connected; 2 resources; last event 120m ago"},
+		{event.Event{Type: event.Disconnected, Target: a}, "connection lost, trying again; 2 resources; last event 120m ago"},
+		{event.Event{Type: event.Heartbeat}, "connection lost, trying again; 2 resources; last event 120m ago"},
+		{event.Event{Type: event.Gap, Target: a}, "connected; 2 resources; last event 120m ago"},
+		{event.Event{Type: event.Denied, Target: a}, "connected; 2 resources, 1 of them denied; last event 120m ago"},
+		{event.Event{Type: event.Arrived, Target: b}, "connecting; 2 resources, 1 of them denied; last event 120m ago"},
+		{event.Event{Type: event.Gone, Target: b}, "denied, trying again; 1 resource; last event 120m ago"},
+		{event.Event{Type: event.Gone, Target: a}, "waiting for a resource to watch; last event 120m ago"},
+	} {
+		step.event.Err = errors.New("down")
+		if err := r.Deliver(t.Context(), []event.Event{step.event}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Status(); got != step.want {
+			t.Errorf("after %s: %q, want %q", step.event.Type, got, step.want)
+		}
+	}
+}

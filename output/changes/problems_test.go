@@ -1,0 +1,302 @@
+package changes
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
+)
+
+// TestLookClusters: of several clusters it is said of each what needs a look once that is known there,
+// and what leaves needs none.
+func TestLookClusters(t *testing.T) {
+	at := func(cluster string, e event.Event) event.Event {
+		e.Target.Cluster, e.Target.Namespace = cluster, ""
+		return e
+	}
+	mark := func(cluster string, kind event.Type, count int) event.Event {
+		return at(cluster, event.Event{Type: kind, Target: pods, Count: count, Time: podAtStart(t, "x", "Pending", `"conditions":[]`).Time})
+	}
+	loop := podAtStart(t, "x7", "Running", `"conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]`)
+	// The clock of this machine is behind.
+	loop.Object = testobject.Parse(t, strings.Replace(loop.Object.Raw(), "2026-01-31", "2026-02-01", 1))
+	ready := podAtStart(t, "ready", "Running", `"conditions":[{"type":"Ready","status":"True"}]`)
+	var out bytes.Buffer
+	o := options(0)
+	o.ShowProblems = true
+	v := New(&out, o)
+	for _, e := range []event.Event{
+		mark("eu", event.Joined, 0), mark("us", event.Joined, 0), at("us", loop), mark("us", event.Synced, 1),
+		at("eu", ready), mark("eu", event.Synced, 1),
+	} {
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := out.String()
+	bad, good := strings.Index(text, " ✗ us deploy/x7"), strings.Index(text, " = eu: nothing needs a look")
+	if bad < 0 || good < bad {
+		t.Errorf("it says\n%s", text)
+	}
+	if err := v.Deliver(t.Context(), []event.Event{mark("us", event.Left, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := v.DescribeProblems(loop.Time); len(lines) != 1 || !strings.Contains(lines[0], "nothing needs a look") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestFoldClusters: what followed a change in one cluster is of that alone, however alike the other is, up
+// to the UIDs of a cluster that was restored from the same backup.
+func TestFoldClusters(t *testing.T) {
+	deploy := event.Target{Mapping: deployments.Mapping}
+	sets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "ReplicaSet", true)}
+	all := event.Target{Mapping: pods.Mapping}
+	version := 1
+	make := func(apiVersion, kind, owner, rest string) event.Object {
+		version++
+		owners := ""
+		if owner != "" {
+			owners = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":%q,"name":"cart","uid":%[1]q,"controller":true}]`, owner)
+		}
+		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"cart","namespace":"shop","uid":%[2]q,"generation":1,"resourceVersion":"%d","creationTimestamp":"2026-01-31T08:00:00Z"%s},%s}`, apiVersion, kind, version, owners, rest))
+	}
+	workload := func(image string) event.Object {
+		return make("apps/v1", "Deployment", "", `"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"cart","image":"`+image+`"}]}}},"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}`)
+	}
+	set := func(n int) event.Object {
+		return make("apps/v1", "ReplicaSet", "Deployment", fmt.Sprintf(`"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":%d}`, n))
+	}
+	pod := func(address string) event.Object {
+		return make("v1", "Pod", "ReplicaSet", `"status":{"phase":"Running","podIP":"`+address+`","conditions":[{"type":"Ready","status":"True"}]}`)
+	}
+	var out bytes.Buffer
+	o := options(0)
+	o.ShowProblems, o.Fold = true, true // of several clusters no targets are known at first
+	o.ShortName = func(r schema.GroupVersionResource) string {
+		return map[string]string{"deployments": "deploy", "replicasets": "rs", "pods": "po"}[r.Resource]
+	}
+	v, now := New(&out, o), at
+	deliver := func(cluster string, e event.Event) {
+		t.Helper()
+		e.Target.Cluster, e.Time = cluster, now
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(cluster string, target event.Target, before, after event.Object) {
+		t.Helper()
+		now = now.Add(100 * time.Millisecond)
+		deliver(cluster, event.Event{Type: event.Modified, Target: target, Old: before, Object: after})
+	}
+	old, oldSet, oldPod := workload("cart:1"), set(0), pod("10.0.0.1")
+	for _, cluster := range []string{"eu", "us"} {
+		for _, target := range []event.Target{deploy, sets, all} {
+			deliver(cluster, event.Event{Type: event.Joined, Target: target})
+			deliver(cluster, event.Event{Type: event.Added, Initial: true, Target: target, Object: map[event.Target]event.Object{deploy: old, sets: oldSet, all: oldPod}[target]})
+			deliver(cluster, event.Event{Type: event.Synced, Target: target, Count: 1})
+		}
+	}
+	change("eu", deploy, old, workload("cart:2"))
+	change("eu", sets, oldSet, set(1))
+	change("us", all, oldPod, pod("10.9.9.9")) // nobody led to it here
+	change("eu", all, oldPod, pod("10.0.0.2"))
+	v.FlushAll(now.Add(time.Minute))
+	text := out.String()
+	for _, want := range []string{" ~ eu deploy/cart  ", " > eu deploy/cart  rollout done within 1 s; 2 changes", " ~ us po/cart  status.podIP  10.0.0.1 → 10.9.9.9"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is there %d times:\n%s", want, strings.Count(text, want), text)
+		}
+	}
+	if strings.Contains(text, "> us") || strings.Contains(text, "~ eu po/") {
+		t.Errorf("what followed is of another cluster:\n%s", text)
+	}
+
+	// What a change makes may be told before it: nothing orders two watches.
+	out.Reset()
+	made := testobject.Parse(t, strings.NewReplacer(`"uid":"ReplicaSet"`, `"uid":"second"`, `"name":"cart","namespace"`, `"name":"cart-2","namespace"`).Replace(set(0).Raw()))
+	deliver("us", event.Event{Type: event.Added, Target: sets, Object: made})
+	change("us", deploy, old, workload("cart:3"))
+	v.FlushAll(now.Add(2 * time.Minute))
+	if text := out.String(); strings.Contains(text, " + us rs/") || !strings.Contains(text, " > us deploy/cart  rollout not done after 2 min; 1 change") {
+		t.Errorf("what it made came early:\n%s", text)
+	}
+	out.Reset()
+	again := testobject.Parse(t, strings.NewReplacer(`"uid":"Pod"`, `"uid":"new"`, `"name":"cart","namespace"`, `"name":"cart-3","namespace"`).Replace(pod("10.0.0.3").Raw()))
+	now = now.Add(time.Hour) // after which nothing leads to it any more
+	deliver("us", event.Event{Type: event.Added, Target: all, Object: again})
+	change("us", all, again, testobject.Parse(t, strings.Replace(again.Raw(), "10.0.0.3", "10.0.0.4", 1)))
+	v.FlushAll(now.Add(time.Minute))
+	text = out.String()
+	if came, changed := strings.Index(text, " + us po/cart-3"), strings.Index(text, " ~ us po/cart-3"); came < 0 || changed < came {
+		t.Errorf("it is not said in its order:\n%s", text)
+	}
+
+	// What is deleted while it waits comes after it: the rollout is done, and it does not wait for ever.
+	out.Reset()
+	now = now.Add(time.Hour)
+	named := func(o event.Object, uid string) event.Object {
+		return testobject.Parse(t, strings.NewReplacer(`"uid":"ReplicaSet"`, `"uid":"`+uid+`"`, `"uid":"Pod"`, `"uid":"`+uid+`"`, `"name":"cart","namespace"`, `"name":"`+uid+`","namespace"`).Replace(o.Raw()))
+	}
+	other := testobject.Parse(t, strings.Replace(named(pod("10.0.0.5"), "other").Raw(), `"kind":"ReplicaSet","name":"cart","uid":"ReplicaSet"`, `"kind":"ReplicaSet","name":"unknown","uid":"unknown"`, 1))
+	deliver("us", event.Event{Type: event.Added, Target: all, Object: other})
+	deliver("us", event.Event{Type: event.Added, Target: sets, Object: named(set(0), "third")})
+	change("us", deploy, workload("cart:3"), workload("cart:4"))
+	deliver("us", event.Event{Type: event.Deleted, Target: sets, Object: named(set(0), "third")})
+	v.FlushAll(now) // also by a clock that goes on where it was
+	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout done within 1 s; 2 changes") {
+		t.Errorf("what waited:\n%s", text)
+	}
+}
+
+// TestFoldAbove: an event waits as long as nobody has said to what its object belongs, and no longer; what nobody
+// may say holds up nothing.
+func TestFoldAbove(t *testing.T) {
+	deploy := owner.Owner{Ref: owner.Ref{GroupVersionKind: deployments.Mapping.GroupVersionKind, Namespace: "shop", Name: "cart", UID: "Deployment"}, Controller: true}
+	for _, test := range []struct {
+		name   string
+		owners []owner.Owner
+		want   string
+	}{
+		{"it is known then", []owner.Owner{deploy}, " > deployments/cart  1 change followed, "},
+		{"it may not be known", nil, " ~ pods/cart-1  status.podIP  10.0.0.1 → 10.0.0.2"},
+	} {
+		known := false
+		var out bytes.Buffer
+		o := options(0)
+		o.ShowProblems, o.Fold, o.Targets = true, true, []event.Target{deployments, pods}
+		o.ShortName = nil
+		o.LookupOwners = func(_ string, o owner.Ref) ([]owner.Owner, bool) {
+			if o.Kind != "ReplicaSet" {
+				return nil, true
+			}
+			return test.owners, known
+		}
+		v, now := New(&out, o), at
+		deliver := func(e event.Event) {
+			t.Helper()
+			now = now.Add(10 * time.Millisecond)
+			e.Time = now
+			if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		workload := func(version, label string) event.Object {
+			return testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"Deployment","resourceVersion":"`+version+`","labels":{"a":"`+label+`"}}}`)
+		}
+		pod := func(version, address string) event.Object {
+			return testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"cart-1","namespace":"shop","uid":"Pod","resourceVersion":"`+version+`","creationTimestamp":"2026-01-31T08:00:00Z","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart-x","uid":"Set","controller":true}]},"status":{"phase":"Running","podIP":"`+address+`","conditions":[{"type":"Ready","status":"True"}]}}`)
+		}
+		deliver(event.Event{Type: event.Added, Initial: true, Target: deployments, Object: workload("1", "b")})
+		deliver(event.Event{Type: event.Added, Initial: true, Target: pods, Object: pod("2", "10.0.0.1")})
+		for _, target := range o.Targets {
+			deliver(event.Event{Type: event.Synced, Target: target, Count: 1})
+		}
+		deliver(event.Event{Type: event.Modified, Target: deployments, Old: workload("1", "b"), Object: workload("3", "c")})
+		deliver(event.Event{Type: event.Modified, Target: pods, Old: pod("2", "10.0.0.1"), Object: pod("4", "10.0.0.2")})
+		if text := out.String(); strings.Contains(text, "podIP") {
+			t.Errorf("%s: it is shown before:\n%s", test.name, text)
+		}
+		known = true
+		v.FlushDue(now)
+		if test.owners != nil {
+			v.FlushAll(now.Add(time.Minute))
+		}
+		if text := out.String(); !strings.Contains(text, test.want) {
+			t.Errorf("%s: it is\n%s", test.name, text)
+		}
+	}
+}
+
+// TestFoldedOnly: how it went is known though only the spec is shown.
+func TestFoldedOnly(t *testing.T) {
+	var out bytes.Buffer
+	o := options(0)
+	o.ShowProblems, o.Fold = true, true
+	o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
+	o.Targets = []event.Target{pods, deployments}
+	spec, err := change.ParsePattern("spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Compare.Only = change.Patterns{spec}
+	v, now := New(&out, o), at
+	deliver := func(of event.Target, kind event.Type, before, after event.Object) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if err := v.Deliver(t.Context(), []event.Event{{Type: kind, Target: of, Time: now, Old: before, Object: after}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := 1
+	object := func(raw string) event.Object {
+		version++
+		return testobject.Parse(t, strings.Replace(raw, `"metadata":{`, fmt.Sprintf(`"metadata":{"name":"cart","namespace":"shop","resourceVersion":"%d","creationTimestamp":"2026-01-31T08:00:00Z",`, version), 1))
+	}
+	deploy := func(image string, updated int) event.Object {
+		return object(fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"uid":"d","generation":%d},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"cart","image":%q}]}}},"status":{"observedGeneration":%[1]d,"replicas":1,"updatedReplicas":%[3]d,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`, 1+len(image)-len("cart:1"), image, updated))
+	}
+	pod := func(phase, ready string) event.Object {
+		return object(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"p","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"cart","uid":"d","controller":true}]},"spec":{},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, ready))
+	}
+	old, rolling, rolled := deploy("cart:1", 1), deploy("cart:10", 0), deploy("cart:10", 1)
+	pending, running := pod("Pending", "False"), pod("Running", "True")
+	for _, target := range []event.Target{pods, deployments} {
+		if target == deployments {
+			deliver(target, event.Added, event.Object{}, old)
+		}
+		deliver(target, event.Synced, event.Object{}, event.Object{})
+	}
+	deliver(deployments, event.Modified, old, rolling)
+	deliver(pods, event.Added, event.Object{}, pending)
+	deliver(pods, event.Modified, pending, running)
+	deliver(deployments, event.Modified, rolling, rolled)
+	deliver(deployments, event.Modified, rolled, deploy("cart:10", 1)) // of which nothing is told
+	v.FlushDue(now.Add(2 * time.Second))
+	if text := out.String(); !strings.Contains(text, "rollout done in 3 s; 1 change; +1 pods") {
+		t.Errorf("how the rollout went is not said:\n%s", text)
+	}
+}
+
+// TestLookWarned: what keeps a pod is said by a Warning about it: at the start when that is known, or it has been asked for
+// long enough.
+func TestLookWarned(t *testing.T) {
+	waits := podAtStart(t, "x7", "Pending", `"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]`)
+	waits.Object = testobject.Parse(t, strings.Replace(waits.Object.Raw(), "2026-01-31", "2026-01-30", 1)) // since long
+	for _, isKnown := range []bool{true, false} {
+		var out bytes.Buffer
+		o, asking := options(0), true
+		o.ShowProblems, o.Fold, o.Targets = true, true, []event.Target{waits.Target}
+		o.HasPendingLookups = func() bool { return asking }
+		o.LookupWarning = func(string, owner.Ref) (string, time.Time) {
+			if asking {
+				return "", time.Time{}
+			}
+			return `FailedMount: volume "config": configmap "shop" not found`, waits.Time
+		}
+		v := New(&out, o)
+		if err := v.Deliver(t.Context(), []event.Event{waits, {Type: event.Synced, Target: waits.Target, Count: 1, Time: waits.Time}}); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "look") || strings.Contains(text, "FailedMount") {
+			t.Errorf("it is said before it is known:\n%s", text)
+		}
+		want := "nothing needs a look"
+		if isKnown {
+			asking, want = false, ` ◌ deploy/x7  FailedMount: volume "config": configmap "shop" not found`
+		}
+		v.FlushDue(waits.Time.Add(time.Second))
+		v.FlushDue(waits.Time.Add(mostAsked))
+		if text := out.String(); strings.Count(text, want) != 1 {
+			t.Errorf("%q is not said once:\n%s", want, text)
+		}
+	}
+}

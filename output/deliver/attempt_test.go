@@ -1,0 +1,77 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+type sends func(ctx context.Context) error
+
+func (s sends) Send(ctx context.Context, _ *Message) error { return s(ctx) }
+
+// TestMay: a try waits until it may begin, is cut short when it may not go on, and is no fault of the receiver then; what may never
+// begin waits to the end.
+func TestMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := make(chan struct{})
+		tries := 0
+		held, lapse := context.WithCancel(t.Context())
+		r := sends(func(ctx context.Context) error {
+			if tries++; tries == 1 { // it is cut short
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		q := New(r, Options{
+			Encode:  func(dst []byte, _ event.Event) ([]byte, error) { return append(dst, "{}\n"...), nil },
+			Subject: func(event.Event) string { return "cm/a" }, Deadline: time.Second,
+			BeginAttempt: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+				if held.Err() == nil {
+					ctx, cancel := context.WithCancel(ctx)
+					context.AfterFunc(held, cancel)
+					return ctx, cancel, nil
+				}
+				select {
+				case <-opened:
+					return ctx, func() {}, nil
+				case <-ctx.Done():
+					return nil, nil, errors.New("never")
+				}
+			},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); q.Run(ctx) }()
+		if err := q.Deliver(ctx, []event.Event{of("a", 1)}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		lapse()
+		time.Sleep(time.Hour) // nothing of which counts
+		synctest.Wait()
+		if s := q.Stats(); s.Failed != 0 || s.Waiting != 1 || s.Delivered != 0 || s.Down || tries != 1 {
+			t.Errorf("%+v after %d tries", s, tries)
+		}
+		close(opened)
+		synctest.Wait()
+		if s := q.Stats(); s.Failed != 0 || s.Waiting != 0 || s.Delivered != 1 || tries != 2 {
+			t.Errorf("%+v after %d tries", s, tries)
+		}
+		opened = make(chan struct{})
+		if err := q.Deliver(ctx, []event.Event{of("a", 2)}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		stop()
+		<-ended
+		if s := q.Stats(); s.Waiting != 1 || tries != 2 {
+			t.Errorf("%+v after %d tries", s, tries)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package inventory
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// names are those of the pods that were there some seconds after the start, with their phases.
+func (s *seen) names(second int) (all []string) {
+	s.t.Helper()
+	states, err := s.ListAt(start.Add(time.Duration(second)*time.Second), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, one := range states {
+		all = append(all, one.Entry.Name+" "+one.Status.String())
+	}
+	return all
+}
+
+// TestAnyTime: with Options.Past it is known of any time what was there, of what had gone, too, and what
+// happened between any two times.
+func TestAnyTime(t *testing.T) {
+	s := newSeen(t, Options{FullHistory: true, MaxDeleted: 1, Compare: &change.Options{Noise: change.DefaultNoise()}})
+	initial := of(event.Added, pod("old", "u1", "1", "Running"), 0)
+	initial.Initial = true
+	s.deliver(initial, of(event.Added, pod("a", "u2", "2", "Pending"), 10), of(event.Modified, pod("a", "u2", "3", "Failed"), 20),
+		of(event.Deleted, pod("a", "u2", "4", "Failed"), 30), of(event.Deleted, pod("old", "u1", "5", "Running"), 40),
+		of(event.Added, pod("a", "u2", "6", "Running"), 50)) // selected again
+	for second, want := range map[int][]string{
+		0: {"old InProgress"}, 9: {"old InProgress"}, 10: {"a InProgress", "old InProgress"}, 29: {"a Failed", "old InProgress"}, 30: {"old InProgress"},
+		40: nil, 49: nil, 50: {"a InProgress"},
+	} {
+		if got := s.names(second); !slices.Equal(got, want) {
+			t.Errorf("after %d s: %q, want %q", second, got, want)
+		}
+	}
+	var steps []string
+	for _, one := range s.Transitions(start, start.Add(45*time.Second)) {
+		text := string(one.State.Type) + " " + one.State.Entry.Name
+		if one.BecameFailed() {
+			text += " fails"
+		}
+		if one.Before != nil {
+			text += " was " + one.Before.Status.String()
+		}
+		steps = append(steps, text)
+	}
+	if want := []string{"ADDED a", "MODIFIED a fails was InProgress", "DELETED a was Failed", "DELETED old was InProgress"}; !slices.Equal(steps, want) {
+		t.Errorf("there are the steps %q, want %q", steps, want)
+	}
+	for second, want := range map[int]int{9: 0, 25: 1, 35: 0} {
+		if all := s.Problems(start.Add(time.Duration(second)*time.Second), 9, *s.options.Compare); len(all) != want {
+			t.Errorf("after %d s there are %d problems, want %d", second, len(all), want)
+		}
+	}
+}
+
+// TestNoPast: what is not held is not guessed.
+func TestNoPast(t *testing.T) {
+	s := newSeen(t, Options{FullHistory: true})
+	s.archive.limit = 5 * overhead
+	s.deliver(of(event.Added, pod("a", "u", "1", "Running"), 0))
+	for n := range 20 {
+		s.deliver(of(event.Modified, pod("a", "u", "2", "Running"), 1+n))
+	}
+	held := s.RetainedSince()
+	if !held.After(start) || !held.Before(start.Add(20*time.Second)) {
+		t.Fatalf("it holds what was since %s", held)
+	}
+	if _, err := s.ListAt(held, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.ListAt(held.Add(-1), nil); err == nil {
+		t.Error("of what is no longer held it says what was there")
+	}
+}
+
+// TestPastNoise: a state that differs by nothing but noise was not there before its time.
+func TestPastNoise(t *testing.T) {
+	s := newSeen(t, Options{FullHistory: true, Compare: &change.Options{Noise: change.DefaultNoise()}})
+	s.deliver(of(event.Added, pod("a", "u", "1", "Running"), 0), of(event.Modified, pod("a", "u", "2", "Running"), 10))
+	all, err := s.ListAt(start.Add(5*time.Second), nil)
+	if err != nil || all[0].Object.ResourceVersion != "1" {
+		t.Errorf("after 5 s it had version %s: %v", all[0].Object.ResourceVersion, err)
+	}
+	for _, one := range s.Transitions(start, time.Time{}) {
+		if one.IsSignificant(*s.options.Compare) {
+			t.Error("nothing but noise counts")
+		}
+	}
+}

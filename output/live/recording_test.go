@@ -1,0 +1,94 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// newPast is a screen that shows a recording of a minute, of which is not known what was there from
+// second 40 to 45.
+func newPast(t *testing.T, at time.Time) *screen {
+	s := newScreen(t, 100, 24, func(o *Options) { o.Recording = &Recording{InitialTime: at} })
+	s.clock = start.Add(24 * time.Hour)
+	after := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
+	first := initial(pod(t, "web-1", "Running", 1))
+	first.Time = start
+	s.deliver(first)
+	for _, e := range []event.Event{
+		{Type: event.Added, Object: pod(t, "web-2", "Pending", 2), Time: after(10)},
+		{Type: event.Modified, Object: pod(t, "web-2", "Failed", 3), Time: after(20)},
+		{Type: event.Deleted, Object: pod(t, "web-1", "Running", 4), Time: after(30)},
+		{Type: event.Modified, Object: pod(t, "web-2", "Running", 5), Time: after(50)},
+	} {
+		s.deliver(e)
+	}
+	return s
+}
+
+func (s *screen) read() {
+	(&Screen{s.store}).SetLoaded(start, start.Add(time.Minute), start.Add(time.Minute), func(t time.Time) string {
+		if at := t.Sub(start); at > 40*time.Second && at < 45*time.Second {
+			return "not known: connection lost"
+		}
+		return ""
+	})
+	s.send(changedMsg{})
+}
+
+// TestRewind: it shows what was there, and keys go from change to change, by a minute, and to what fails.
+func TestRewind(t *testing.T) {
+	s := newPast(t, start.Add(42*time.Second))
+	s.shows(`◌ .*:00:42 read to \S+:00:50`)
+	s.read()
+	s.shows(`✗ .*:00:42 not known`)
+	s.shows(`! not known: connection lost`)
+	s.lacks(`before all is connected`)
+	s.shows(`1 object, 1 not ready`)
+	s.shows(`web-2 +1/1 +Failed`)
+	s.lacks(`web-1`)
+
+	s.press("left")
+	s.shows(`● .*:00:30 known`)
+	s.shows(`^ - web-1`)
+	s.press("left")
+	s.shows(`:00:20 known`)
+	s.shows(`✗~ web-2 +1/1 +Failed`)
+	s.shows(`web-1 +1/1 +Running`)
+	s.press("left")
+	s.shows(`:00:10 known`)
+	s.shows(`◌\+ web-2 +1/1 +Pending`)
+	s.press("enter")
+	s.lacks(`Failed`)
+	s.press("esc", "left")
+	s.shows(`nothing changed before that`)
+	s.press("right", "right", "right")
+	s.shows(`:00:50 known`)
+	s.press("right")
+	s.shows(`nothing changed after that`)
+
+	s.press("[")
+	s.shows(`:00:00 known`)
+	s.shows(`1 object`)
+	s.press("f")
+	s.shows(`:00:20 known`)
+	s.press("f")
+	s.shows(`nothing failed after that`)
+	s.press("]")
+	s.shows(`:01:00 known`)
+	s.press("F")
+	s.shows(`:00:20 known`)
+}
+
+// TestRewindReading: before all is read, no key goes where it is not known what was.
+func TestRewindReading(t *testing.T) {
+	s := newPast(t, time.Time{})
+	s.press("left")
+	s.shows(`the recording is still being read`)
+	s.read()
+	s.shows(`:01:00 known`)
+	s.shows(`web-2 +1/1 +Running`)
+	s.press("l")
+	s.shows(`what was said`)
+}

@@ -1,0 +1,403 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+)
+
+// gathered is all that a file may have, as it is read.
+type gathered struct {
+	Options
+	hub      *Hub
+	known    Coverage
+	lines    lines
+	states   allContents
+	looks    looks
+	failures []*failure            // of which it is to be said what led up to them
+	failed   map[failedAt]*failure // the same, by all that they are of
+	named    map[string]string     // IDs of objects that are there, by the name of their resource, their namespace and their name
+	seq      uint64                // of the last message that was taken
+}
+
+func newGathered(o Options, max int) *gathered {
+	g := &gathered{Options: o, hub: New(o), failed: map[failedAt]*failure{}, named: map[string]string{}}
+	g.lines.max, g.states.max, g.states.last = rawMessages*max, rawContents*max, map[*inventory.Entry]*content{}
+	g.hub.seen = g.see
+	return g
+}
+
+// play reads all.
+func (g *gathered) play(ctx context.Context) (err error) {
+	g.known, err = g.Recording.Replay(ctx, time.UnixMilli(1<<50), event.SinkFunc(g.deliver))
+	if err != nil {
+		return err
+	}
+	g.drain()
+	g.look(g.known.To)
+	to := g.known.To
+	g.hub.clock, g.hub.ofPast = func() time.Time { return to }, &g.known
+	g.hub.startedAt(g.known.From)
+	return nil
+}
+
+// deliver takes what happens, second by second: then it is looked at what needs a look.
+func (g *gathered) deliver(ctx context.Context, batch []event.Event) error {
+	for len(batch) > 0 {
+		second, n := batch[0].Time.Truncate(time.Second), 1
+		for n < len(batch) && batch[n].Time.Truncate(time.Second).Equal(second) {
+			n++
+		}
+		g.look(second)
+		if err := g.hub.Deliver(ctx, batch[:n]); err != nil {
+			return err
+		}
+		g.drain()
+		g.looks.happened(batch[n-1].Time)
+		g.lookAt(batch[n-1].Time)
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// drain takes the messages that have come. One without a time, such as the columns of a resource, is of that of the next,
+// for which it came: it waits for it.
+func (g *gathered) drain() {
+	entries, _ := g.hub.log.after(g.seq, math.MaxInt)
+	waiting := 0
+	for n, e := range entries {
+		at := gjson.GetBytes(e.headOf(), "time").Int()
+		if at == 0 {
+			continue
+		}
+		for ; waiting <= n; waiting++ {
+			one := entries[waiting]
+			g.seq = one.seq
+			g.lines.add(line{at: at, entry: one, feed: one.feed})
+		}
+	}
+}
+
+// headOf is the message, but for the row.
+func (e *entry) headOf() []byte { return e.short() }
+
+// see takes what the messages do not have: contents, and what Events say.
+func (g *gathered) see(c *inventory.Change) {
+	s := c.State
+	g.states.add(c)
+	name := nameOf(s.Entry.Resource.String(), s.Entry.Cluster, s.Entry.Namespace, s.Entry.Name)
+	switch {
+	case c.Event.Type != event.Deleted:
+		g.named[name] = s.Entry.ID
+	case g.named[name] == s.Entry.ID:
+		delete(g.named, name)
+	}
+	if s.Status == kstatus.FailedStatus && !s.Initial && (c.Before == nil || c.Before.Status != kstatus.FailedStatus) {
+		g.fail(s.Entry.ID, millis(s.Time))
+	}
+	if s.Object.IsEvent() {
+		g.drain() // what came before it is not of its time
+		g.lines.add(line{at: millis(s.Time), text: toldOf(s)})
+	}
+}
+
+func nameOf(resource, cluster, namespace, name string) string {
+	return strings.Join([]string{resource, cluster, namespace, name}, "/")
+}
+
+// told is what an Event of Kubernetes says, for what the panel of its object has of it; no Item: it is gone.
+type told struct {
+	Type string    `json:"type"`
+	Time int64     `json:"time"`
+	Key  string    `json:"key"`
+	Item *happened `json:"item"`
+}
+
+func toldOf(s *inventory.State) []byte {
+	t := told{Type: "told", Time: millis(s.Time), Key: s.Entry.ID}
+	if s.Type != event.Deleted {
+		e := kubeevent.Parse(s.Object.Raw())
+		t.Item = happenedOf(&e)
+		t.Item.About = clip(e.InvolvedObjectName(), maxName)
+	}
+	return encode(t)
+}
+
+// eventsKnown is an error if the Events about an object are not known.
+func (g *gathered) eventsKnown() error {
+	_, err := g.hub.inventory.EventsFor(inventory.Now, g.Targets, "")
+	return err
+}
+
+// lines are the messages of a file, the oldest first.
+type lines struct {
+	all        []line
+	bytes, max int
+	cut        int64 // until when they are left out, in ms; 0: none is
+}
+
+// line is a message: of the Hub, or text of its own.
+type line struct {
+	at    int64
+	entry *entry
+	text  []byte
+	feed  bool
+}
+
+func (l *line) size() int {
+	if l.entry != nil {
+		return l.entry.size()
+	}
+	return len(l.text)
+}
+
+func (l *line) appendTo(dst []byte) []byte {
+	if l.entry != nil {
+		return l.entry.full(dst)
+	}
+	return append(dst, l.text...)
+}
+
+func (ls *lines) add(l line) {
+	if n := len(ls.all); n > 0 { // a clock may be put back
+		l.at = max(l.at, ls.all[n-1].at)
+	}
+	ls.all = append(ls.all, l)
+	ls.bytes += l.size()
+	for ls.bytes > ls.max && len(ls.all) > 1 {
+		ls.bytes -= ls.all[0].size()
+		ls.cut = ls.all[0].at
+		ls.all[0] = line{}
+		ls.all = ls.all[1:]
+	}
+}
+
+// strip takes away what is of the time until which they are left out.
+func (ls *lines) strip() {
+	n := 0
+	for ls.cut > 0 && n < len(ls.all) && ls.all[n].at <= ls.cut {
+		n++
+	}
+	ls.all = ls.all[n:]
+}
+
+// looks say when it is looked at what needs a look: each second, as long as something may become that by itself.
+type looks struct {
+	next, last time.Time
+	message    []byte
+}
+
+// settles is how long after the last event something may need a look that did not, or no more.
+const settles = 150 * time.Second
+
+func (l *looks) happened(at time.Time) {
+	l.last = at
+	if next := at.Truncate(time.Second).Add(time.Second); l.next.Before(next) {
+		l.next = next
+	}
+}
+
+// look looks at what needs a look at each second until a time, that included.
+func (g *gathered) look(until time.Time) {
+	l := &g.looks
+	for !l.last.IsZero() && !l.next.After(until) && l.next.Sub(l.last) < settles {
+		g.lookAt(l.next)
+		l.next = l.next.Add(time.Second)
+	}
+}
+
+func (g *gathered) lookAt(at time.Time) {
+	all := g.hub.inventory.Problems(at, maxProblems, g.Compare)
+	m := problemsOf(g.hub, all, at)
+	message := encode(m)
+	if bytes.Equal(message, g.looks.message) || g.looks.message == nil && len(all)+len(m.Fights) == 0 {
+		return
+	}
+	g.looks.message = message
+	g.lines.add(line{at: millis(at), text: append(fmt.Appendf(nil, `{"time":%d,`, millis(at)), message[1:]...)})
+	for n := range all[:min(len(all), maxProblems)] {
+		p := &all[n]
+		if p.Since.IsZero() {
+			continue
+		}
+		root := g.named[nameOf(p.Resource.String(), p.State.Entry.Cluster, p.Root.Namespace, p.Root.Name)]
+		g.fail(p.State.Entry.ID, millis(p.Since), root)
+	}
+}
+
+// failure is that something went wrong with an object: the first key. The others are of what it belongs to.
+type failure struct {
+	keys []string
+	at   int64 // in ms
+}
+
+// failedAt is an object at a time, in ms.
+type failedAt struct {
+	key string
+	at  int64
+}
+
+func (m failedAt) String() string { return fmt.Sprintf("%s %d", m.key, m.at) }
+
+// fail notes a failure of an object, which belongs to others, each once.
+func (g *gathered) fail(key string, at int64, roots ...string) {
+	f := g.failed[failedAt{key, at}]
+	if f == nil {
+		f = &failure{[]string{key}, at}
+		g.failures, g.failed[failedAt{key, at}] = append(g.failures, f), f
+	}
+	for _, root := range roots {
+		if one := (failedAt{root, at}); root != "" && g.failed[one] == nil {
+			f.keys, g.failed[one] = append(f.keys, root), f
+		}
+	}
+}
+
+// maxLeadUps is of how many failures a file has what led up to them, the last: it takes time to look for it.
+const maxLeadUps = 100
+
+// leadingUp is what led up to failures, by object and time, and of how many of them that is not known.
+func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
+	all := map[string]leadUpAnswer{}
+	for n, f := range g.failures {
+		if len(g.failures)-n > maxLeadUps || ctx.Err() != nil {
+			missing++
+			continue
+		}
+		missed := false
+		for _, key := range f.keys {
+			if answer, err := (ledUp{g.hub}).of(ctx, key, f.at); err != nil {
+				missed = true
+			} else {
+				all[failedAt{key, f.at}.String()] = answer
+			}
+		}
+		if missed {
+			missing++
+		}
+	}
+	return encode(all), missing
+}
+
+// allContents are the contents of objects, the oldest first.
+type allContents struct {
+	all        []*content
+	last       map[*inventory.Entry]*content // of those that are there
+	bytes, max int
+	cut        int64 // until when some are left out, in ms; 0: none is
+}
+
+// content is an object as it was from a time on. What changed nothing but noise takes the place of what did before it.
+type content struct {
+	at    int64
+	state *inventory.State
+	noise bool
+	// unsure: noise before this is not held.
+	unsure bool
+}
+
+func (ss *allContents) add(c *inventory.Change) {
+	s := c.State
+	noise := c.Event.Type == event.Modified && !c.IsSignificant()
+	last := ss.last[s.Entry]
+	if last != nil && last.noise && noise && last.state != nil {
+		ss.bytes += s.Size() - last.state.Size()
+		last.at, last.state, last.unsure = millis(c.Event.Time), s, true
+		return
+	}
+	one := &content{at: millis(c.Event.Time), state: s, noise: noise}
+	ss.all, ss.last[s.Entry] = append(ss.all, one), one
+	if s.Type == event.Deleted { // nothing follows
+		delete(ss.last, s.Entry)
+	}
+	ss.bytes += s.Size()
+	for ss.bytes > ss.max && len(ss.all) > 1 {
+		ss.bytes -= ss.all[0].state.Size()
+		ss.cut = max(ss.cut, ss.all[0].at)
+		ss.all[0].state = nil
+		ss.all = ss.all[1:]
+	}
+}
+
+// newest are all, the newest first.
+func (ss *allContents) newest() []*content {
+	slices.SortStableFunc(ss.all, func(a, b *content) int { return cmp.Compare(b.at, a.at) })
+	return ss.all
+}
+
+// exportedContent is a content in the file. Of its lines the first and last ones are those of the content of the same
+// object before it in the block; each line has an end.
+type exportedContent struct {
+	Key        string      `json:"k"`
+	At         int64       `json:"t"`
+	Ended      bool        `json:"e,omitempty"`
+	Initial    bool        `json:"i,omitempty"`
+	Noise      bool        `json:"n,omitempty"`
+	Unsure     bool        `json:"u,omitempty"`
+	Cut        bool        `json:"c,omitempty"`
+	First      int         `json:"p,omitempty"` // how many lines are the same
+	Last       int         `json:"s,omitempty"`
+	YAML       string      `json:"y"`
+	Conditions []condition `json:"d,omitempty"`
+	Containers []container `json:"b,omitempty"`
+}
+
+// packContents packs some contents, the first ones of all, of about so many bytes, and returns how many.
+func packContents(all []*content, size int) (packed, int) {
+	var some []exportedContent
+	for raw := 0; raw < size && len(some) < len(all); {
+		c := all[len(some)]
+		one := exportedContent{Key: c.state.Entry.ID, At: c.at, Ended: c.state.Type == event.Deleted, Initial: c.state.Initial && !c.noise, Noise: c.noise, Unsure: c.unsure}
+		one.YAML, one.Cut = yamlOf(c.state.Object)
+		raw += len(one.YAML)
+		text := c.state.Object.Raw()
+		one.Conditions, one.Containers = conditionsOf(text), containersOf(text)
+		some = append(some, one)
+	}
+	p := packed{from: some[len(some)-1].At, until: some[0].At}
+	n := len(some)
+	slices.SortStableFunc(some, func(a, b exportedContent) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.At, b.At))
+	})
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	var before []string
+	for i := range some {
+		one := &some[i]
+		lines := strings.Split(one.YAML, "\n")
+		if i == 0 || some[i-1].Key != one.Key {
+			p.keys = append(p.keys, one.Key)
+		} else {
+			one.shorten(before, lines)
+		}
+		one.YAML = strings.Join(append(slices.Clip(lines[one.First:len(lines)-one.Last]), ""), "\n")
+		before = lines
+		encoder.Encode(one) // into memory, of what has a JSON form
+	}
+	p.text = pack(text.Bytes())
+	return p, n
+}
+
+// shorten leaves the lines out that are the same as those before.
+func (c *exportedContent) shorten(before, lines []string) {
+	most := min(len(before), len(lines))
+	for c.First < most && before[c.First] == lines[c.First] {
+		c.First++
+	}
+	for c.Last < most-c.First && before[len(before)-1-c.Last] == lines[len(lines)-1-c.Last] {
+		c.Last++
+	}
+}

@@ -1,0 +1,149 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+const (
+	// askTimeout is how long the server has for what is asked about an object, askEvery how long nobody asks
+	// again, and maxAsked of how many objects it is asked at a time, and answers are kept.
+	askTimeout, askEvery = 10 * time.Second, 3 * time.Second
+	maxAsked             = 20
+)
+
+// asking asks about an object as it is.
+type asking[T any] func(ctx context.Context, this *inventory.Entry, o event.Object) ([]T, error)
+
+// questions are those that are asked of the server about objects, once however many look at one; answers have items.
+type questions[T any] struct {
+	ask func(h *Hub) asking[T]
+	ctx context.Context // of the questions
+
+	every   time.Duration // nobody asks again
+	working sync.WaitGroup
+
+	mu    sync.Mutex
+	known map[string]*asked[T] // by the streams of Hubs and the keys of objects
+}
+
+func newQuestions[T any](ctx context.Context, ask func(*Hub) asking[T]) *questions[T] {
+	return &questions[T]{ask: ask, ctx: ctx, every: askEvery, known: map[string]*asked[T]{}}
+}
+
+// asked is a question, and when done is closed its answer.
+type asked[T any] struct {
+	began time.Time
+	done  chan struct{}
+	items []T
+	err   error
+}
+
+var errBusy = errors.New("the server is asked about too many objects at the same time: try again")
+
+// of returns the answer about an object of a Hub.
+func (q *questions[T]) of(ctx context.Context, h *Hub, this *inventory.Entry, o event.Object) ([]T, error) {
+	one, err := q.question(h, this, o)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-one.done:
+		return one.items, one.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// question is one that was asked of late, or else a new one.
+func (q *questions[T]) question(h *Hub, this *inventory.Entry, o event.Object) (*asked[T], error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for k, old := range q.known {
+		if now.Sub(old.began) > q.every && old.isDone() {
+			delete(q.known, k)
+		}
+	}
+	key := h.stream + this.ID
+	if one := q.known[key]; one != nil {
+		return one, nil
+	}
+	if !q.makeRoomLocked() {
+		return nil, errBusy
+	}
+	one := &asked[T]{began: now, done: make(chan struct{})}
+	q.known[key] = one
+	q.working.Go(func() {
+		defer close(one.done)
+		ctx, cancel := context.WithTimeout(q.ctx, askTimeout)
+		defer cancel()
+		one.items, one.err = q.ask(h)(ctx, this, o)
+	})
+	return one, nil
+}
+
+// makeRoomLocked forgets the oldest answer if there are too many, and reports whether there is room: what has
+// no answer yet is not forgotten.
+func (q *questions[T]) makeRoomLocked() bool {
+	if len(q.known) < maxAsked {
+		return true
+	}
+	oldest := ""
+	for key, one := range q.known {
+		if one.isDone() && (oldest == "" || one.began.Before(q.known[oldest].began)) {
+			oldest = key
+		}
+	}
+	delete(q.known, oldest)
+	return oldest != ""
+}
+
+func (a *asked[T]) isDone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// serve answers with the items about an object that is held. What is not known, as it may not be read or the server
+// does not answer, is part of the answer.
+func (q *questions[T]) serve(s *Server) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		hub, leave, err := s.hubAt(r)
+		if err != nil {
+			unshown(w, err)
+			return
+		}
+		defer leave()
+		values, err := query(r, "key")
+		if err != nil || len(values["key"]) != 1 {
+			fail(w, http.StatusBadRequest, "it takes one key")
+			return
+		}
+		past, held := hub.inventory.History(values.Get("key"))
+		if !held {
+			fail(w, http.StatusNotFound, errNotHeld.Error())
+			return
+		}
+		found := struct {
+			Items []T    `json:"items"`
+			Error string `json:"error,omitempty"`
+		}{Items: []T{}}
+		items, err := q.of(r.Context(), hub, past.Entry, past.States[len(past.States)-1].Object)
+		found.Items = append(found.Items, items...)
+		if err != nil {
+			found.Error = err.Error()
+		}
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience))
+		answer(w, http.StatusOK, encode(found))
+	}
+}

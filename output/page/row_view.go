@@ -1,0 +1,289 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"dwatch/output"
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+// What a row has at most: characters, or bytes, or how many.
+const (
+	maxMessage    = 300
+	maxCell       = 200
+	maxCells      = 50
+	maxLabels     = 32
+	maxLabelBytes = 2 << 10
+	maxOwners     = 8
+	maxManagers   = 16
+	maxName       = 300
+)
+
+const (
+	// maxEnded is how many objects are held that were deleted.
+	maxEnded = 1000
+	// maxSegments and maxTicks are how much of the course of time a row has.
+	maxSegments = 50
+	maxTicks    = 100
+)
+
+// drawing is what viewers see of an object at a glance.
+type drawing struct {
+	state   *inventory.State
+	row     []byte   // encoded, but for the course of time
+	changed int64    // when it last did
+	about   *subject // of an Event, as it was seen first
+	by      []string // who has set fields, in a state that is held
+	changes int      // how often it did
+	// segments are states and since when, ticks the changes; the first ones go, and are counted.
+	segments                []segment
+	ticks                   []int64
+	segmentsMore, ticksMore int
+}
+
+type segment struct {
+	from  int64
+	state string // a word of kstatus, or the type of an Event
+}
+
+// drawn returns what viewers see of the object of a state; nil if that is nothing yet. The Hub is locked.
+func drawn(h *Hub, s *inventory.State) *drawing { return drawingOf(h, s.Entry) }
+
+// drawingOf is what viewers see of an object; nil if that is nothing yet. The Hub is locked.
+func drawingOf(h *Hub, o *inventory.Entry) *drawing {
+	d, _ := o.ViewData.(*drawing)
+	if d != nil && d.row == nil {
+		return d.then(h)
+	}
+	return d
+}
+
+// show takes over a state and its change, number seq. It returns what has become another of the row, but for what
+// follows from the message, or all of a new one; nil: there is nothing to be seen.
+func (d *drawing) show(s *inventory.State, r *resource, m *changed, seq uint64) []byte {
+	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
+	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
+		before := gjson.GetBytes(d.row, "seq").Uint()
+		if bytes.Equal(d.row, encode(rowOf(s, r, d, before))) {
+			return nil
+		}
+	}
+	if isNew && s.KubeEvent != nil {
+		d.about = aboutOf(s)
+	}
+	if m.Feed {
+		d.changes++
+		d.changed = m.Time
+		d.tick(m.Time)
+	}
+	if !deleted {
+		d.enter(m.Time, statusOf(s).State)
+	}
+	row := rowOf(s, r, d, seq)
+	if deleted {
+		row.Ended = m.Time
+	}
+	before := d.row
+	if d.row = encode(row); isNew {
+		return d.row
+	}
+	return different(before, d.row, m.Feed)
+}
+
+// inMessage are the members of a row that its message has, too; true: they follow from it if it counts.
+var inMessage = map[string]bool{"key": false, "resource": false, "cluster": false, "namespace": false, "name": false, "seq": false, "changed": true, "changes": true}
+
+// different is what has become another of the members of a row by a change that counts, or does not; of those that are
+// gone it is null.
+func different(before, now []byte, counts bool) []byte {
+	was, out := map[string]string{}, []byte("{")
+	gjson.ParseBytes(before).ForEach(func(name, value gjson.Result) bool {
+		was[name.Str] = value.Raw
+		return true
+	})
+	add := func(name, value string) {
+		if ifCounts, is := inMessage[name]; !is || ifCounts && !counts {
+			out = fmt.Appendf(out, `%s%q:%s`, ","[:min(len(out)-1, 1)], name, value)
+		}
+	}
+	gjson.ParseBytes(now).ForEach(func(name, value gjson.Result) bool {
+		if was[name.Str] != value.Raw {
+			add(name.Str, value.Raw)
+		}
+		delete(was, name.Str)
+		return true
+	})
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		add(name, "null")
+	}
+	return append(out, '}')
+}
+
+func (d *drawing) enter(at int64, state string) {
+	if n := len(d.segments); n == 0 || d.segments[n-1].state != state {
+		d.segments = addLast(d.segments, segment{at, state}, maxSegments, &d.segmentsMore)
+	}
+}
+
+func (d *drawing) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
+
+// addLast appends to what has room for no more than limit; more counts what has gone.
+func addLast[T any](all []T, one T, limit int, more *int) []T {
+	if len(all) == limit {
+		all = slices.Delete(all, 0, 1)
+		*more++
+	}
+	return append(all, one)
+}
+
+func (d *drawing) appendTo(dst []byte) []byte {
+	dst = append(append(dst, d.row[:len(d.row)-1]...), `,"segments":[`...)
+	for i, s := range d.segments {
+		dst = fmt.Appendf(dst, `%s[%d,%q]`, ","[:min(i, 1)], s.from, s.state)
+	}
+	dst = append(dst, `],"ticks":[`...)
+	for i, at := range d.ticks {
+		dst = strconv.AppendInt(append(dst, ","[:min(i, 1)]...), at, 10)
+	}
+	return fmt.Appendf(dst, `],"segmentsMore":%d,"ticksMore":%d}`, d.segmentsMore, d.ticksMore)
+}
+
+// rowOf is a row with cells as its resource has them.
+func rowOf(s *inventory.State, of *resource, d *drawing, seq uint64) *row {
+	r := &row{
+		called: calledBy(s.Entry), Seq: seq, UID: string(s.Entry.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s, of),
+		First: millis(s.Entry.FirstSeen), Initial: s.Entry.Initial, Changed: d.changed, Changes: d.changes, About: d.about,
+	}
+	r.Labels, r.LabelsMore = labelsOf(s)
+	for _, name := range d.by[:min(len(d.by), maxManagers)] {
+		r.By = append(r.By, clip(name, maxName))
+	}
+	for _, o := range s.Owners[:min(len(s.Owners), maxOwners)] {
+		r.Owners = append(r.Owners, ownerRef{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller})
+	}
+	return r
+}
+
+// aboutOf is what an Event is about; of one that a list had, also when it had happened last.
+func aboutOf(s *inventory.State) *subject {
+	a := &subject{UID: clip(string(s.KubeEvent.InvolvedObject.UID), maxName), Kind: clip(s.KubeEvent.InvolvedObject.Kind, maxName), Name: clip(s.KubeEvent.InvolvedObject.Name, maxName)}
+	if s.Initial || s.Listed {
+		a.At = millis(s.KubeEvent.LastSeen)
+	}
+	return a
+}
+
+func calledBy(o *inventory.Entry) called {
+	return called{o.ID, o.Resource.String(), clip(o.Cluster, maxName), o.Namespace, clip(o.Name, maxName)}
+}
+
+func statusOf(s *inventory.State) state {
+	if s.EventType != "" {
+		return state{State: clip(s.EventType, maxName)}
+	}
+	return state{s.Status.String(), clip(s.Message, maxMessage)}
+}
+
+func labelsOf(s *inventory.State) (some map[string]string, more int) {
+	all := s.Labels()
+	if len(all) == 0 {
+		return nil, 0
+	}
+	some = make(map[string]string, min(len(all), maxLabels))
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if size += len(name) + len(all[name]); len(some) == maxLabels || size > maxLabelBytes {
+			break
+		}
+		some[name] = all[name]
+	}
+	return some, len(all) - len(some)
+}
+
+// cellsOf returns the cells of an object for viewers, each where its resource has the column; nil if
+// the server makes none.
+func cellsOf(s *inventory.State, r *resource) []any {
+	own := ownCells(s)
+	if len(own) == 0 || r.places == nil {
+		return own
+	}
+	cells := make([]any, len(r.Columns))
+	for i, at := range r.places[&s.Columns()[0]] {
+		if i < len(own) && at >= 0 {
+			cells[at] = own[i]
+		}
+	}
+	return cells
+}
+
+// ownCells are in the order of the columns of the state.
+func ownCells(s *inventory.State) (cells []any) {
+	for i, value := range s.CellValues() {
+		if i == min(len(s.Columns()), maxCells) {
+			break
+		}
+		cells = append(cells, cellOf(s, i, value))
+	}
+	return cells
+}
+
+// cellOf is a cell: the time from which it counts; nothing for how long ago, which is old at once.
+func cellOf(s *inventory.State, column int, value gjson.Result) any {
+	at, counts := s.CellStart(column)
+	clock := s.Columns()[column].AgeFormat
+	switch {
+	case counts && !at.IsZero():
+		return at.UnixMilli()
+	case counts, clock == inventory.AgeWhole:
+		return nil
+	case clock == inventory.AgeSuffix && value.Type == gjson.String:
+		number, _, _ := strings.Cut(value.String(), " (")
+		return clip(number, maxCell)
+	case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
+		return clip(value.String(), maxCell)
+	}
+	return json.RawMessage(value.Raw)
+}
+
+// valueText is a value as text, and how many characters of it are left out.
+func valueText(value any) (*string, int) {
+	text, isText := value.(string)
+	if !isText {
+		text = output.JSON(value)
+	}
+	short := cut(text, maxValue)
+	return &short, utf8.RuneCountInString(text) - utf8.RuneCountInString(short)
+}
+
+// cut is text up to so many characters.
+func cut(text string, characters int) string {
+	if len(text) <= characters {
+		return text
+	}
+	for i := range text {
+		if characters == 0 {
+			return text[:i]
+		}
+		characters--
+	}
+	return text
+}
+
+// clip is cut that shows it.
+func clip(text string, characters int) string {
+	short := cut(text, characters)
+	if len(short) < len(text) {
+		return short + "…"
+	}
+	return short
+}

@@ -1,0 +1,128 @@
+package codec
+
+import (
+	"cmp"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/watcher/event"
+)
+
+// Options say what is read of objects.
+type Options struct {
+	// ManagedFields keeps metadata.managedFields in the content.
+	KeepManagedFields bool
+	// Shard leaves out the objects of other shards, as early as can be: lists do not have them, and in a watch
+	// nothing is kept of them but their identity.
+	Shard event.Shard
+}
+
+func (o Options) scanner() scanner {
+	return scanner{keepManagedFields: o.KeepManagedFields, shard: o.Shard}
+}
+
+// NewClient returns the stock dynamic client over a REST client that reads shallow objects:
+// dynamic.NewForConfig would overwrite the serializer, dynamic.New does not.
+func NewClient(config *rest.Config, client *http.Client, o Options) (*dynamic.DynamicClient, error) {
+	return newClient(config, client, o.scanner())
+}
+
+func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.DynamicClient, error) {
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion = nil
+	config.AcceptContentTypes = runtime.ContentTypeJSON // and never CBOR
+	config.APIPath = "/not-used-by-the-dynamic-client"
+	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, s}
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(c), nil
+}
+
+// negotiated is the stock serializers, with those for JSON replaced.
+type negotiated struct {
+	runtime.NegotiatedSerializer
+	scanner scanner
+}
+
+func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
+	var infos []runtime.SerializerInfo
+	for _, info := range n.NegotiatedSerializer.SupportedMediaTypes() {
+		if info.MediaType != runtime.ContentTypeJSON {
+			continue // nothing else is asked for
+		}
+		info.Serializer = objects{Serializer: info.Serializer, scanner: n.scanner}
+		info.StreamSerializer = &runtime.StreamSerializerInfo{
+			EncodesAsText: true,
+			Serializer:    events{info.StreamSerializer.Serializer},
+			Framer:        framer{info.StreamSerializer.Framer},
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// DecoderToVersion implements runtime.NegotiatedSerializer: there is nothing to convert.
+func (negotiated) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return d
+}
+
+var _ runtime.Decoder = objects{}
+
+// objects decodes single objects and lists.
+type objects struct {
+	runtime.Serializer // the stock one: for what is no object of the API
+	scanner            scanner
+}
+
+func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if defaults != nil {
+		// The body of an error, which unlike an event is not known to be JSON.
+		return o.Serializer.Decode(data, defaults, into)
+	}
+	decoded, err := o.scanner.decode(alias(data), into)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case decoded == nil:
+		return o.Serializer.Decode(data, defaults, into)
+	}
+	gvk := decoded.GetObjectKind().GroupVersionKind()
+	return decoded, &gvk, nil
+}
+
+// MetadataOnly returns a client over the connections of client that asks for nothing but the
+// metadata of objects: each comes as a PartialObjectMetadata
+// (kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches).
+func MetadataOnlyClient(client *http.Client) *http.Client {
+	return withRequest(client, func(r *http.Request) {
+		kind := "PartialObjectMetadataList"
+		if r.URL.Query().Has("watch") {
+			kind = "PartialObjectMetadata"
+		}
+		r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+	})
+}
+
+// withRequest returns a client that changes each request, and uses the connections of client.
+func withRequest(client *http.Client, change func(*http.Request)) *http.Client {
+	copied := *client
+	copied.Transport = requestChanger{cmp.Or(client.Transport, http.DefaultTransport), change}
+	return &copied
+}
+
+type requestChanger struct {
+	next   http.RoundTripper
+	change func(*http.Request)
+}
+
+func (c requestChanger) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	c.change(r)
+	return c.next.RoundTrip(r)
+}

@@ -1,0 +1,80 @@
+package recording
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// TestAnew: a run whose watch begins anew, as somebody else gets its events, too, records what one does
+// that was given what the run before has left: what is new since then, and nothing of what is known.
+func TestAnew(t *testing.T) {
+	dir := t.TempDir()
+	r := recorder(t, dir, Options{})
+	initial := func(name string, version, second int) event.Event {
+		e := of(t, event.Added, name, version, second)
+		e.Initial, e.Listed = true, true
+		return e
+	}
+	deliver(t, r, initial("same", 1, 1), initial("changed", 1, 1), initial("gone", 1, 1), initial("returned", 1, 1), mark(event.Synced, 2))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	next := recorder(t, dir, Options{WatchHasNoHistory: true, Now: func() time.Time { return at(20) }})
+	returned := initial("returned", 5, 21)
+	id := *returned.Object.Identity
+	id.UID = "another"
+	returned.Object = event.NewObject(&id, returned.Object.Raw())
+	deliver(t, next, initial("same", 1, 21), initial("changed", 4, 21), initial("new", 3, 21), returned, mark(event.Synced, 22))
+	deliver(t, next, of(t, event.Modified, "same", 6, 30), of(t, event.Deleted, "changed", 4, 31))
+	if err := next.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	proof, err := read(t, dir).Replay(t.Context(), Query{Targets: []event.Target{configMaps}, From: at(10)}, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			if !e.Type.IsStatus() && !e.Initial {
+				text := string(e.Type) + " " + e.Object.Name + " " + e.Object.ResourceVersion
+				if e.FinalStateUnknown {
+					text += " unknown"
+				}
+				got = append(got, text)
+			}
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"MODIFIED changed 4", "ADDED new 3", "DELETED returned 1 unknown", "ADDED returned 5", "DELETED gone 1 unknown", "MODIFIED same 6", "DELETED changed 4"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if why := gaps(proof); len(why) != 1 || !slices.ContainsFunc(why, func(g string) bool { return strings.Contains(g, notRunning) }) {
+		t.Errorf("%q", why)
+	}
+}
+
+// TestDelayed: what comes after a delivery that took others long may have waited for that.
+func TestDelayed(t *testing.T) {
+	dir := t.TempDir()
+	doubts := 0
+	r := begunRun(t, dir)
+	r.ProbeFreshness = func() { doubts++ }
+	r.ReportDelay(heldUpAfter / 2)
+	if doubts != 0 {
+		t.Error("it is doubted")
+	}
+	r.ReportDelay(2 * heldUpAfter)
+	deliver(t, r, of(t, event.Modified, "web", 2, 12))
+	if doubts != 1 || isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
+		t.Errorf("%d doubts; at 12 it is known: %t", doubts, isKnown(t, dir, 12))
+	}
+}

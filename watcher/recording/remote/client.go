@@ -1,0 +1,303 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"dwatch/watcher/recording"
+)
+
+const (
+	// silence is how long nothing may come of an answer.
+	silence = 30 * time.Second
+	// longestList and longestProblem are how long answers may be that are no segments.
+	longestList, longestProblem = 256 << 20, 4 << 10
+	// heldBytes is how many bytes of segments are kept, besides those of the one that was read last: who looks
+	// around reads the same again and again, and of the one that is written only the rest.
+	heldBytes = 16 << 20
+	// largeAnswer is more than a segment usually has: memory for what is longer is taken as it comes.
+	largeAnswer = 32 << 20
+)
+
+// RefusedError is an answer by which a recording is not given.
+type RefusedError struct {
+	StatusCode int
+	Message    string // of who answered, in one line; may be empty
+}
+
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("it answers %d %s", e.StatusCode, http.StatusText(e.StatusCode))
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Client reads what an Offer gives.
+type Client struct {
+	// URL is the address below which Path is. What is in its query is not asked for.
+	URL *url.URL
+	// Token is shown with each request; empty: none is.
+	Token string
+	// Transport makes the requests. No redirection is followed.
+	Transport http.RoundTripper
+	// Failed says of an error, as of a RefusedError, whom it is about; nil: it is as it is.
+	WrapError func(error) error
+	UserAgent string
+
+	mu      sync.Mutex
+	fetched int64
+	held    map[segment][]byte
+	recent  []segment // of held, the one that was read last at the end
+}
+
+// Fetched is how many bytes of answers have come.
+func (c *Client) BytesReceived() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fetched
+}
+
+// Parts returns the recordings that are given, of several clusters by name.
+func (c *Client) ListRecordings(ctx context.Context) (all []recording.ClusterRecording, err error) {
+	l, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Recordings {
+		all = append(all, recording.ClusterRecording{Cluster: p.Cluster, Store: &given{c, p.Cluster}})
+	}
+	slices.SortFunc(all, func(a, b recording.ClusterRecording) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return all, nil
+}
+
+func (c *Client) list(ctx context.Context) (l listing, err error) {
+	text, err := c.get(ctx, nil, longestList)
+	if err != nil {
+		return l, err
+	}
+	if err := json.Unmarshal(text, &l); err != nil || l.Version == 0 {
+		return l, errors.New("what it answers is no recording of dwatch")
+	}
+	if l.Version > ProtocolVersion {
+		return l, fmt.Errorf("a newer dwatch gives it, as version %d; this one knows %d", l.Version, ProtocolVersion)
+	}
+	return l, nil
+}
+
+// given is the recording of a cluster. It implements recording.Store.
+type given struct {
+	*Client
+	cluster string
+}
+
+// List implements recording.Store.
+func (g *given) List(ctx context.Context) ([]recording.StoredFile, error) {
+	l, err := g.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Recordings {
+		if p.Cluster != g.cluster {
+			continue
+		}
+		g.forget(p.Segments)
+		return p.Segments, nil
+	}
+	return nil, errors.New("it is not given any more")
+}
+
+// forget lets go of segments that are there no more.
+func (g *given) forget(now []recording.StoredFile) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.held, func(of segment, _ []byte) bool {
+		return of.cluster == g.cluster && !slices.ContainsFunc(now, func(s recording.StoredFile) bool { return s.Name == of.name })
+	})
+}
+
+// Read implements recording.Store. What it returns is not to be changed.
+func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
+	of := segment{g.cluster, name}
+	query := url.Values{"segment": {name}}
+	if g.cluster != "" {
+		query.Set("cluster", g.cluster)
+	}
+	if to >= 0 { // the begin of a segment, or its end
+		query.Set("from", strconv.FormatInt(from, 10))
+		query.Set("to", strconv.FormatInt(to, 10))
+		return g.bytes(ctx, query)
+	}
+	g.mu.Lock()
+	held := g.held[of]
+	g.mu.Unlock()
+	if len(held) > 0 {
+		query.Set("from", strconv.Itoa(len(held)))
+	}
+	rest, err := g.bytes(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	all := append(slices.Clip(held), rest...)
+	g.hold(of, all)
+	return all[min(from, int64(len(all))):], nil
+}
+
+// bytes gets the bytes of a segment. What an Offer does not know was dropped; that something on the way to it finds
+// nothing is an error.
+func (g *given) bytes(ctx context.Context, query url.Values) ([]byte, error) {
+	data, err := g.get(ctx, query, 0)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.StatusCode == http.StatusNotFound && refused.Message == errNone.Error() {
+		return nil, fs.ErrNotExist
+	}
+	return data, err
+}
+
+// hold keeps a segment, and lets go of those that were read longest ago.
+func (c *Client) hold(of segment, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[segment][]byte{}
+	}
+	c.held[of] = data
+	c.recent = append(slices.DeleteFunc(c.recent, func(s segment) bool { return s == of }), of)
+	total := 0
+	for _, s := range slices.Backward(c.recent) {
+		if total += len(c.held[s]); total > heldBytes && s != of {
+			delete(c.held, s)
+		}
+	}
+	c.recent = slices.DeleteFunc(c.recent, func(s segment) bool { return c.held[s] == nil })
+}
+
+// get returns the answer to a request, all of it. longest is how long it may be; 0: as long as it says.
+func (c *Client) get(ctx context.Context, query url.Values, longest int64) ([]byte, error) {
+	data, err := c.whole(ctx, query, longest)
+	if err != nil && c.WrapError != nil {
+		err = c.WrapError(err)
+	}
+	return data, err
+}
+
+func (c *Client) whole(ctx context.Context, query url.Values, longest int64) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer quiet.Stop()
+	answer, err := c.ask(ctx, query)
+	if err != nil {
+		return nil, cmp.Or(silent(ctx), err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, refused(answer)
+	}
+	if longest == 0 && answer.ContentLength < 0 { // whether all has come could not be told
+		return nil, errors.New("it answers without saying how much: what is between may have changed that")
+	}
+	body := &counted{answer.Body, func(n int) {
+		quiet.Reset(silence)
+		c.mu.Lock()
+		c.fetched += int64(n)
+		c.mu.Unlock()
+	}}
+	data := make([]byte, 0, min(max(answer.ContentLength, 0), largeAnswer)+1)
+	limit := cmp.Or(longest, answer.ContentLength)
+	if data, err = readAll(io.LimitReader(body, limit+1), data); err == nil && int64(len(data)) > limit {
+		err = errors.New("it answers with too much")
+	}
+	if err != nil {
+		return nil, cmp.Or(silent(ctx), fmt.Errorf("the connection broke in the middle of an answer: %w", err))
+	}
+	return data, nil
+}
+
+var errSilent = fmt.Errorf("nothing came of an answer for %s", silence)
+
+// silent is the error of who waited too long for an answer; nil: nobody has.
+func silent(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return nil
+}
+
+func (c *Client) ask(ctx context.Context, query url.Values) (*http.Response, error) {
+	to := c.URL.JoinPath(Path)
+	to.RawQuery, to.Fragment, to.RawFragment = query.Encode(), "", ""
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", c.UserAgent)
+	r.Header.Set("Accept", "application/json, application/octet-stream")
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	return c.Transport.RoundTrip(r)
+}
+
+// refused is the error that an answer is.
+func refused(answer *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, longestProblem)) // for want of it the code says it
+	var p problem
+	if json.Unmarshal(text, &p) != nil {
+		p.Error = ""
+	}
+	return &RefusedError{answer.StatusCode, oneLine(p.Error)}
+}
+
+// oneLine is text of somebody else, as a part of a message.
+func oneLine(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, text[:min(len(text), 200)])
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// counted is a Reader of which each part is counted as it comes.
+type counted struct {
+	io.Reader
+	came func(int)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.came(n)
+	return n, err
+}
+
+// readAll is io.ReadAll into data, whose memory is that of an answer whose length is known.
+func readAll(r io.Reader, data []byte) ([]byte, error) {
+	for {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+	}
+}

@@ -1,0 +1,391 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"dwatch/watcher/event"
+)
+
+// Query says what is asked of a recording.
+type Query struct {
+	Targets       []event.Target
+	LabelSelector labels.Selector // nil: all
+	FieldSelector fields.Selector // of metadata.name and metadata.namespace; nil: all
+	Shard         event.Shard
+	// Covers says why a run that selected so has not recorded all that is asked for, besides the
+	// targets; empty: it has. nil: each run has.
+	CoverageGap func(event.Selection) string
+	// From and To are from when on events are asked for, and before when; zero: from the begin, to
+	// the end.
+	From, To time.Time
+	// Old has the state before with each Modified.
+	IncludeOld bool
+	// Mend has events delivered, too, of what became of objects behind lines that are missing, as far as
+	// what follows them tells: so that who folds all events has what was there, whenever that is known.
+	ReconcileGaps bool
+	// Batch is how many events are delivered at once at most; 0: some hundreds.
+	BatchSize int
+}
+
+// lookahead is for how long after a time it may still be proven that all was known then: servers
+// say so once a minute.
+const lookahead = 10 * time.Minute
+
+// player is one answer in the making.
+type player struct {
+	*walker
+	Query
+	held *held
+	// before is what was held when the present segment began, until all that was there has come; nil: it has.
+	before  map[objectKey]heldObject
+	begin   time.Time // of the recording
+	changes int
+	// deliver takes what happens; nil: what is there at To is all that is asked for.
+	deliver func(context.Context, []event.Event) error
+	batch   []event.Event
+	// started: what was there at From has been passed on.
+	started bool
+	// stopped is why nothing is delivered any more. The account of what is known goes on.
+	stopped error
+}
+
+// Play delivers to sink what was there at From, as initial, and then what happened from then on,
+// with the marks, to To. What it delivers has the targets of the query. If sink ends that with an
+// error, the proof is about what was delivered by then; nil if that is what was there at the begin.
+func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proof, error) {
+	p, err := r.newPlayer(q)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	p.deliver = sink.Deliver
+	p.frame = func() error { return p.flush(ctx) }
+	if err := p.walk(ctx, r.from(q.From)); err != nil {
+		return nil, err
+	}
+	if p.stopped == nil {
+		p.start()
+	}
+	if err := p.flush(ctx); err != nil {
+		return nil, err
+	}
+	if p.stopped != nil && q.From.IsZero() && !p.To.After(p.sights.since(p.Targets)) {
+		return nil, p.stopped // of that time not all is known in any case
+	}
+	return r.prove(p), p.stopped
+}
+
+// At returns what was there at a time, by target, namespace and name; zero: at the last of which
+// all is known.
+func (r *Recording) ObjectsAt(ctx context.Context, q Query, at time.Time) ([]event.Object, *Proof, error) {
+	there, proof, err := r.at(ctx, q, at)
+	objects := make([]event.Object, len(there))
+	for i, o := range there {
+		objects[i] = o.Object
+	}
+	return objects, proof, err
+}
+
+// at is At, with the target of the query that each object is of.
+func (r *Recording) at(ctx context.Context, q Query, at time.Time) (there []heldObject, _ *Proof, err error) {
+	var after []string
+	if at.IsZero() {
+		if at, after, err = r.lastKnown(ctx, q); err != nil {
+			return nil, nil, err
+		}
+	}
+	q.From, q.To, q.IncludeOld = at, at, true
+	p, err := r.newPlayer(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.close()
+	if err := p.walk(ctx, r.from(at)); err != nil {
+		return nil, nil, err
+	}
+	there = p.held.all()
+	index := func(o heldObject) int {
+		return slices.IndexFunc(q.Targets, func(t event.Target) bool { return t == o.target })
+	}
+	slices.SortStableFunc(there, func(a, b heldObject) int { return index(a) - index(b) })
+	proof := r.prove(p)
+	proof.endsIn(after)
+	return there, proof, nil
+}
+
+// lastKnown returns the last time at which all is known, and the damage that it is before; nil: the
+// end of the recording can be read.
+func (r *Recording) lastKnown(ctx context.Context, q Query) (_ time.Time, damage []string, _ error) {
+	w, err := newWalker(q.CoverageGap)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	defer w.close()
+	w.sights.withheld = r.withheld
+	w.take = func(*line) error { return nil }
+	err = w.walk(ctx, r.from(r.end))
+	if w.sights.lost == damagedWhy {
+		damage = w.notes()
+	}
+	return w.sights.end(q.Targets), damage, err
+}
+
+func (r *Recording) newPlayer(q Query) (*player, error) {
+	w, err := newWalker(q.CoverageGap)
+	p := &player{walker: w, Query: q, held: newHeld(), begin: r.begin}
+	w.take, w.targets, w.sights.withheld = p.line, q.Targets, r.withheld
+	return p, err
+}
+
+func (r *Recording) prove(p *player) *Proof {
+	proof := prove(p.sights, p.Targets, p.From, p.To, r.murky)
+	proof.ChangeCount, proof.Damage, proof.IsInstant = p.changes, p.notes(), p.deliver == nil
+	if p.From.IsZero() && len(p.damaged) > 0 && len(proof.Gaps) == 0 { // it is of all that there is
+		proof.Gaps = []Gap{{GapInterval: GapInterval{From: proof.From, To: proof.From, Reason: "the recording is damaged before that"}}}
+	}
+	if p.Query.To.IsZero() && p.sights.lost == damagedWhy {
+		proof.endsIn(proof.Damage)
+	}
+	return proof
+}
+
+// isPast reports whether a line is behind what was asked for. What is there when a segment begins
+// is the same as at its begin without it.
+func (p *player) isPast(l *line) bool {
+	if p.To.IsZero() {
+		return false
+	}
+	begins := l.Type == begun || l.Type == resource || l.Type == present || l.Type == snapshot
+	return l.Time.After(p.To) || l.Time.Equal(p.To) && (p.deliver != nil || begins)
+}
+
+// line takes the next line.
+func (p *player) line(l *line) error {
+	if p.isPast(l) {
+		return p.past(l)
+	}
+	if p.stopped != nil {
+		return nil
+	}
+	happened := p.From.IsZero() || !l.Time.Before(p.From)
+	switch {
+	case l.header != nil:
+		if happened && len(p.held.objects) > 0 {
+			p.start()
+		}
+		if p.ReconcileGaps && p.started {
+			if p.before == nil {
+				p.before = map[objectKey]heldObject{}
+			}
+			maps.Copy(p.before, p.held.objects)
+		}
+		clear(p.held.objects) // what is there follows
+	case l.Type == present:
+		e := l.Event
+		e.Type = event.Added
+		p.object(&e, false)
+		p.mend(e)
+	case l.Type == snapshot:
+		p.mendGone(l.Time)
+	case l.own():
+	default:
+		if happened {
+			p.start()
+		}
+		if l.Type.IsStatus() {
+			p.mark(&l.Event, happened)
+		} else {
+			p.object(&l.Event, happened)
+		}
+	}
+	return nil
+}
+
+// past takes a line behind what was asked for: it may prove that all was known then.
+func (p *player) past(l *line) error {
+	if !l.Time.After(p.To) {
+		return nil // others of that time follow
+	}
+	decided := func(t event.Target) bool { return p.sights.isDecided(t.Key(), p.To) }
+	if l.Time.Sub(p.To) > lookahead || !slices.ContainsFunc(p.Targets, func(t event.Target) bool { return !decided(t) }) {
+		return errEnd
+	}
+	return nil
+}
+
+// pass passes on an event, whose memory is that of a frame.
+func (p *player) pass(e event.Event) {
+	if p.deliver != nil {
+		p.batch = append(p.batch, e)
+	}
+}
+
+// flush delivers what was passed on.
+func (p *player) flush(ctx context.Context) error {
+	size := cmp.Or(p.BatchSize, 256)
+	for part := range slices.Chunk(p.batch, size) {
+		if p.stopped != nil {
+			break
+		}
+		for i := range part {
+			part[i] = own(part[i])
+		}
+		if p.stopped = p.deliver(ctx, part); p.stopped != nil {
+			p.To = part[len(part)-1].Time
+		}
+	}
+	clear(p.batch)
+	p.batch = p.batch[:0]
+	return ctx.Err()
+}
+
+// start passes on what was there at From.
+func (p *player) start() {
+	if p.started || p.deliver == nil {
+		return
+	}
+	p.started = true
+	from := p.From
+	if from.IsZero() {
+		from = p.begin
+	}
+	for _, o := range p.held.all() {
+		p.pass(event.Event{Type: event.Added, Target: o.target, Object: o.Object, Initial: true, Time: from})
+	}
+	for _, t := range p.Targets {
+		if p.sights.isSynced(t.Key()) { // else that is still to come
+			p.pass(event.Event{Type: event.Synced, Target: t, Count: p.count(t), Time: from})
+		}
+	}
+}
+
+// count is how many objects of a target are there.
+func (p *player) count(t event.Target) (n int) {
+	for _, o := range p.held.objects {
+		if o.target == t {
+			n++
+		}
+	}
+	return n
+}
+
+// mark passes on a mark, about each target that it says something of.
+func (p *player) mark(e *event.Event, happened bool) {
+	if !happened || e.Type.IsKeepalive() {
+		return
+	}
+	for _, t := range p.Targets {
+		if covers(e.Target.Key(), t.Key()) {
+			of := *e
+			if of.Target = t; of.Type == event.Synced {
+				of.Count = p.count(t)
+			}
+			p.pass(of)
+		}
+	}
+}
+
+// object takes over an object, and passes it on if it is asked for. One that comes to match the
+// selectors, or does no longer, comes and goes, as with a server.
+func (p *player) object(e *event.Event, happened bool) {
+	of := event.Key{Resource: e.Target.Resource().GroupResource(), Namespace: e.Object.Namespace, Name: e.Object.Name}
+	i := slices.IndexFunc(p.Targets, func(t event.Target) bool { return covers(t.Key(), of) })
+	if i < 0 {
+		return
+	}
+	e.Target = p.Targets[i]
+	_, was := p.held.objects[keyOf(e.Target, e.Object)]
+	is := e.Type != event.Deleted && p.selects(e.Object)
+	switch {
+	case !was && !is && e.Type != event.Deleted, !was && e.Type == event.Deleted && p.narrow():
+		return
+	case was && !is:
+		e.Type = event.Deleted
+	case !was && is && p.narrow():
+		e.Type = event.Added
+	}
+	before := p.held.observe(e, p.IncludeOld || !p.started)
+	if !happened || p.deliver == nil {
+		return
+	}
+	// Two versions of a resource say the same in different words.
+	if e.Type == event.Modified && p.IncludeOld && !before.IsZero() && before.APIVersion == e.Object.APIVersion {
+		e.Old = before
+	}
+	if !e.Initial {
+		p.changes++
+	}
+	delete(p.before, keyOf(e.Target, e.Object))
+	p.pass(*e)
+}
+
+// mend passes on what was there when a segment began, if it was not as the lines before said.
+func (p *player) mend(e event.Event) {
+	key := keyOf(e.Target, e.Object)
+	if p.before == nil || p.held.objects[key].IsZero() {
+		return
+	}
+	was, wasThere := p.before[key]
+	switch delete(p.before, key); {
+	case !wasThere:
+	case was.UID == e.Object.UID && was.ResourceVersion == e.Object.ResourceVersion:
+		return
+	case was.UID == e.Object.UID:
+		e.Type = event.Modified
+	default:
+		p.gone(was, e.Time)
+	}
+	e.Listed = true
+	p.pass(e)
+}
+
+// mendGone passes on that what was there before a segment began was not there then.
+func (p *player) mendGone(at time.Time) {
+	for _, was := range p.before {
+		p.gone(was, at)
+	}
+	p.before = nil
+}
+
+func (p *player) gone(was heldObject, at time.Time) {
+	p.pass(event.Event{Type: event.Deleted, Target: was.target, Object: event.NewObject(was.Identity, was.Raw()), FinalStateUnknown: true, Time: at})
+}
+
+func (p *player) narrow() bool {
+	return p.LabelSelector != nil && !p.LabelSelector.Empty() || p.FieldSelector != nil && !p.FieldSelector.Empty() || !p.Shard.IsAll()
+}
+
+func (p *player) selects(o event.Object) bool {
+	if p.FieldSelector != nil && !p.FieldSelector.Matches(fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}) {
+		return false
+	}
+	if !p.Shard.Has(o.UID) {
+		return false
+	}
+	if p.LabelSelector == nil || p.LabelSelector.Empty() {
+		return true
+	}
+	set := labels.Set{}
+	gjson.Get(o.Raw(), "metadata.labels").ForEach(func(name, value gjson.Result) bool {
+		set[name.String()] = value.String()
+		return true
+	})
+	return p.LabelSelector.Matches(set)
+}
+
+// own returns an event whose memory is its own.
+func own(e event.Event) event.Event {
+	if !e.Type.IsStatus() {
+		e.Object = event.NewObject(e.Object.Identity, strings.Clone(e.Object.Raw()))
+	}
+	return e
+}

@@ -1,0 +1,227 @@
+package watcher
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/testdata/testenv"
+
+	"dwatch/watcher/event"
+)
+
+var cluster *testenv.Cluster
+
+// TestMain starts a server that knows shards, which changes nothing for who asks for none.
+func TestMain(m *testing.M) {
+	os.Exit(testenv.Main(m, &cluster, "--apiserver-arg", "feature-gates=ShardedListAndWatch=true"))
+}
+
+var configMaps = &meta.RESTMapping{
+	Resource:         schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+	Scope:            meta.RESTScopeNamespace,
+}
+
+func newWatcher(t *testing.T, options Options) *Watcher {
+	t.Helper()
+	var err error
+	if options.HTTP, err = rest.HTTPClientFor(options.Config); err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// room is a namespace of its own for one test, and a client to write in it.
+type room struct {
+	t         *testing.T
+	namespace string
+	client    dynamic.Interface
+	config    *rest.Config
+}
+
+func newRoom(t *testing.T, c *testenv.Cluster) *room {
+	t.Helper()
+	config := config(t, c)
+	client := dynamic.NewForConfigOrDie(config)
+	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	ns.SetGenerateName("watcher-")
+	ns, err := namespaces.Create(t.Context(), ns, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &room{t, ns.GetName(), client, config}
+}
+
+func config(t *testing.T, c *testenv.Cluster) *rest.Config {
+	t.Helper()
+	config, err := c.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func (r *room) configMaps() dynamic.ResourceInterface {
+	return r.client.Resource(configMaps.Resource).Namespace(r.namespace)
+}
+
+func (r *room) create(name string) {
+	r.t.Helper()
+	cm := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"n": "0"}}}
+	cm.SetName(name)
+	if _, err := r.configMaps().Create(r.t.Context(), cm, metav1.CreateOptions{}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *room) update(name string, n int) {
+	r.t.Helper()
+	patch := fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)
+	if _, err := r.configMaps().Patch(r.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *room) delete(name string) {
+	r.t.Helper()
+	if err := r.configMaps().Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *room) target() event.Target {
+	return event.Target{Mapping: configMaps, Namespace: r.namespace}
+}
+
+// watching is a running watch and what it has emitted.
+type watching struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan error
+
+	mu      sync.Mutex
+	events  []event.Event
+	changed chan struct{}
+}
+
+func watchWith(t *testing.T, options Options) *watching {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watching{t: t, cancel: cancel, done: make(chan error, 1), changed: make(chan struct{})}
+	watcher := newWatcher(t, options)
+	go func() { w.done <- watcher.Run(ctx, each(w.emit)) }()
+	t.Cleanup(cancel)
+	return w
+}
+
+func (w *watching) emit(e event.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.events); n > 0 && e.Time.Before(w.events[n-1].Time) {
+		w.t.Errorf("%s was %v before the %s that it comes after", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
+	}
+	w.events = append(w.events, e)
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return nil
+}
+
+// lines are the events so far; data shows data.n of each object.
+func (w *watching) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return linesOf(w.events)
+}
+
+func linesOf(events []event.Event) []string {
+	var lines []string
+	for _, e := range events {
+		words := []string{string(e.Type)}
+		if e.Initial {
+			words = append(words, "initial")
+		}
+		if e.FinalStateUnknown {
+			words = append(words, "unknown")
+		}
+		if !e.Type.IsStatus() {
+			full, err := e.Object.Decode()
+			if err != nil {
+				panic(err)
+			}
+			n, _, _ := unstructured.NestedString(full.Object, "data", "n")
+			words = append(words, strings.TrimSuffix(e.Object.Name+"="+n, "="))
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	return lines
+}
+
+// await returns when line has been emitted n times.
+func (w *watching) await(line string, n int) {
+	w.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		w.mu.Lock()
+		changed := w.changed
+		count := 0
+		for _, l := range linesOf(w.events) {
+			if l == line {
+				count++
+			}
+		}
+		w.mu.Unlock()
+		if count >= n {
+			return
+		}
+		select {
+		case <-changed:
+		case err := <-w.done:
+			w.t.Fatalf("the watch ended: %v\n%s", err, strings.Join(w.lines(), "\n"))
+		case <-deadline:
+			w.t.Fatalf("%q did not come %d times:\n%s", line, n, strings.Join(w.lines(), "\n"))
+		}
+	}
+}
+
+// stop ends the watch and returns its error.
+func (w *watching) stop() error {
+	w.t.Helper()
+	w.cancel()
+	select {
+	case err := <-w.done:
+		return err
+	case <-time.After(time.Minute):
+		w.t.Fatal("the watch does not end")
+		return nil
+	}
+}
+
+// each is a sink that takes one event after the other.
+func each(emit func(event.Event) error) event.Sink {
+	return event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
