@@ -123,7 +123,7 @@ function greet(hello) {
   if (state.time !== shown) go({ time: shown });
   past.show();
   byId("pause").hidden = Boolean(hello.past);
-  if (hello.past || rewound) detail.again();
+  if (hello.past || rewound) detail.reload();
   else if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
   else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
   else if (before && page.downSince) store.note("connected again; nothing was missed");

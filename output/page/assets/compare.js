@@ -1,28 +1,28 @@
-// What differs between two texts, line by line, as a unified difference.
+// A unified diff of two texts.
 
-/** How many lines of a difference there are at most, how many around what differs, and up to how many pairs of lines are
- * compared: where there are more, all of it differs. */
-const mostLines = 2000, around = 1, mostPairs = 4e6;
+/** The maximal number of lines in the result, and the number of context lines. If the changed parts have more than
+ * pairLimit pairs of lines, all their lines are reported as removed and added. */
+const lineLimit = 2000, contextLines = 1, pairLimit = 4e6;
 
-/** compared is {diff, diffMore} between two texts. */
+/** compared returns {diff, diffMore} for two texts: the lines of the diff, and how many are left out. */
 export function compared(before, after) {
-  const all = unified(steps(before.replace(/\n$/, "").split("\n"), after.replace(/\n$/, "").split("\n")));
-  const diff = all.slice(0, mostLines);
+  const all = unified(edits(before.replace(/\n$/, "").split("\n"), after.replace(/\n$/, "").split("\n")));
+  const diff = all.slice(0, lineLimit);
   return { diff, ...(all.length > diff.length && { diffMore: all.length - diff.length }) };
 }
 
-/** steps lead from one list of lines to another: [sign, line]. */
-function steps(a, b) {
+/** edits returns the edits from one list of lines to another: [sign, line]. */
+function edits(a, b) {
   let first = 0, last = 0;
   while (first < a.length && first < b.length && a[first] === b[first]) first++;
   while (last < a.length - first && last < b.length - first && a[a.length - 1 - last] === b[b.length - 1 - last]) last++;
   const same = (lines) => lines.map((line) => [" ", line]);
-  return [...same(a.slice(0, first)), ...middle(a.slice(first, a.length - last), b.slice(first, b.length - last)), ...same(a.slice(a.length - last))];
+  return [...same(a.slice(0, first)), ...changed(a.slice(first, a.length - last), b.slice(first, b.length - last)), ...same(a.slice(a.length - last))];
 }
 
-/** middle finds the longest list of lines that both have. */
-function middle(a, b) {
-  if (a.length * b.length > mostPairs) return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
+/** changed returns the edits between two lists by their longest common subsequence. */
+function changed(a, b) {
+  if (a.length * b.length > pairLimit) return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
   const width = b.length + 1, common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
@@ -44,11 +44,11 @@ function middle(a, b) {
   return all;
 }
 
-/** unified are steps with what is around them, each place below a line that says where it is. */
+/** unified returns edits as hunks with context lines, each below a line with its position. */
 function unified(all) {
   const near = all.map(() => false);
   all.forEach(([sign], n) => {
-    if (sign !== " ") near.fill(true, Math.max(0, n - around), n + around + 1);
+    if (sign !== " ") near.fill(true, Math.max(0, n - contextLines), n + contextLines + 1);
   });
   const lines = [];
   let before = 1, after = 1;

@@ -1,82 +1,85 @@
-// The conditions of an object over time: pure functions.
+// The conditions of an object over time. All functions are pure.
 
-/** How long at least the time before dwatch began may be that is shown, in ms. */
-const leastBefore = 600e3;
+/** The time before dwatch first saw the object may take at least this much of the window, in ms. */
+const minHistory = 600e3;
 
-/** windowOf is from when to when conditions are shown: also before they were seen first (begin), as far as they say since
- * when they were as they were found; but no longer than what was seen, or ten minutes. */
-export function windowOf(before, begin, to) {
-  const oldest = Math.min(begin, ...before.map((c) => Date.parse(c.time)).filter(Boolean));
-  return [Math.min(to - 1000, Math.max(oldest, begin - Math.max(to - begin, leastBefore))), to];
+/** windowOf returns the visible window [from, to]. It also includes the time before dwatch first saw the object
+ * (begin), back to the oldest transition of the initial conditions, but at most ten minutes or as long as the
+ * object has been watched. */
+export function windowOf(initial, begin, to) {
+  const oldest = Math.min(begin, ...initial.map((c) => Date.parse(c.time)).filter(Boolean));
+  return [Math.min(to - 1000, Math.max(oldest, begin - Math.max(to - begin, minHistory))), to];
 }
 
 /** spans returns for each condition {type, status, reason, message, spans: [[from, to, status]], before: [from, to,
- * status, since], since}, from what they are now and from the changes there were since begin. What was before the first change is
- * known from the old value. What was found at the start (found) says since when it was so: nobody saw that. */
-export function spans(conditions, history, from, to, begin = from, found = []) {
-  const told = new Map();
+ * status, since], since}. It uses the current conditions and the changes since begin; the old value of the first
+ * change tells the status before it. before covers the time before begin: the transition time of an initial
+ * condition claims it, but dwatch did not observe it. */
+export function spans(conditions, history, from, to, begin = from, initial = []) {
+  const changes = new Map();
   for (const change of history) {
     for (const c of change.changes ?? []) {
       const type = /^status\.conditions\[type=([^\]]+)\]\.status$/.exec(c.path)?.[1];
-      const whole = /^status\.conditions\[type=([^\]]+)\]$/.exec(c.path)?.[1];
-      if (type) note(told, type, change.time, c.old, c.new);
-      else if (whole) note(told, whole, change.time, statusIn(c.old), statusIn(c.new));
+      const entire = /^status\.conditions\[type=([^\]]+)\]$/.exec(c.path)?.[1];
+      if (type) addChange(changes, type, change.time, c.old, c.new);
+      else if (entire) addChange(changes, entire, change.time, statusIn(c.old), statusIn(c.new));
     }
   }
-  const now = new Map(conditions.map((c) => [c.type, c])), then = new Map(found.map((c) => [c.type, c]));
-  const types = [...now.keys(), ...[...told.keys()].filter((type) => !now.has(type))];
+  const current = new Map(conditions.map((c) => [c.type, c])), first = new Map(initial.map((c) => [c.type, c]));
+  const types = [...current.keys(), ...[...changes.keys()].filter((type) => !current.has(type))];
   return types.map((type) => {
-    const seen = spansOf(told.get(type) ?? [], now.get(type), begin, to), before = beforeOf(then.get(type), from, begin);
-    return { type, ...now.get(type), spans: seen, before, since: Date.parse(now.get(type)?.time) || 0 };
+    const condition = current.get(type);
+    return { type, ...condition, spans: spansOf(changes.get(type) ?? [], condition, begin, to), before: spanBefore(first.get(type), from, begin), since: Date.parse(condition?.time) || 0 };
   });
 }
 
-/** beforeOf is the part of a bar that nobody saw; null: it is not known. */
-function beforeOf(found, from, begin) {
-  const since = Date.parse(found?.time) || begin;
-  return since < begin ? [Math.max(since, from), begin, found.status, since] : null;
+/** spanBefore returns the span of an initial condition before begin, or null if there is none. */
+function spanBefore(initial, from, begin) {
+  const since = Date.parse(initial?.time) || begin;
+  return since < begin ? [Math.max(since, from), begin, initial.status, since] : null;
 }
 
-function note(told, type, time, before, after) {
-  if (!told.has(type)) told.set(type, []);
-  told.get(type).push({ time, before, after });
+function addChange(changes, type, time, before, after) {
+  if (!changes.has(type)) changes.set(type, []);
+  changes.get(type).push({ time, before, after });
 }
 
-/** statusIn is the status in a condition that came, went or changed: "True, Reason: message", or,
- * where it has more than that, JSON (cut perhaps). */
+/** statusIn returns the status in the value of a whole condition. The value is "True, Reason: message", or JSON
+ * that may be truncated if the condition has other fields. */
 function statusIn(text) {
   return /^(\w+)(,|$)|"status":"(\w+)"/.exec(text ?? "")?.filter(Boolean).at(text[0] === "{" ? -1 : 1);
 }
 
+/** spansOf returns the observed spans of one condition. */
 function spansOf(changes, condition, from, to) {
-  // Without a change it has been so since its last transition, as far as it says.
+  // Without changes, the status holds since its last transition time.
   const since = Date.parse(condition?.time ?? "") || 0;
   let status = changes.length ? changes[0].before : condition?.status;
   let at = changes.length ? from : Math.max(from, Math.min(since, to));
   const spans = [];
   for (const c of changes) {
-    // What it says that it was is not what it became: what was between is no longer held.
-    if (status && c.time > at) spans.push([at, c.time, c.before === status ? status : unheld]);
+    // If the old value is not the previous status, the changes in between are no longer stored.
+    if (status && c.time > at) spans.push([at, c.time, c.before === status ? status : notStored]);
     [at, status] = [Math.max(from, c.time), c.after];
   }
   if (status && changes.length && condition && condition.status !== status) {
     const then = Math.max(at, Math.min(since, to));
-    if (then > at) spans.push([at, then, unheld]);
+    if (then > at) spans.push([at, then, notStored]);
     if (to > then) spans.push([then, to, condition.status]);
   } else if (status) spans.push([at, to, status]);
   return spans;
 }
 
-/** unheld is in the place of a status of which nobody knows any more what it was. */
-export const unheld = "not held";
+/** notStored replaces a status that is unknown because changes were dropped. It is also shown. */
+export const notStored = "not held";
 
-// Conditions whose True is bad news.
-const troubles = /(Pressure|Unavailable|Failure|FailureTarget|DisruptionTarget|Failed|Stalled|Degraded|Error|Terminating|Deletion\w*)$/;
+// Types of conditions for which True is bad.
+const badTypes = /(Pressure|Unavailable|Failure|FailureTarget|DisruptionTarget|Failed|Stalled|Degraded|Error|Terminating|Deletion\w*)$/;
 
-/** tone is the class of a status of a condition: is it good news? */
+/** tone returns the CSS class of a status, by whether it is good or bad for this type of condition. */
 export function tone(type, status) {
-  if (status === unheld) return "is-unheld";
+  if (status === notStored) return "is-unheld";
   if (status !== "True" && status !== "False") return "is-unknown";
-  const good = (status === "True") !== troubles.test(type);
-  return good ? "is-current" : troubles.test(type) ? "is-failed" : "is-progress";
+  const good = (status === "True") !== badTypes.test(type);
+  return good ? "is-current" : badTypes.test(type) ? "is-failed" : "is-progress";
 }

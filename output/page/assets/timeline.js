@@ -38,7 +38,7 @@ export class Timeline {
       "is-failed": texture((g) => stripe(g, this.colors.panel, 0.55, 2)),
       "is-progress": texture((g) => { g.globalAlpha = 0.5; g.fillStyle = this.colors.panel; g.fillRect(0, Math.floor(barHeight / 2) - 1, textureSize, 3); }, barHeight),
     };
-    this.unheld = texture((g) => stripe(g, this.colors.ink, 0.5, 1));
+    this.notStored = texture((g) => stripe(g, this.colors.ink, 0.5, 1));
     this.outage = texture((g) => stripe(g, this.colors.mark, 0.5, 1));
     this.sans = read("sans");
   }
@@ -146,7 +146,7 @@ export class Timeline {
       g.globalAlpha = 1;
     }
     // It changed there more often than is still known.
-    if (row.ticksMore && row.ticks.length) this.drawTexture(g, this.unheld, row.first ?? begin(row), row.ticks[0], y);
+    if (row.ticksMore && row.ticks.length) this.drawTexture(g, this.notStored, row.first ?? begin(row), row.ticks[0], y);
     if (row.ended) this.drawEnd(g, row, y);
     this.drawTicks(g, row, y);
     this.drawWarnings(g, row, y);

@@ -1,37 +1,39 @@
-// What happened to an object before dwatch began, as far as it shows that itself. Nobody saw it: it is marked so.
+// What happened to an object before dwatch started, reconstructed from the object itself and from the revisions
+// of its template. dwatch did not observe it, so it is marked as reconstructed.
 import { h } from "./dom.js";
 import { age, count, moment, visible } from "./format.js";
 import { change, diffLines, fillChange } from "./lines.js";
 
-/** How many items, and how many values of one, are shown at first. */
-const mostItems = 8, mostValues = 3;
+/** The number of items, and of values per item, that are shown at first. */
+const itemLimit = 8, valueLimit = 3;
 
-const words = {
+/** Descriptions by the source of an item (from). */
+const descriptions = {
   creationTimestamp: () => "created",
   managedFields: (m) => (m.changes?.length ? "wrote; holds since" : "wrote"),
   revision: (m) => `revision ${m.revision} of the template came`,
   deletionTimestamp: () => "deletion asked for",
 };
 
-/** remembered is an answer of api/before as elements; null: there is nothing. more makes a button for a part that
- * is not shown: whole says whether it is. */
-export function remembered({ items = [], error }, now, whole, more) {
+/** reconstructedElements renders an answer of api/before, or returns null if it is empty. If showAll is not set, it
+ * shows the newest items only, and moreButton returns a button that shows the others. */
+export function reconstructedElements({ items = [], error }, now, showAll, moreButton) {
   if (!items.length && !error) return null;
-  const shown = whole ? items : items.slice(0, mostItems);
+  const shown = showAll ? items : items.slice(0, itemLimit);
   return [
     items.length ? h("p", { class: "note" }, "Seen by nobody: it is what the object shows of it, the last write of each program, and the revisions that are kept.") : null,
     error ? h("p", { class: "note" }, visible(error)) : null,
-    items.length ? h("ul", { class: "history remembered" }, ...shown.map((m) => item(m, now, whole))) : null,
-    items.length > shown.length ? more(`${items.length - shown.length} older`) : null,
+    items.length ? h("ul", { class: "history remembered" }, ...shown.map((m) => item(m, now, showAll))) : null,
+    items.length > shown.length ? moreButton(`${items.length - shown.length} older`) : null,
   ].filter(Boolean);
 }
 
-function item(m, now, whole) {
-  const all = m.changes ?? [], values = m.from === "managedFields" && !whole && all.length > mostValues + 1 ? all.slice(0, mostValues) : all;
+function item(m, now, showAll) {
+  const all = m.changes ?? [], values = m.from === "managedFields" && !showAll && all.length > valueLimit + 1 ? all.slice(0, valueLimit) : all;
   const rest = all.length - values.length + (m.more ?? 0);
   return h("li", {},
     h("div", { class: "head" }, h("time", { title: `${age(now - m.time)} ago` }, moment(m.time, now)), h("span", { class: "sign mark" }, "<"),
-      h("span", {}, (words[m.from] ?? (() => visible(m.from)))(m)), h("span", { class: "who" }, visible(m.who ?? ""))),
+      h("span", {}, (descriptions[m.from] ?? (() => visible(m.from)))(m)), h("span", { class: "who" }, visible(m.who ?? ""))),
     ...values.flatMap((c) => (m.from === "managedFields" ? [{ ...change(c), arrow: "=" }] : [change(c), ...diffLines(c, 20)])).map((line) => {
       const element = h("div", { class: `what${line.diff ? " line" : ""}` }, ...["path", "old", "arrow", "new-value", "words"].map((name) => h("span", { class: name })));
       fillChange(element, line, 400);
