@@ -64,7 +64,7 @@ func run(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	if cluster, err = testenv.Start(); err != nil {
+	if cluster, err = testenv.StartCluster(); err != nil {
 		return 0, err
 	}
 	code := 1
