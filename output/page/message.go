@@ -70,7 +70,8 @@ type target struct {
 	Name      string `json:"name"`
 	State     string `json:"state"`
 	Since     int64  `json:"since"`
-	// Heard is when something was last heard of the server, if the connection is lost.
+	// Heard is when the server was last heard from, if State is lost or denied. The objects of the
+	// target are shown as they were then.
 	Heard int64  `json:"heard,omitempty"`
 	Count int    `json:"count"`
 	Text  string `json:"text"`

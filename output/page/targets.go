@@ -71,7 +71,7 @@ func (ts *targets) show(l *event.WatchState) target {
 	if l.LastStatus == "" {
 		t.Since = millis(ts.started)
 	}
-	if l.Phase() == event.PhaseLost {
+	if p := l.Phase(); p == event.PhaseLost || p == event.PhaseDenied {
 		t.Heard = millis(l.LastHeard)
 	}
 	if t.State != live {

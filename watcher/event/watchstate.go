@@ -25,8 +25,9 @@ type WatchState struct {
 	Since      time.Time // when the current phase began; zero if there was no status event
 	// Err is why the connection is lost or the watch denied.
 	Err error
-	// LastHeard is when the server was last heard from before the connection was last lost. While it
-	// is lost, later changes to objects are unknown. Only a Disconnected event sets it.
+	// LastHeard is when the server was last heard from before the connection was last lost or the
+	// watch was last denied. Until the watch is live again, later changes to objects are unknown.
+	// LastHeard is zero if the server was never heard from, and means nothing in the other phases.
 	LastHeard time.Time
 	Count     int  // number of objects at the last Synced event
 	Synced    bool // all existing objects have been reported since the target arrived or joined
@@ -136,7 +137,7 @@ func (s *WatchState) update(e *Event) {
 	case Disconnected:
 		s.LastHeard = e.Heard
 	case Denied:
-		s.Denied = true
+		s.Denied, s.LastHeard = true, e.Heard
 	case Arrived, Joined:
 		s.Synced, s.Denied = false, false
 	}

@@ -40,7 +40,7 @@ func statusEvent(kind Type, t Target, seconds int) *Event {
 	case Disconnected:
 		e.Err, e.Heard = errDown, at(seconds-40)
 	case Denied:
-		e.Err = errForbidden
+		e.Err, e.Heard = errForbidden, at(seconds-30)
 	}
 	return e
 }
@@ -59,7 +59,7 @@ func TestWatchState(t *testing.T) {
 			Gap:          {Synced: true},
 			Reconnected:  {Synced: before.Synced},
 			Disconnected: {Synced: before.Synced, Denied: from == PhaseDenied, Err: errDown, LastHeard: at(later - 40)},
-			Denied:       {Synced: before.Synced, Denied: true, Err: errForbidden},
+			Denied:       {Synced: before.Synced, Denied: true, Err: errForbidden, LastHeard: at(later - 30)},
 			Gone:         {Synced: before.Synced, Denied: from == PhaseDenied},
 			Arrived:      {},
 		} {
@@ -85,7 +85,7 @@ func TestWatchState(t *testing.T) {
 			if got.Phase() != to {
 				t.Errorf("%v, then %s: phase %d, want %d", statuses, kind, got.Phase(), to)
 			}
-			if kind != Disconnected {
+			if kind != Disconnected && kind != Denied {
 				got.LastHeard = time.Time{} // not cleared by other status events
 			}
 			got.Target, want.Target = Target{}, Target{}
@@ -108,6 +108,27 @@ func TestDeniedAndLost(t *testing.T) {
 		states.Observe(statusEvent(step.status, pods, i))
 		if got := states.Get(pods); got.Denied != step.denied {
 			t.Errorf("step %d, after %s: Denied is %t", i, step.status, got.Denied)
+		}
+	}
+}
+
+// TestLastHeard checks that a loss after an outage reports when the server was last heard from before
+// that loss, not before the earlier outage.
+func TestLastHeard(t *testing.T) {
+	pods := targetOf("pods", "a", "")
+	states := NewWatchStates([]Target{pods})
+	for _, step := range []struct {
+		status     Type
+		time, want int
+	}{
+		{status: Disconnected, time: 100, want: 60},
+		{status: Reconnected, time: 200, want: 60},
+		{status: Denied, time: 4000, want: 3970},
+		{status: Disconnected, time: 5000, want: 4960},
+	} {
+		states.Observe(statusEvent(step.status, pods, step.time))
+		if got := states.Get(pods).LastHeard; !got.Equal(at(step.want)) {
+			t.Errorf("after %s at second %d: LastHeard is %s, want %s", step.status, step.time, got, at(step.want))
 		}
 	}
 }
