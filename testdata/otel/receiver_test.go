@@ -86,7 +86,7 @@ func start(t *testing.T, change func(*confighttp.ServerConfig)) *collector {
 // sender returns what dwatch sends to it by.
 func (c *collector) sender(t *testing.T, scheme string, change func(*webhook.Options)) *webhook.Receiver {
 	t.Helper()
-	o := webhook.Options{URL: &url.URL{Scheme: scheme, Host: c.address, Path: otlp.Path}, Form: webhook.Logs, UserAgent: "dwatch/test"}
+	o := webhook.Options{URL: &url.URL{Scheme: scheme, Host: c.address, Path: otlp.LogsPath}, Format: webhook.OTLPLogs, UserAgent: "dwatch/test"}
 	if change != nil {
 		change(&o)
 	}
