@@ -177,7 +177,7 @@ func TestHostile(t *testing.T) {
 // TestTLS: it shows a certificate, and asks for one.
 func TestTLS(t *testing.T) {
 	path := func(dir, name string) string { return filepath.Join(dir, name) }
-	dir := testenv.Certificates(t)
+	dir := testenv.WriteCertificates(t)
 	c := start(t, func(s *confighttp.ServerConfig) {
 		s.TLS = configoptional.Some(configtls.ServerConfig{
 			Config:       configtls.Config{CertFile: path(dir, "server.crt"), KeyFile: path(dir, "server.key")},
