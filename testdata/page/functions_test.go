@@ -45,8 +45,8 @@ func TestFunctions(t *testing.T) {
 		{"conditions", `[m.windowOf([], 5e6, 6e6), m.windowOf([{ time: "1970-01-01T01:23:10Z" }, { time: "" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 7e6)]`,
 			`[[5000000,6000000],[4990000,5100000],[4400000,5100000],[3000000,7000000]]`},
 		// What is no longer held is none of the objects of a line either.
-		{"followed", `(() => { const f = new m.Followed({ kind: () => "pod", feed: [] }); const all = ["a", "b"].map((key) => ({ key, root: { kind: "Deployment", name: "d" }, resource: "pods", name: key, time: 1 })); ` +
-			`const { group } = f.add(all[0]); f.add(all[1]); all[0].dropped = true; f.drop(); return [...group.keys].join(); })()`, `"b"`},
+		{"followups", `(() => { const f = new m.FollowUps({ kind: () => "pod", feed: [] }); const all = ["a", "b"].map((key) => ({ key, root: { kind: "Deployment", name: "d" }, resource: "pods", name: key, time: 1 })); ` +
+			`const { group } = f.add(all[0]); f.add(all[1]); all[0].dropped = true; f.removeDropped(); return [...group.keys].join(); })()`, `"b"`},
 		// Between two changes that do not fit together, others are no longer held.
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:08Z" }], [2000, 5000].map((time) => ({ time, changes: [{ path: "status.conditions[type=Ready].status", old: "True", new: "False" }] })), 0, 9000)[0].spans.join(" ")`,
 			`"0,2000,True 2000,5000,not held 5000,8000,not held 8000,9000,True"`},
@@ -99,7 +99,7 @@ func TestFunctions(t *testing.T) {
 			return all;
 		})(document.createElement("aside"))`, `["1 no answer from dwatch","2 Nothing.","2 Nothing.","2 Nothing."]`},
 		// How many changes are held at most is true.
-		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.mostChanges, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
+		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.feedLimit, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
 		// Of a change only what is different of the row comes.
 		{"store", `((s) => {
 			s.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
@@ -123,33 +123,33 @@ func TestFunctions(t *testing.T) {
 			for (let i = 0; i < 6000; i++) s.append({ type: "change", meant: true, time: i });
 			for (let i = 0; i < 2000; i++) s.append({ type: "change", time: i });
 			for (let i = 0; i < 500; i++) s.append({ type: "change", meant: true, time: i });
-			return [s.feed.length, s.followed.count, s.feedText, s.followed.text, s.feed.findLast((one) => !one.meant).time, s.feedDropped];
+			return [s.feed.length, s.followUps.count, s.feedText, s.followUps.text, s.feed.findLast((one) => !one.meant).time, s.feedDropped];
 		})(new Store())`, `[5000,1000,1000000,200000,1999,3500]`},
 		{"store", `((s) => {
 			const large = (i, meant) => ({ type: "change", meant, time: i, changes: [{ path: "x".repeat(99800) }] });
 			for (let i = 0; i < 300; i++) s.append(large(i, true));
 			for (let i = 0; i < 300; i++) s.append(large(i, false));
-			return [s.feed.length, s.followed.count];
+			return [s.feed.length, s.followUps.count];
 		})(new Store())`, `[200,40]`},
 		// What is no longer in the feed is not held elsewhere, and what stood below it stands alone.
-		{"followed", `((f) => {
+		{"followups", `((f) => {
 			const [a, b, c, lead] = ["a", "b", "c", "d"].map((key) => ({ key, name: key, resource: "r", root: { kind: "D", name: "d" } }));
 			for (const one of [a, b, c]) f.add(one);
 			const { group } = f.add({ key: "p", lead: 7 });
-			Object.assign(group, { leads: lead }).line.first = false;
+			Object.assign(group, { cause: lead }).line.first = false;
 			a.dropped = lead.dropped = true;
-			f.drop();
+			f.removeDropped();
 			const held = [f.early.size, f.groups.size, group.line.first];
 			b.dropped = c.dropped = true;
-			f.drop();
+			f.removeDropped();
 			return [...held, f.early.size, f.groups.size, f.count];
-		})(new m.Followed(new Store()))`, `[0,2,true,0,1,1]`},
+		})(new m.FollowUps(new Store()))`, `[0,2,true,0,1,1]`},
 		{"feed", `((f) => {
 			f.warnings = new Map([["a", [{ message: { dropped: true } }]], ["b", [{ message: {} }]]]);
 			f.store.feedDropped = 1;
-			f.dropOld();
+			f.removeDropped();
 			return [...f.warnings.keys()];
-		})(Object.assign(Object.create(m.Feed.prototype), { store: new Store(), dropped: 0, followed: { drop() {} }, lines: [], rows: { height: 22 }, viewport: { scrollTop: 0 }, following: true }))`, `["b"]`},
+		})(Object.assign(Object.create(m.Feed.prototype), { store: new Store(), dropped: 0, followUps: { removeDropped() {} }, lines: [], rows: { height: 22 }, viewport: { scrollTop: 0 }, following: true }))`, `["b"]`},
 		{"timeline", `m.bars({ segments: [[10, "InProgress"], [20, "Current"]], ended: 30, first: 10 }, 99)`, `[[10,20,"InProgress"],[20,30,"Current"]]`},
 		{"timeline", `m.bars({ segments: [[10, "Current"]], initial: true, created: 3, first: 10 }, 99)`, `[[3,99,"Current"]]`},
 		// Two targets lose the connection together, and get it back one by one.
@@ -256,25 +256,25 @@ func TestFunctions(t *testing.T) {
 		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
 			`["c+1, c1,b+1, b2,a+2,d, d1,e, e1","c+1, c1,b+1, b2,a+2,d+1,e+1","c+1, c1,b+1, b2,a-2, a1,  a2,d+1,e+1","c, c1, c2,b, b2, b1,a, a1,  a2,d, d1,e, e1"]`},
 		// What fails goes up at once, what is well again stays for a while, what is over where it was; nothing moves while it is held.
-		{"standing", `((s, is) => {
+		{"ranking", `((s, is) => {
 			const objects = () => new Map(Object.entries(is).map(([key, state]) => [key, { key, ended: state === "ended" ? 5 : 0, status: { state: state === "ended" ? "Current" : state } }]));
-			const all = [], at = (now, more) => { Object.assign(is, more); s.take(objects(), now); all.push(Object.keys(is).map((key) => s.of(key)).join("") + "." + s.version); };
+			const all = [], at = (now, more) => { Object.assign(is, more); s.update(objects(), now); all.push(Object.keys(is).map((key) => s.get(key)).join("") + "." + s.version); };
 			at(0, {});
 			at(1, { a: "Failed", b: "InProgress" });
 			at(2, { a: "InProgress", b: "ended" });
 			at(6000, {});
 			at(8003, { a: "Current", b: "ended" });
-			s.held = true;
+			s.frozen = true;
 			at(9000, { c: "Failed" });
-			s.held = false;
+			s.frozen = false;
 			at(9001, {});
 			return all;
-		})(new m.Standing(), { a: "Current", b: "Current", c: "Unknown" })`, `["222.0","012.1","012.1","012.1","212.2","212.2","210.3"]`},
+		})(new m.Ranking(), { a: "Current", b: "Current", c: "Unknown" })`, `["222.0","012.1","012.1","012.1","212.2","212.2","210.3"]`},
 		// Of another time all stands as it was then, also while it is held; what is still coming is, too.
-		{"standing", `((s) => {
+		{"ranking", `((s) => {
 			const objects = (is) => new Map(Object.entries(is).map(([key, state]) => [key, { key, status: { state } }]));
-			const all = [], at = (is, loading) => { s.take(objects(is), 1, loading); all.push(["a", "b"].map((key) => s.of(key)).join("")); };
-			s.held = true;
+			const all = [], at = (is, loading) => { s.update(objects(is), 1, loading); all.push(["a", "b"].map((key) => s.get(key)).join("")); };
+			s.frozen = true;
 			at({ a: "Failed" });
 			at({ b: "Failed" });
 			s.reset();
@@ -282,7 +282,7 @@ func TestFunctions(t *testing.T) {
 			at({ a: "Current", b: "InProgress" });
 			at({ a: "Failed", b: "Failed" });
 			return all;
-		})(new m.Standing())`, `["02","02","22","21","21"]`},
+		})(new m.Ranking())`, `["02","02","22","21","21"]`},
 		// A gap that had not ended goes on with what goes on; of a recording all have.
 		{"past", `[[{ from: 50, to: 100 }, 150], [{ from: 100, to: 151 }, 150], [{ from: -5, to: 500 }]].map(([gap, known]) => m.stretch({ from: 0, to: 200, known }, gap))`, `[[25,25],[50,50],[0,100]]`},
 		// What is known is asked for, and nothing is complete before the answer; hatching goes to the left as time goes on. From a
@@ -340,7 +340,7 @@ func TestFunctions(t *testing.T) {
 			const text = (more, from = 91) => m.timeline(store, { ...state, ...more }, [from, 200]).map((i) => i.key + (i.quiet ? "+" + i.quiet : "")).sort().join(" ");
 			const all = [text({}), text({}, 99), text({ kind: ["events"] }), text({ q: "never" }), text({ q: "w" })];
 			store.forget("w");
-			return [...all, store.eventsOf(store.objects.get("p")).length, store.told.size];
+			return [...all, store.eventsOf(store.objects.get("p")).length, store.eventsByObject.size];
 		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
 			`["d+1 gone other p","d+2 other","n never o other w","never","never o other w",0,4]`},
 		{"warnings", `((store) => {

@@ -10,7 +10,7 @@ import { Past } from "./past.js";
 import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
 import { Server } from "./server.js";
-import { Standing } from "./standing.js";
+import { Ranking } from "./ranking.js";
 import { Store } from "./store.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -33,7 +33,7 @@ const store = new Store();
 let state = url.read();
 const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, reading: false, listTook: 0, countTook: 0, unfolded: new Set() };
 
-const standing = new Standing();
+const ranking = new Ranking();
 const now = () => page.paused || store.now();
 
 const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0), onFold: fold });
@@ -73,7 +73,7 @@ function take(message) {
   }
   if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
   if (message.type === "where" && message.error) {
-    store.where(null); // what is wrong selects nothing, and hides nothing
+    store.setMatching(null); // what is wrong selects nothing, and hides nothing
     page.forceList = true;
     whereError(message.error);
     return soon();
@@ -117,7 +117,7 @@ function greet(hello) {
   const shown = hello.past?.at ?? 0, { rewound } = page;
   page.rewound = Boolean(hello.past);
   if (shownBefore !== hello.past?.at) {
-    standing.reset();
+    ranking.reset();
     page.counted = -Infinity;
   }
   if (state.time !== shown) go({ time: shown });
@@ -144,13 +144,13 @@ async function askPast() {
   do {
     const answer = await ask("feed", { limit: 500, ...(before && { before }) });
     if (answer.error || answer.stream !== stream || stream !== store.stream) return;
-    store.addPast(answer.items ?? []);
+    store.addHistory(answer.items ?? []);
     page.changed = true;
     soon();
     ({ before, cut } = answer);
     if (known && before && before <= known) return;
   } while (before && --rounds);
-  feed.cutOff = Boolean(before || cut);
+  feed.isCutOff = Boolean(before || cut);
 }
 
 function linkState(link, why) {
@@ -216,7 +216,7 @@ function matchingNow() {
 function listIfDue(signature) {
   const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
   countIfDue(at);
-  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership} ${standing.version}`;
+  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership} ${ranking.version}`;
   // What is sorted or filtered by what changes, and what is about to leave.
   const moving = (state.sort && state.sort !== "name") || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
   if (whole === page.listSignature && !page.forceList && (!moving || at - listed < seldom(page.listTook))) return;
@@ -238,12 +238,12 @@ function countIfDue(at) {
   page.counted = at;
   page.countedMembership = store.membership;
   store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
-  standing.take(store.objects, at, store.loading);
+  ranking.update(store.objects, at, store.loading);
   page.countTook = performance.now() - at;
 }
 
 function list() {
-  const items = state.view === "timeline" ? lanes() : select.table(store, state, now(), standing);
+  const items = state.view === "timeline" ? lanes() : select.table(store, state, now(), ranking);
   table.selected = state.object;
   table.show(items, state.view === "timeline" ? "timeline" : "table");
   const objects = items.filter((item) => item.key).length;
@@ -308,7 +308,7 @@ function reflect(before) {
     setAttribute(button, "aria-pressed", Number(button.value) === state.span && !state.until);
     if (button.className === "now") button.hidden = !state.until;
   }
-  if (state.until !== (before?.until ?? 0)) feed.moveTo(state.until);
+  if (state.until !== (before?.until ?? 0)) feed.scrollToTime(state.until);
   for (const id of ["q", "where", "sort"]) {
     if (byId(id) !== document.activeElement || !before) byId(id).value = state[id];
   }
@@ -363,7 +363,7 @@ function close() {
 
 function sendWhere() {
   page.whereID++;
-  store.where(state.where ? new Set() : null);
+  store.setMatching(state.where ? new Set() : null);
   whereError("");
   source.send({ type: "where", id: page.whereID, expr: state.where });
 }
@@ -432,8 +432,8 @@ function holdRows() {
   let over = false, touched = false;
   const update = () => {
     const held = over || touched || list.scrollTop > 0;
-    if (held === standing.held) return;
-    standing.held = held;
+    if (held === ranking.frozen) return;
+    ranking.frozen = held;
     if (held) return;
     page.counted = -Infinity;
     page.changed = true;

@@ -2,10 +2,10 @@
 // its row is shown at once; everything else is queried.
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, shortState, size, visible } from "./format.js";
-import { change, diffLines, fillChange, lines, sign, telling } from "./lines.js";
+import { changeLine, diffLines, fillChange, lines, remainingChanges, sign } from "./lines.js";
 import { reconstructedElements } from "./reconstructed.js";
 import { leadUpElements, problemStart } from "./leadup.js";
-import { times } from "./followed.js";
+import { repeats } from "./followups.js";
 import { cellText, own } from "./columns.js";
 import { spans, tone, windowOf } from "./conditions.js";
 import { statusClass } from "./store.js";
@@ -234,7 +234,7 @@ export class Detail {
     const list = h("dl", { class: "facts" });
     const fact = (name, text) => text && list.append(h("dt", {}, name), h("dd", {}, text));
     if (row.created) fact("Created", `${moment(row.created, now)}, ${age((row.ended || now) - row.created)} old`);
-    if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since ${this.store.began()}`);
+    if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since ${this.store.startText()}`);
     if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i], resource.columns[i], row.ended || now));
     const labels = Object.entries(row.labels ?? {});
     if (labels.length) {
@@ -290,7 +290,7 @@ export class Detail {
     const top = owners[0] ?? row;
     let depth = 0;
     for (const owner of top.owners ?? []) {
-      if (!this.store.held(top, owner.uid)) yield { depth, name: `${owner.kind.toLowerCase()}/${owner.name}` };
+      if (!this.store.find(top, owner.uid)) yield { depth, name: `${owner.kind.toLowerCase()}/${owner.name}` };
     }
     if (top.owners?.length) depth++;
     for (const owner of owners) yield { depth: depth++, row: owner };
@@ -349,7 +349,7 @@ export class Detail {
     const shown = this.expanded.history ? all : all.slice(0, Math.max(historyLimit, chosen + 1));
     setText(this.sections.changes.extra, "");
     const { started } = this.store.hello ?? {}; // unknown if a link opened the object before the first message
-    if (!dropped && !all.length) return h("p", { class: "note" }, `None since ${this.store.began()}${started && !this.store.hello.past ? ` (${moment(started, this.store.now())})` : ""}.`);
+    if (!dropped && !all.length) return h("p", { class: "note" }, `None since ${this.store.startText()}${started && !this.store.hello.past ? ` (${moment(started, this.store.now())})` : ""}.`);
     const missing = this.at && chosen < 0 ? [h("li", { class: "selected", "data-time": String(this.at) }, h("p", { class: "note" }, `The change of ${moment(this.at, this.store.now())} is not held any more.`))] : [];
     const list = h("ul", { class: "history" }, ...missing, ...shown.map((m) => this.changeItem(m)));
     const rest = all.length - shown.length;
@@ -364,13 +364,13 @@ export class Detail {
     return h("li", { class: m.time === this.at ? "selected" : "", "data-time": String(m.time) },
       h("div", { class: "head" }, h("time", { title: moment(m.time, 0) }, clock(m.time)), h("span", { class: `sign ${name}` }, glyph),
         h("span", {}, description), h("span", { class: "who" }, visible(writers.join(", ")))),
-      ...telling(m).flatMap((c) => [change(c), ...diffLines(c, 20)]).map((line) => {
+      ...remainingChanges(m).flatMap((c) => [changeLine(c), ...diffLines(c, 20)]).map((line) => {
         const element = h("div", { class: `what${line.diff ? " line" : ""}` }, ...["path", "old", "arrow", "new-value", "words"].map((n) => h("span", { class: n })));
         fillChange(element, line, 400);
         return element;
       }),
       m.more ? h("p", { class: "note" }, `and ${count(m.more, "more change")}`) : null,
-      m.times ? h("p", { class: "note" }, `so${times(m)}`.replace(", ", " ")) : null);
+      m.times ? h("p", { class: "note" }, `so${repeats(m)}`.replace(", ", " ")) : null);
   }
 
   /** yaml draws the selected content of the version picker, or the current YAML if content is null. */

@@ -1,20 +1,20 @@
-// The feed of all changes, in the manner of `-o changes`: one line for each path.
+// The feed: all changes and status events, newest last, with one line per field path.
 import { h, setText, setAttribute } from "./dom.js";
 import { clock, moment, count, visible } from "./format.js";
-import { Followed, times } from "./followed.js";
+import { FollowUps, repeats } from "./followups.js";
 import { fillChange, fold, isEvent, lines, sign } from "./lines.js";
 import { Rows } from "./rows.js";
 import { filter } from "./select.js";
 
-/** About how wide a letter is, in pixels: a path is cut at its front where there is no room for it. */
-const letter = 7.2, leastPath = 16, longestPath = 100;
+/** The average width of a character in pixels, and the limits of a path in characters. */
+const charWidth = 7.2, minPath = 16, maxPath = 100;
 
 export class Feed {
   constructor({ store, viewport, button, onOpen, onToggle }) {
     Object.assign(this, { store, viewport, button, onOpen, onToggle });
     this.lines = [];
-    this.followed = new Followed(store);
-    this.seen = 0;
+    this.followUps = new FollowUps(store);
+    this.lastID = 0; // ID of the last message that is in lines
     this.version = -1;
     this.signature = "";
     this.cursor = -1;
@@ -24,195 +24,198 @@ export class Feed {
     viewport.addEventListener("click", (e) => this.open(e.target.closest(".entry")?.index));
     viewport.addEventListener("keydown", (e) => this.key(e));
     viewport.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    for (const hand of ["wheel", "pointerdown", "keydown"]) viewport.addEventListener(hand, () => { this.wanted = 0; }, { passive: true });
-    button.addEventListener("click", () => this.toEnd());
-    this.following = true;
-    this.top = 0;
+    for (const input of ["wheel", "pointerdown", "keydown"]) viewport.addEventListener(input, () => { this.target = 0; }, { passive: true });
+    button.addEventListener("click", () => this.scrollToEnd());
+    this.following = true; // keep the newest line visible
+    this.target = 0; // time to scroll to; 0 means none
+    this.top = 0; // last scroll position
   }
 
-  /** scrolled: whoever scrolls up does not follow any more. That the end has moved away, as
-   * other parts of the page grow, is no reason. */
+  /** scrolled stops following the newest line when the user scrolls up. It goes on following when only the layout of the
+   * page has changed. */
   scrolled() {
     const { scrollTop } = this.viewport;
-    this.following = !this.wanted && (this.atEnd() || this.following && scrollTop >= this.top);
+    this.following = !this.target && (this.isAtEnd() || this.following && scrollTop >= this.top);
     this.top = scrollTop;
     this.drawButton();
   }
 
-  /** update takes what came since; all anew where the filter became another. */
+  /** update adds new messages, or rebuilds all lines if the filter or older messages have changed. signature
+   * identifies the filter. */
   update(state, signature) {
-    const pass = filter(state, this.store).change;
+    const passes = filter(state, this.store).change;
     const { clientWidth } = this.viewport;
-    this.narrow = clientWidth <= 640 ? Math.max(20, Math.floor((clientWidth - 44) / letter)) : 0; // as in page.css
-    this.followed.narrow = Boolean(this.narrow);
-    this.room = Math.floor(clientWidth / letter);
-    this.flat = Boolean(state.q); // who searches sees what was found
+    this.narrow = clientWidth <= 640 ? Math.max(20, Math.floor((clientWidth - 44) / charWidth)) : 0; // same limit as in page.css
+    this.followUps.narrow = Boolean(this.narrow);
+    this.width = Math.floor(clientWidth / charWidth); // in characters
+    this.flat = Boolean(state.q); // a search shows each change that it finds
     signature += this.narrow;
-    const anew = signature !== this.signature || this.version !== this.store.feedVersion;
-    if (anew) this.rebuild(pass);
-    else this.extend(pass);
+    const isOutdated = signature !== this.signature || this.version !== this.store.feedVersion;
+    if (isOutdated) this.rebuild(passes);
+    else this.extend(passes);
     this.signature = signature;
     this.version = this.store.feedVersion;
     this.rows.setHeight(parseFloat(getComputedStyle(this.viewport).getPropertyValue("--line-height")) || 22);
     this.rows.setCount(this.lines.length);
-    this.following ||= !this.wanted && this.lines.length * this.rows.height <= this.viewport.clientHeight;
+    this.following ||= !this.target && this.lines.length * this.rows.height <= this.viewport.clientHeight;
     if (this.following) {
       this.viewport.scrollTop = this.lines.length * this.rows.height;
-      this.top = this.viewport.scrollTop; // as far as it could
+      this.top = this.viewport.scrollTop; // the browser limits it
     }
-    if (this.viewport.clientHeight) this.lead();
+    if (this.viewport.clientHeight) this.scrollToTarget();
     this.rows.draw();
     this.drawButton();
   }
 
-  rebuild(pass) {
-    // What is read stays where it is.
+  /** rebuild creates all lines again. The line at the top stays in place. */
+  rebuild(passes) {
     const top = this.lines[Math.floor(this.viewport.scrollTop / this.rows.height)];
-    const within = this.viewport.scrollTop % this.rows.height;
+    const offset = this.viewport.scrollTop % this.rows.height;
     this.lines = [];
-    this.followed.clear();
-    this.warnings = new Map();
-    this.changes = 0;
-    this.seen = 0;
+    this.followUps.clear();
+    this.warnings = new Map(); // key of an Event -> its lines
+    this.changes = 0; // intentional changes and Events
+    this.lastID = 0;
     this.cursor = -1;
     const { feed } = this.store;
-    for (const m of feed) if (pass(m)) this.push(m);
-    this.seen = feed.reduce((most, m) => Math.max(most, m.id), 0);
+    for (const m of feed) if (passes(m)) this.push(m);
+    this.lastID = feed.reduce((last, m) => Math.max(last, m.id), 0);
     this.dropped = this.store.feedDropped;
-    this.lines = this.lines.flatMap((line) => [line, ...(line.group ? this.inner(line.group) : [])]);
+    this.lines = this.lines.flatMap((line) => [line, ...(line.group ? this.expandedLines(line.group) : [])]);
     const index = top ? this.lines.findIndex((line) => line.message === top.message) : -1;
     if (!this.following && index >= 0) {
       this.rows.setCount(this.lines.length);
-      this.viewport.scrollTop = index * this.rows.height + within;
+      this.viewport.scrollTop = index * this.rows.height + offset;
     }
   }
 
-  extend(pass) {
+  /** extend adds the messages since the last update. */
+  extend(passes) {
     const { feed } = this.store;
     let from = feed.length;
-    while (from > 0 && feed[from - 1].id > this.seen) from--;
+    while (from > 0 && feed[from - 1].id > this.lastID) from--;
     for (const m of feed.slice(from)) {
-      this.seen = m.id;
-      if (pass(m)) this.push(m);
+      this.lastID = m.id;
+      if (passes(m)) this.push(m);
     }
-    this.dropOld();
-    if (this.reopen) this.rebuild(pass); // what is opened has become longer
-    this.reopen = false;
+    this.removeDropped();
+    if (this.needsRebuild) this.rebuild(passes); // an expanded group has new changes
+    this.needsRebuild = false;
   }
 
-  /** dropOld takes the lines away of what is not held any more. What is read stays in
-   * place. */
-  dropOld() {
+  /** removeDropped removes the lines of messages that the store has dropped. The visible lines stay in place. */
+  removeDropped() {
     if (this.dropped === this.store.feedDropped) return;
     this.dropped = this.store.feedDropped;
-    this.followed.drop();
+    this.followUps.removeDropped();
     for (const [key, [line]] of this.warnings) if (line.message.dropped) this.warnings.delete(key);
-    const top = Math.floor(this.viewport.scrollTop / this.rows.height), at = this.lines[this.cursor];
+    const top = Math.floor(this.viewport.scrollTop / this.rows.height), selected = this.lines[this.cursor];
     let above = 0;
     this.lines = this.lines.filter((line, i) => {
       if (line.message.dropped && i < top) above++;
       if (line.message.dropped && line.counted) this.changes--;
       return !line.message.dropped;
     });
-    this.cursor = at ? this.lines.indexOf(at) : -1;
+    this.cursor = selected ? this.lines.indexOf(selected) : -1;
     if (!this.following) this.viewport.scrollTop -= above * this.rows.height;
   }
 
+  /** push adds the lines of a message. */
   push(m) {
     if (m.type === "watch" && fold(this.lines, m)) return;
-    if (m.type === "change" && !m.meant && !this.flat) return this.follow(m);
+    if (m.type === "change" && !m.meant && !this.flat) return this.pushFollowUp(m);
     if (isEvent(m) && !this.flat) {
-      const held = this.warnings.get(m.key);
-      if (held && !held[0].message.dropped && this.again(m, held)) return;
+      const previous = this.warnings.get(m.key);
+      if (previous && !previous[0].message.dropped && this.replaceEvent(m, previous)) return;
     }
     this.changes++;
     const all = lines(m, this.narrow);
     all[0].counted = true;
     if (isEvent(m)) this.warnings.set(m.key, all);
     this.lines.push(...all);
-    const ahead = this.followed.groups.get(`#${m.seq}`); // what followed was told before it
-    if (ahead && !ahead.leads) {
-      this.lines.splice(this.lines.indexOf(ahead.line), 1);
-      this.place(ahead);
+    const group = this.followUps.groups.get(`#${m.seq}`); // follow-ups that arrived before their cause
+    if (group && !group.cause) {
+      this.lines.splice(this.lines.indexOf(group.line), 1);
+      this.place(group);
     }
   }
 
-  /** again shows an Event that counts on where it stood, and reports whether it did. */
-  again(m, held) {
-    const at = this.lines.indexOf(held[0]), all = lines(m, this.narrow), more = all.length - held.length;
+  /** replaceEvent replaces the lines of a repeated Event in place. It reports whether they were found. */
+  replaceEvent(m, previous) {
+    const at = this.lines.indexOf(previous[0]), all = lines(m, this.narrow), more = all.length - previous.length;
     if (at < 0) return false;
-    Object.assign(all[0], { counted: held[0].counted, began: held[0].began ?? held[0].message.time });
+    Object.assign(all[0], { counted: previous[0].counted, since: previous[0].since ?? previous[0].message.time });
     all.at(-1).last = m.time;
-    this.lines.splice(at, held.length, ...all);
+    this.lines.splice(at, previous.length, ...all);
     this.warnings.set(m.key, all);
     if (this.cursor > at) this.cursor += more;
     if (!this.following && at * this.rows.height < this.viewport.scrollTop) this.viewport.scrollTop += more * this.rows.height;
     return true;
   }
 
-  /** follow puts a change that was not meant into the line of what it belongs to: below what led
-   * to it, if that is known. One alone stands for itself. */
-  follow(m) {
-    const early = m.lead && this.followed.takeEarly(m);
+  /** pushFollowUp adds a follow-up change to its group. The line of the group is below its cause if that is known. A
+   * group of one change without a known cause shows that change (single). */
+  pushFollowUp(m) {
+    const early = m.lead && this.followUps.takeEarly(m);
     if (early) {
-      const at = this.lines.lastIndexOf(early.alone[0]);
-      if (at >= 0) this.lines.splice(at, early.alone.length);
-      early.line.message.lead = m.lead; // it is known now
-      this.follow(early.line.message);
+      const at = this.lines.lastIndexOf(early.single[0]);
+      if (at >= 0) this.lines.splice(at, early.single.length);
+      early.line.message.lead = m.lead;
+      this.pushFollowUp(early.line.message);
     }
-    const { group, isNew } = this.followed.add(m);
-    if (this.followed.isOpen(group)) this.reopen = true;
+    const { group, isNew } = this.followUps.add(m);
+    if (this.followUps.isExpanded(group)) this.needsRebuild = true;
     if (isNew && group.lead) return this.place(group);
     if (isNew) {
-      group.alone = lines(m, this.narrow);
-      return void this.lines.push(...group.alone);
+      group.single = lines(m, this.narrow);
+      return void this.lines.push(...group.single);
     }
-    if (!group.alone) return;
-    const at = this.lines.lastIndexOf(group.alone[0]);
-    if (at >= 0) this.lines.splice(at, group.alone.length, group.line);
+    if (!group.single) return;
+    const at = this.lines.lastIndexOf(group.single[0]);
+    if (at >= 0) this.lines.splice(at, group.single.length, group.line);
     else this.lines.push(group.line);
-    group.alone = null;
+    group.single = null;
   }
 
+  /** place inserts the line of a group below its cause, or at the end if the cause is not in the feed. */
   place(group) {
     const at = this.lines.findLastIndex((line) => line.message.seq === group.lead);
     if (at < 0) return void this.lines.push(group.line);
-    group.leads = this.lines[at].message;
+    group.cause = this.lines[at].message;
     group.line.first = false;
     this.lines.splice(at + 1, 0, group.line);
     if (this.cursor > at) this.cursor++;
     if (!this.following && (at + 1) * this.rows.height <= this.viewport.scrollTop) this.viewport.scrollTop += this.rows.height;
   }
 
-  /** inner are the lines of a group that is opened. */
-  inner(group) {
-    if (!this.followed.isOpen(group) || group.alone) return [];
-    return this.followed.shown(group).flatMap((m) => {
+  /** expandedLines returns the lines of the changes of an expanded group. */
+  expandedLines(group) {
+    if (!this.followUps.isExpanded(group) || group.single) return [];
+    return this.followUps.expandedChanges(group).flatMap((m) => {
       const all = lines(m, this.narrow);
       all.forEach((line) => { line.inner = true; });
-      if (m.times) all.at(-1).text = `${all.at(-1).text ?? ""}${times(m)}`;
+      if (m.times) all.at(-1).text = `${all.at(-1).text ?? ""}${repeats(m)}`;
       return all;
     });
   }
 
-  /** summary says how much is there, and that it is not everything. */
+  /** summary describes the number of changes, and whether older ones are missing. */
   summary() {
-    const followed = this.followed.count ? `, ${this.followed.count.toLocaleString("en")} that followed` : "";
-    const held = count(this.changes ?? 0, "change") + followed;
-    return this.store.feedDropped || this.cutOff ? `${held}; older ones are not held` : held;
+    const followed = this.followUps.count ? `, ${this.followUps.count.toLocaleString("en")} that followed` : "";
+    const text = count(this.changes ?? 0, "change") + followed;
+    return this.store.feedDropped || this.isCutOff ? `${text}; older ones are not held` : text;
   }
 
-  /** moveTo shows what there was until a time; 0: the newest. It stays there until somebody scrolls. */
-  moveTo(time) {
-    this.wanted = time;
+  /** scrollToTime scrolls to the changes before a time, and stays there until the user scrolls. 0 follows the newest. */
+  scrollToTime(time) {
+    this.target = time;
     this.following = !time;
-    if (this.viewport.clientHeight) this.lead();
+    if (this.viewport.clientHeight) this.scrollToTarget();
   }
 
-  /** lead scrolls to what was wanted. */
-  lead() {
-    if (!this.wanted) return;
-    const until = this.lines.findLastIndex((line) => line.first && shownAt(line) <= this.wanted);
+  scrollToTarget() {
+    if (!this.target) return;
+    const until = this.lines.findLastIndex((line) => line.first && timeOf(line) <= this.target);
     let end = until + 1;
     while (this.lines[end] && !this.lines[end].first) end++;
     this.viewport.scrollTop = end * this.rows.height - this.viewport.clientHeight;
@@ -221,12 +224,12 @@ export class Feed {
     this.drawButton();
   }
 
-  atEnd() {
+  isAtEnd() {
     return this.viewport.scrollTop + this.viewport.clientHeight >= this.viewport.scrollHeight - 1.5 * this.rows.height;
   }
 
-  toEnd() {
-    this.wanted = 0;
+  scrollToEnd() {
+    this.target = 0;
     this.following = true;
     this.viewport.scrollTop = this.viewport.scrollHeight;
     this.drawButton();
@@ -234,6 +237,7 @@ export class Feed {
 
   drawButton() { this.button.hidden = this.following || !this.lines.length; }
 
+  /** open opens the object of a line, or expands or collapses a group. */
   open(index) {
     const line = this.lines[index];
     if (!line) return;
@@ -243,10 +247,10 @@ export class Feed {
     if (line.message.key) this.onOpen(line.message.key, line.message.time);
   }
 
-  /** toggle opens what followed, or closes it again. */
+  /** toggle expands or collapses a group. */
   toggle(group) {
-    this.followed.toggle(group);
-    this.following &&= !this.followed.isOpen(group); // what was opened is read
+    this.followUps.toggle(group);
+    this.following &&= !this.followUps.isExpanded(group); // the user reads the expanded group
     this.signature = "";
     this.onToggle();
   }
@@ -275,20 +279,21 @@ export class Feed {
     const selected = index === this.cursor;
     element.classList.toggle("selected", selected);
     setAttribute(element, "aria-selected", selected);
-    if (element.line === line && !line.group && element.version === line.message && element.many === this.store.manyNamespaces && element.room === this.room) return;
-    element.room = this.room;
+    if (element.line === line && !line.group && element.version === line.message && element.many === this.store.manyNamespaces && element.width === this.width) return;
+    element.width = this.width;
     element.line = line;
     element.version = line.message;
     element.many = this.store.manyNamespaces;
-    if (line.group) this.followed.fill(line.group);
+    if (line.group) this.followUps.update(line.group);
     element.id = `line-${index}`;
-    fill(element, line, this.store, this.room);
+    fill(element, line, this.store, this.width);
   }
 }
 
-/** shownAt is the time that a line shows. */
-const shownAt = (line) => line.began ?? line.group?.from ?? line.message.time;
+/** timeOf returns the time that a line shows. */
+const timeOf = (line) => line.since ?? line.group?.from ?? line.message.time;
 
+/** create returns the element of a line. */
 function create() {
   const part = (name) => h("span", { class: name });
   return h("div", { role: "treeitem", class: "entry", "aria-selected": "false" },
@@ -296,26 +301,27 @@ function create() {
     h("span", { class: "text" }, part("path"), part("old"), part("arrow"), part("new-value"), part("words")), part("who"));
 }
 
-function fill(element, line, store, room) {
+/** fill writes a line into its element. width is the width of the feed in characters. */
+function fill(element, line, store, width) {
   const m = line.message, [glyph, name] = sign(m);
   const [time, mark, subject, text, who] = element.children;
-  const about = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? ""), namespace: m.namespace };
+  const involved = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? ""), namespace: m.namespace };
   element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
-  setText(time, clock(shownAt(line)));
+  setText(time, clock(timeOf(line)));
   setAttribute(time, "title", moment(m.time, 0));
   setText(mark, line.group ? (line.open ? "−" : "+") : glyph);
   setAttribute(element, "aria-expanded", line.group ? line.open : null);
   setAttribute(element, "aria-level", line.inner ? 2 : 1);
   mark.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
-  const [cluster, namespace, kind, called] = subject.children;
+  const [cluster, namespace, kind, objectName] = subject.children;
   setText(cluster, m.cluster ? `${visible(m.cluster)} ` : "");
   setAttribute(cluster, "data-color", m.cluster ? store.color(m.cluster) : null);
-  setText(namespace, store.manyNamespaces && about.namespace ? `${visible(about.namespace)} ` : "");
-  setText(kind, about.kind ? `${about.kind}/` : "");
-  setText(called, about.name);
-  const beside = [line.first ? `${cluster.textContent}${namespace.textContent}${about.kind}/${about.name}` : "", line.old, line.arrow, line.new, line.text, line.who];
-  const left = beside.reduce((left, part) => left - (part?.length ?? 0) - 1, room - 13);
-  fillChange(text, line, Math.max(leastPath, Math.min(longestPath, left)));
+  setText(namespace, store.manyNamespaces && involved.namespace ? `${visible(involved.namespace)} ` : "");
+  setText(kind, involved.kind ? `${involved.kind}/` : "");
+  setText(objectName, involved.name);
+  const otherTexts = [line.first ? `${cluster.textContent}${namespace.textContent}${involved.kind}/${involved.name}` : "", line.old, line.arrow, line.new, line.text, line.who];
+  const pathWidth = otherTexts.reduce((left, text) => left - (text?.length ?? 0) - 1, width - 13);
+  fillChange(text, line, Math.max(minPath, Math.min(maxPath, pathWidth)));
   setText(who, line.who ?? "");
 }

@@ -2,7 +2,7 @@
 // of its template. dwatch did not observe it, so it is marked as reconstructed.
 import { h } from "./dom.js";
 import { age, count, moment, visible } from "./format.js";
-import { change, diffLines, fillChange } from "./lines.js";
+import { changeLine, diffLines, fillChange } from "./lines.js";
 
 /** The number of items, and of values per item, that are shown at first. */
 const itemLimit = 8, valueLimit = 3;
@@ -34,7 +34,7 @@ function item(m, now, showAll) {
   return h("li", {},
     h("div", { class: "head" }, h("time", { title: `${age(now - m.time)} ago` }, moment(m.time, now)), h("span", { class: "sign mark" }, "<"),
       h("span", {}, (descriptions[m.from] ?? (() => visible(m.from)))(m)), h("span", { class: "who" }, visible(m.who ?? ""))),
-    ...values.flatMap((c) => (m.from === "managedFields" ? [{ ...change(c), arrow: "=" }] : [change(c), ...diffLines(c, 20)])).map((line) => {
+    ...values.flatMap((c) => (m.from === "managedFields" ? [{ ...changeLine(c), arrow: "=" }] : [changeLine(c), ...diffLines(c, 20)])).map((line) => {
       const element = h("div", { class: `what${line.diff ? " line" : ""}` }, ...["path", "old", "arrow", "new-value", "words"].map((name) => h("span", { class: name })));
       fillChange(element, line, 400);
       return element;

@@ -78,9 +78,9 @@ function changeHaystack(m) {
     ...(m.changes ?? []).flatMap((c) => [c.path, c.old, c.new, c.who])].join("\n").toLowerCase();
 }
 
-/** table is the rows of the table: for each resource {resource, count}, then {key}. standing says which stand first, if
+/** table is the rows of the table: for each resource {resource, count}, then {key}. ranking says which stand first, if
  * they are not sorted otherwise; of the same by name. */
-export function table(store, state, now, standing) {
+export function table(store, state, now, ranking) {
   const pass = filter(state, store).row;
   const sections = new Map();
   for (const row of store.sorted()) {
@@ -91,7 +91,7 @@ export function table(store, state, now, standing) {
   }
   const items = [];
   for (const [resource, rows] of sections) {
-    const sorter = state.sort ? sorters[state.sort] : standing && ((a, b) => standing.of(a.key) - standing.of(b.key));
+    const sorter = state.sort ? sorters[state.sort] : ranking && ((a, b) => ranking.get(a.key) - ranking.get(b.key));
     if (sorter) rows.sort(sorter);
     items.push({ resource, count: rows.filter((r) => !r.ended).length });
     for (const row of rows) items.push({ key: row.key });
@@ -161,7 +161,7 @@ function shownIn(store, state, from) {
 /** isMark: an Event has no lane where its object has one, or would if it still were there. Who asks for Events alone, or
  * finds one whose object is not found, sees it. */
 function isMark(store, state, row, shown, kinds) {
-  const about = store.held(row, row.about.uid), searches = state.q || state.where;
+  const about = store.find(row, row.about.uid), searches = state.q || state.where;
   if (state.kind.includes(row.resource) && !shown.has(about)) return false;
   return about ? shown.has(about) || Boolean(about.ended && !searches) : kinds.has(row.about.kind) && !searches;
 }

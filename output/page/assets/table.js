@@ -121,7 +121,7 @@ export class Table {
     setClass(element, "row section");
     setAttribute(element, "aria-selected", null);
     setAttribute(element, "aria-expanded", null);
-    fillSection(element, resource, layout, item, this.store.asOf(resource.id));
+    fillSection(element, resource, layout, item, this.store.staleSince(resource.id));
   }
 
   renderObject(element, row, item) {
@@ -131,7 +131,7 @@ export class Table {
     shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
     if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
     const selected = row.key === this.selected;
-    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.asOf(row.resource, row.namespace, row.cluster) ? " stale" : ""}`;
+    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.staleSince(row.resource, row.namespace, row.cluster) ? " stale" : ""}`;
     setAttribute(element, "aria-selected", selected);
     setAttribute(element, "aria-expanded", item.quiet ? "false" : item.open ? "true" : null);
     this.fillTitle(element.firstChild, row, item, inTable);
@@ -219,7 +219,7 @@ export class Table {
     if (!element) this.heading.append(element = h("div", { class: "row section" }));
     shape(element, `section ${layout.shown}`, () => sectionCells(layout));
     this.heading.style.right = `${this.viewport.offsetWidth - this.viewport.clientWidth}px`;
-    fillSection(element, resource, layout, item, this.store.asOf(resource.id));
+    fillSection(element, resource, layout, item, this.store.staleSince(resource.id));
   }
 
   resource(id) {

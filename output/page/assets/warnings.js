@@ -25,7 +25,7 @@ export class Warnings {
     if (this.counted !== store.membership) {
       this.counted = store.membership;
       this.first = Infinity;
-      for (const keys of store.told.values()) {
+      for (const keys of store.eventsByObject.values()) {
         for (const key of keys) {
           const row = store.objects.get(key);
           if (row?.status.state === "Warning") this.first = Math.min(this.first, ...times(row));
