@@ -127,7 +127,26 @@ func (e *exported) export(ctx context.Context, c *console) error {
 		return err
 	}
 	e.report(c, found)
-	return cmp.Or(rests.prove(e.w.print.Timestamps, nil), from.unrecorded())
+	return e.judge(c, cmp.Or(rests.prove(e.w.print.Timestamps, nil), from.unrecorded()))
+}
+
+// judge turns gaps into a warning: the file has been written and shows them. With --complete they remain an error.
+func (e *exported) judge(c *console, gaps error) error {
+	if gaps == nil || e.flags.file.Complete {
+		return gaps
+	}
+	for _, line := range fail.Explain(gaps) {
+		c.warn(fmt.Sprintf("warning: %s has gaps: %s; --complete makes that an error", e.fileName(), line))
+	}
+	return nil
+}
+
+// fileName names the file in messages.
+func (e *exported) fileName() string {
+	if e.flags.file.Path == "-" {
+		return "the page"
+	}
+	return output.EscapeLine(e.flags.file.Path)
 }
 
 // chooseAll asks for all that was recorded, but for what is excluded: of each of several clusters for what was
@@ -187,11 +206,7 @@ func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (
 // report says what is in the file, and what is not.
 func (e *exported) report(c *console, found *page.ExportResult) {
 	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.w.print.Timestamps) }
-	name := "it"
-	if e.flags.file.Path != "-" {
-		name = output.EscapeLine(e.flags.file.Path)
-	}
-	c.say(fmt.Sprintf("%s has %s, %s to %s: %s", name, megabytes(found.Bytes), exactly(found.From), exactly(found.To), plural(found.ChangeCount, "change")))
+	c.say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), plural(found.ChangeCount, "change")))
 	if t := found.Omitted.ChangesBefore; !t.IsZero() {
 		c.warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.MaxSize)))
 	}

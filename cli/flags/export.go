@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Export says which file is written, and how large it may be.
+// Export holds the flags about the file that dwatch export writes.
 type Export struct {
-	Path    string // "-": stdout
-	Force   bool
-	MaxSize int // bytes
+	Path     string // "-" means stdout
+	Force    bool   // overwrite an existing file
+	Complete bool   // gaps in the recording are an error
+	MaxSize  int    // bytes
 }
 
 // minExport has room for the page and a little, and maxExport is what browsers open.
@@ -30,7 +31,8 @@ func (e *Export) AddTo(f *pflag.FlagSet) {
 		e.MaxSize = int(size)
 		return nil
 	})
-	f.BoolVar(&e.Force, "force", false, "Overwrite the file if it is there")
+	f.BoolVar(&e.Force, "force", false, "Overwrite the file if it exists")
+	f.BoolVar(&e.Complete, "complete", false, "Exit with code 4 if the recording has gaps in what the file shows; without it, gaps are a warning")
 	notEmpty(f, "max-size")
 }
 
