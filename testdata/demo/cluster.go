@@ -16,14 +16,13 @@ var (
 	cronTabs    = schema.GroupVersionResource{Group: "stable.example.com", Version: "v1", Resource: "crontabs"}
 )
 
-// cluster is the server, and a client that changes what it holds.
+// cluster is the API server and a client that changes its objects.
 type cluster struct {
 	*testenv.Cluster
 	client dynamic.Interface
 }
 
-// startCluster returns a cluster with the objects of objects.yaml. The caller
-// must stop it.
+// startCluster starts a cluster with the objects of objects.yaml. The caller must stop it.
 func startCluster(ctx context.Context) (*cluster, error) {
 	b, err := testenv.StartCluster("--controllers")
 	if err != nil {
@@ -39,7 +38,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 
 func (c *cluster) prepare(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the server takes seconds to start, and no ctx
+		return context.Cause(ctx) // starting the server takes seconds and cannot be canceled
 	}
 	if _, err := c.Run("apply", "testdata/demo/objects.yaml"); err != nil {
 		return err

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// What is shown in place: on the page all the time, in the live table in the end.
+// Command lines of the views that update in place: the page runs during the demo, the live table at the end.
 var (
 	pageArguments = []string{"serve", "deploy,rs,po,ct", "-q", "--addr", "127.0.0.1:0"}
 	liveArguments = []string{"live", "deploy,rs,po"}
 )
 
-// stays reports whether the demo goes on until it is ended.
+// stays reports whether the demo runs until the user ends it.
 func stays() bool { return os.Getenv("DEMO") == "stay" }
 
-// startPage starts the page, which says its address itself. The caller must end it.
+// startPage starts the page, which prints its address. The caller must end it.
 func startPage(ctx context.Context, program, kubeconfig string, s *screen) (*dwatch, error) {
 	s.say("the same, and all that follows, as a page: click on its address, or copy it into a browser")
 	s.command("dwatch " + strings.Join(pageArguments, " "))
@@ -28,13 +28,12 @@ func startPage(ctx context.Context, program, kubeconfig string, s *screen) (*dwa
 	select {
 	case <-ctx.Done():
 		return nil, errors.Join(context.Cause(ctx), d.end())
-	case <-time.After(s.pace() / 2): // its address has to be on the screen before what follows
+	case <-time.After(s.pace() / 2): // the address must be on the screen before the next output
 		return d, nil
 	}
 }
 
-// playLive shows a rollout in the live table, which takes a terminal. What stays is ended
-// by who watches.
+// playLive shows a rollout in the live table, which needs a terminal. With DEMO=stay the user ends it.
 func (c *cluster) playLive(ctx context.Context, program string, w *watch, s *screen) error {
 	if !s.terminal {
 		err := c.play(ctx, w, liveSteps, s)
@@ -49,7 +48,7 @@ func (c *cluster) playLive(ctx context.Context, program string, w *watch, s *scr
 	if err != nil {
 		return err
 	}
-	time.Sleep(pace) // so that the state before is seen
+	time.Sleep(pace) // the viewer sees the previous state first
 	err = c.play(ctx, w, liveSteps, s)
 	if err == nil && stays() {
 		return live.cmd.Wait()

@@ -1,12 +1,12 @@
-// Command demo shows dwatch at work: it starts a real API server with its
-// controllers, runs bin/dwatch on it, and changes things.
+// Command demo shows dwatch at work. It starts a real API server with its controllers, runs bin/dwatch against it, and
+// changes objects.
 //
 //	cluster.go: the server and the changes   watch.go: dwatch and its events
-//	steps.go:   what happens, and in what order   show.go: what is printed
-//	live.go:    the page, and the live table
+//	steps.go:   the changes in order         show.go:  the demo's own output
+//	live.go:    the page and the live table
 //
-// It is run by make demo, in the root of the repository, and leaves nothing
-// behind. With DEMO=stay the page and the live table stay until Ctrl-C, or q.
+// make demo runs it in the root of the repository. It leaves no files or processes behind. With DEMO=stay the page
+// and the live table stay until Ctrl-C or q.
 package main
 
 import (
@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// pace is how long a change is shown before the next, at a terminal. The dwatch on the screen has shown it by
-// then, and folded what followed: the one by which the demo knows of it is no quicker.
+// pace is the time from one change to the next at a terminal. It is long enough for the dwatch on the screen to show
+// the change and to fold its follow-up changes.
 const pace = 1500 * time.Millisecond
 
-// patience bounds each wait. It only decides how soon a failure is seen.
+// patience bounds each wait. It only determines how soon a failure is reported.
 const patience = time.Minute
 
 func main() {
-	// The first signal ends the demo in good order, a second one at once.
+	// The first signal ends the demo gracefully, the second one immediately.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, newScreen(os.Stdout))
@@ -73,7 +73,7 @@ func run(ctx context.Context, s *screen) (err error) {
 	return s.summary(ctx, w.stream.Bytes())
 }
 
-// program is the dwatch to show: $DWATCH, or the one that make builds.
+// program returns the path of the dwatch to show: $DWATCH, or the one that make builds.
 func program() (string, error) {
 	path := os.Getenv("DWATCH")
 	if path == "" {

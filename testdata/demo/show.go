@@ -12,13 +12,13 @@ import (
 	"golang.org/x/term"
 )
 
-// filter is what the demo pipes the JSON into. The controllers change more than is
-// left here: uniq takes that out.
+// filter is the pipeline that reads the JSON in the demo. The controllers also change other fields, which leads to
+// equal lines: uniq removes them.
 const filter = `jq -r '[.type, .object.kind, .object.metadata.name,
     .object.spec.image // .object.spec.template.spec.containers[0].image,
     .object.spec.schedule // .object.spec.replicas] | @tsv' | uniq | expand -t 12`
 
-// screen is where the demo is shown.
+// screen is where the demo prints.
 type screen struct {
 	out      *os.File
 	terminal bool
@@ -26,8 +26,8 @@ type screen struct {
 
 func newScreen(out *os.File) *screen { return &screen{out, term.IsTerminal(int(out.Fd()))} }
 
-// pace is how long a change is shown before the next: only a person has to see it, but the dwatch whose lines
-// these are has to have written them.
+// pace returns the time from one change to the next. It is shorter if the output is not a terminal, but long enough
+// for the shown dwatch to write its lines.
 func (s *screen) pace() time.Duration {
 	if s.terminal {
 		return pace
@@ -35,12 +35,12 @@ func (s *screen) pace() time.Duration {
 	return pace / 2
 }
 
-// say says what is done, as a comment.
+// say prints the next action as a shell comment.
 func (s *screen) say(text string) { fmt.Fprintln(s.out, "\n# "+text) }
 
 func (s *screen) command(line string) { fmt.Fprintln(s.out, "$ "+line) }
 
-// summary shows what a program gets of the same changes.
+// summary shows the same changes as a program receives them.
 func (s *screen) summary(ctx context.Context, stream []byte) error {
 	if _, err := exec.LookPath("jq"); err != nil {
 		s.say("jq is not installed: it would show here what programs get, which is JSON")

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// step is a change, and what dwatch has to report before the next one.
+// step is a change and the events that dwatch must report before the next step.
 type step struct {
 	title  string
-	change change      // nil: nothing but wait
-	seen   []condition // each by some event
+	change change      // nil means that the step only waits
+	seen   []condition // each must hold for some event
 }
 
-// condition tells whether an event is what was waited for.
+// condition reports whether an event is one that the demo waits for.
 type condition func(event) bool
 
 var steps = []step{{
@@ -41,7 +41,7 @@ var steps = []step{{
 	seen:   []condition{deleted("nightly")},
 }}
 
-// liveSteps are what is seen in the live table.
+// liveSteps are the steps that the live table shows.
 var liveSteps = []step{{
 	change: patch(deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.29"}]}}}}`),
 	seen:   []condition{rolledOut("nginx:1.29", 3)},
@@ -50,7 +50,7 @@ var liveSteps = []step{{
 	seen:   []condition{rolledOut("nginx:1.29", 1)},
 }}
 
-// play takes the steps, one after the other, each of which is shown for a moment.
+// play carries out the steps in order, and leaves each on the screen for a moment.
 func (c *cluster) play(ctx context.Context, w *watch, steps []step, s *screen) error {
 	for _, step := range steps {
 		if step.title != "" {
@@ -79,7 +79,7 @@ func (c *cluster) take(ctx context.Context, s step, w *watch) error {
 	return w.await(ctx, s.seen)
 }
 
-// rolledOut: all replicas of the deployment are there, with that image.
+// rolledOut holds when all replicas of a deployment are available with the image.
 func rolledOut(image string, replicas int32) condition {
 	return func(e event) bool {
 		var d appsv1.Deployment
@@ -97,7 +97,7 @@ func initial(name string) condition {
 	return func(e event) bool { return e.Initial && e.Object.GetName() == name }
 }
 
-// modified: a field of that object has that value.
+// modified holds for a MODIFIED event of the named object in which the field at path has the value.
 func modified(name, value string, path ...string) condition {
 	return func(e event) bool {
 		got, _, _ := unstructured.NestedString(e.Object.Object, path...)

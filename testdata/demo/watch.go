@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What the demo gives to dwatch: to show what changes, and to print JSON.
+// Command lines of the demo: one dwatch shows the changes, one prints JSON.
 var (
 	viewArguments   = []string{"deploy,rs,po,ct", "--only", "spec"}
 	streamArguments = []string{"deploy,ct"}
@@ -28,14 +28,14 @@ type dwatch struct {
 	cancel context.CancelFunc
 }
 
-// start starts dwatch. When ctx ends, or with end, it ends as by Ctrl-C. Stdout is
-// where its events go; nil is a pipe, which is returned. Only the live table reads stdin.
+// start starts dwatch, and ends it as Ctrl-C does when ctx is done or end is called. If stdout is nil, start returns
+// a pipe with its events. Only the live table reads stdin.
 func start(ctx context.Context, program, kubeconfig string, args []string, stdin, stdout, stderr *os.File) (*dwatch, io.Reader, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &dwatch{exec.CommandContext(ctx, program, args...), cancel}
 	d.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(os.Interrupt) }
-	d.cmd.WaitDelay = patience // then it is killed
+	d.cmd.WaitDelay = patience // afterwards it is killed
 	if stdin != nil {
 		d.cmd.Stdin = stdin
 	}
@@ -59,7 +59,7 @@ func start(ctx context.Context, program, kubeconfig string, args []string, stdin
 	return d, pipe, nil
 }
 
-// end ends dwatch, and returns how it ended.
+// end ends dwatch and returns its exit error.
 func (d *dwatch) end() error {
 	d.cancel()
 	if err := d.cmd.Wait(); err != nil && d.cmd.ProcessState.ExitCode() != 0 {
@@ -75,16 +75,15 @@ type event struct {
 	Object  unstructured.Unstructured
 }
 
-// watch is what the demo shows: a dwatch on the screen, and beside it one that
-// prints JSON, by which the demo knows what has happened. All but follow is used
-// from one goroutine.
+// watch is a pair of dwatch processes: one on the screen, and one that prints JSON, from which the demo learns what
+// happened. All methods except follow are called from one goroutine.
 type watch struct {
 	view, json *dwatch
-	lines      chan []byte // of JSON; closed when there is no more
+	lines      chan []byte // JSON; closed at the end of the stream
 	stream     bytes.Buffer
 }
 
-// startWatch starts both.
+// startWatch starts both processes.
 func startWatch(ctx context.Context, program, kubeconfig string, s *screen) (*watch, error) {
 	args := viewArguments
 	if !s.terminal {
@@ -103,7 +102,7 @@ func startWatch(ctx context.Context, program, kubeconfig string, s *screen) (*wa
 	return w, nil
 }
 
-// follow hands over the lines. It ends with dwatch, as await and endStream take all.
+// follow sends the lines of stdout to w.lines. It returns when dwatch ends, because await and endStream read all lines.
 func (w *watch) follow(stdout io.Reader) {
 	defer close(w.lines)
 	for r := bufio.NewReader(stdout); ; {
@@ -115,7 +114,7 @@ func (w *watch) follow(stdout io.Reader) {
 	}
 }
 
-// await returns when events have been printed that fulfil all conditions.
+// await returns when each condition has held for some printed event.
 func (w *watch) await(ctx context.Context, missing []condition) error {
 	for len(missing) > 0 {
 		select {
@@ -136,7 +135,7 @@ func (w *watch) await(ctx context.Context, missing []condition) error {
 	return nil
 }
 
-// endStream ends the one that prints JSON, and returns how it ended.
+// endStream ends the process that prints JSON and returns its exit error.
 func (w *watch) endStream() error {
 	w.json.cancel()
 	for line := range w.lines {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestImports: only imports change.
+// TestImports checks that only import paths are rewritten.
 func TestImports(t *testing.T) {
 	m := move{"dwatch", "example.com/you/dwatch"}
 	got, err := m.imports([]byte(`package p
@@ -44,7 +44,7 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
-// TestHome: a copy of all that git knows gets a home, in one commit, and builds there.
+// TestHome renames the module in a copy of all tracked files, and checks that this is one commit and that the result builds.
 func TestHome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds all of dwatch")
@@ -70,8 +70,8 @@ func TestHome(t *testing.T) {
 	if left := in(dir, "git", "status", "--porcelain"); left != "" {
 		t.Errorf("not committed: %s", left)
 	}
-	// All packages of dwatch are new to the cache, at first: they are compiled in the least time. Like
-	// this it knows them again in another directory, and those of others by make build.
+	// The build cache has none of dwatch's packages under the new path, so they are compiled without optimization. With
+	// -trimpath the cache entries are also valid in other directories, and those of dependencies are shared with make build.
 	in(dir, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-gcflags", "example.com/you/dwatch/...=-l -dwarf=false", "-ldflags", "-s -w", "-o", "dwatch", ".")
 	in(dir, "go", "list", "./...", "./testdata/program", "./testdata/bench")
 	in(filepath.Join(dir, "testdata/release"), "go", "list", ".")

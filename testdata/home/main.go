@@ -1,6 +1,5 @@
-// Command home gives the module its home: it puts a new module path into go.mod, into the
-// imports of all Go files and into README.md, of all that git knows below the directory it
-// is run in. It is run by make home, which makes one commit of it.
+// Command home renames the module: it writes a new module path to go.mod, to the imports of all Go files and to
+// README.md. It changes tracked files below the working directory. make home runs it and commits the result.
 //
 //	home example.com/you/dwatch
 package main
@@ -61,10 +60,10 @@ func output(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// move is from one module path to another.
+// move replaces one module path by another.
 type move struct{ from, to string }
 
-// rewrite changes one file, if it names the module.
+// rewrite changes a file if it contains the module path.
 func (m move) rewrite(name string) error {
 	change := map[string]func([]byte) ([]byte, error){"go.mod": m.goMod, "README.md": m.readme}[path.Base(name)]
 	if strings.HasSuffix(name, ".go") {
@@ -81,10 +80,10 @@ func (m move) rewrite(name string) error {
 	if err != nil || bytes.Equal(text, changed) {
 		return err
 	}
-	return os.WriteFile(name, changed, 0o644) // it keeps the rights that it has
+	return os.WriteFile(name, changed, 0o644) // an existing file keeps its permissions
 }
 
-// path is a package's new path; of another module its own.
+// path returns the new import path of a package. Packages of other modules keep theirs.
 func (m move) path(p string) string {
 	if p == m.from || strings.HasPrefix(p, m.from+"/") {
 		return m.to + strings.TrimPrefix(p, m.from)
@@ -92,7 +91,7 @@ func (m move) path(p string) string {
 	return p
 }
 
-// imports changes the paths of imports, and no other text that looks like one.
+// imports rewrites the import paths in Go source. Other strings that look like one stay.
 func (m move) imports(text []byte) ([]byte, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, "", text, parser.ImportsOnly)
@@ -114,7 +113,7 @@ func (m move) imports(text []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// goMod changes what a go.mod says of the module, in whatever directive.
+// goMod rewrites the module path in all directives of a go.mod.
 func (m move) goMod(text []byte) ([]byte, error) {
 	word := regexp.MustCompile(`(?m)(^|[ \t])` + regexp.QuoteMeta(m.from) + `(/\S*)?([ \t]|$)`)
 	return word.ReplaceAll(text, []byte("${1}"+m.to+"${2}${3}")), nil
@@ -122,7 +121,7 @@ func (m move) goMod(text []byte) ([]byte, error) {
 
 var noHome = regexp.MustCompile(`(?s)<!-- no home -->\n.*?<!-- /no home -->\n`)
 
-// readme says how a module with a home is had, instead of how one without is.
+// readme replaces the installation instructions by those for a module that go install can fetch.
 func (m move) readme(text []byte) ([]byte, error) {
 	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "Releases are at <https://%s/releases>. With Go, `go install %[1]s@latest` is enough; `go get %[1]s` adds\nit to a module that imports its packages.\n", m.to))
 	return bytes.ReplaceAll(text, []byte("<https://dwatch.invalid>"), fmt.Appendf(nil, "<https://%s>", m.to)), nil

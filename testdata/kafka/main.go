@@ -1,16 +1,16 @@
-// Command kafka is a broker of Kafka (kfake of franz-go), for tests.
+// Command kafka is a Kafka broker for tests (kfake of franz-go).
 //
-// Once ready it prints its HOST:PORT to stdout, and nothing else. A line on its standard input is what happens to it then, and is
-// answered by a line "done" on stdout:
+// When it is ready it prints its HOST:PORT to stdout. It then reads commands from standard input, one a line, and
+// answers each with the line "done" on stdout:
 //
-//	error N CODE   each of the next N requests to produce is answered with this error, and not done
-//	mute           what clients say waits
-//	deaf           what it does, clients are not told
-//	open           neither any more
-//	drop           all connections are closed
-//	away           the second broker lets nobody connect any more (--brokers 2)
+//	error N CODE   reject the next N produce requests with this error
+//	mute           delay all requests
+//	deaf           delay all responses
+//	open           end mute and deaf
+//	drop           close all connections
+//	away           the second broker accepts no more connections (--brokers 2)
 //
-// It ends by SIGINT or SIGTERM, and when its standard input closes: so it does not outlive a test that holds the pipe.
+// It ends on SIGINT or SIGTERM, and when its standard input closes, so that it does not outlive the test that started it.
 package main
 
 import (
@@ -93,7 +93,8 @@ func run(args []string) error {
 	return wait(cluster, net)
 }
 
-// seed has topics made, NAME:PARTITIONS,...; leads has each broker lead some of their partitions, once the cluster is there.
+// seed returns options that create topics, given as NAME:PARTITIONS,... The functions in leads distribute the
+// leadership of their partitions over the brokers. They are called once the cluster runs.
 func seed(topics string, brokers int) (options []kfake.Opt, leads []func(*kfake.Cluster) error, err error) {
 	for topic := range strings.SplitSeq(topics, ",") {
 		name, parts, ok := strings.Cut(topic, ":")
@@ -114,7 +115,7 @@ func seed(topics string, brokers int) (options []kfake.Opt, leads []func(*kfake.
 	return options, leads, nil
 }
 
-// wait does what standard input says, until that or a signal ends it.
+// wait carries out commands from standard input until it closes or a signal arrives.
 func wait(cluster *kfake.Cluster, net *network) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -128,7 +129,8 @@ func wait(cluster *kfake.Cluster, net *network) error {
 	}
 }
 
-// users are who may log in.
+// users returns options that require a login with the user in text, MECHANISM:NAME:PASSWORD. A reader may only describe
+// topics.
 func users(text string, reader bool) []kfake.Opt {
 	part := strings.SplitN(text, ":", 3)
 	options := []kfake.Opt{kfake.EnableSASL()}
@@ -139,7 +141,8 @@ func users(text string, reader bool) []kfake.Opt {
 	return append(options, kfake.EnableACLs(), kfake.User(part[0], part[1], part[2], sees))
 }
 
-// letIn answers as brokers do, and kfake does not: which mechanism there is, and that a password is wrong, of PLAIN.
+// letIn answers SASL handshakes as real brokers do and kfake does not: it names the supported mechanisms, and reports
+// a wrong password for PLAIN.
 func letIn(cluster *kfake.Cluster, user string) {
 	part := strings.SplitN(user, ":", 3)
 	cluster.ControlKey(int16(kmsg.SASLHandshake), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -175,7 +178,7 @@ func tlsConfig(cert, key, clientCA string) (*tls.Config, error) {
 	return config, nil
 }
 
-// obey does what stdin says, until that ends.
+// obey carries out commands from stdin until it closes.
 func obey(cluster *kfake.Cluster, net *network) error {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -210,7 +213,7 @@ func obey(cluster *kfake.Cluster, net *network) error {
 	return lines.Err()
 }
 
-// refused answers a request with an error for each partition.
+// refused returns a response with an error for each partition of the request.
 func refused(request *kmsg.ProduceRequest, code int16) *kmsg.ProduceResponse {
 	answer := request.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range request.Topics {

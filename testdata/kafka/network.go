@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// network is what lies between clients and the broker. The zero value lets all pass.
+// network sits between the clients and the broker. The zero value forwards everything.
 type network struct {
 	mu         sync.Mutex
 	mute, deaf bool
-	moves      chan struct{} // is closed when these change
+	moves      chan struct{} // closed when the fields above change
 	conns      []net.Conn
-	listeners  []net.Listener // one a broker
+	listeners  []net.Listener // one per broker
 }
 
 func (n *network) listen(kind, address string) (net.Listener, error) {
@@ -39,7 +39,7 @@ func (n *network) drop() {
 	n.conns = nil
 }
 
-// pass waits while what is asked for holds.
+// pass blocks while stopped returns true.
 func (n *network) pass(stopped func() bool) {
 	for {
 		n.mu.Lock()

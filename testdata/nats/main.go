@@ -1,8 +1,8 @@
-// Command nats is a NATS server with the flags of nats-server, for tests. Its JetStream
-// is on if a directory for it is given (--store_dir DIR), or a configuration (-c FILE).
+// Command nats is a NATS server for tests. It has the flags of nats-server. JetStream is on with --store_dir DIR or a
+// configuration (-c FILE).
 //
-// Once ready it prints its URL to stdout, and nothing else. It ends by SIGINT or SIGTERM,
-// and when its standard input closes: so it does not outlive a test that holds the pipe.
+// When it is ready it prints its URL to stdout and nothing else. It ends on SIGINT or SIGTERM, and when its standard
+// input closes, so that it does not outlive the test that started it.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// line is an event or a mark, as dwatch prints it.
+// line is an event or a status event as dwatch prints it.
 type line struct {
 	Type                       event.Type
 	Initial, FinalStateUnknown bool
@@ -25,8 +25,8 @@ type line struct {
 	Count                                      int
 }
 
-// Events returns the events of what dwatch has printed with -o json, --marks and
-// --show-managed-fields. Each has the state before, which is that of the event before.
+// ParseEvents parses the output of dwatch with -o json, --marks and --show-managed-fields. The Old of each event is
+// the object of the previous event about the same object.
 func ParseEvents(t testing.TB, stream string) []event.Event {
 	t.Helper()
 	events, err := ReadEvents(stream)
@@ -36,7 +36,7 @@ func ParseEvents(t testing.TB, stream string) []event.Event {
 	return events
 }
 
-// Read is Events, for who has no test.
+// ReadEvents is ParseEvents for callers without a testing.TB.
 func ReadEvents(stream string) (events []event.Event, _ error) {
 	last := map[types.UID]event.Object{}
 	lines := bufio.NewScanner(strings.NewReader(stream))
@@ -70,8 +70,7 @@ func ReadEvents(stream string) (events []event.Event, _ error) {
 	return events, lines.Err()
 }
 
-// parseResource reads resource.version.group, which has a dot behind it for the core
-// group.
+// parseResource parses resource.version.group. The group is empty for the core group: "pods.v1.".
 func parseResource(text string) *schema.GroupVersionResource {
 	r, _ := schema.ParseResourceArg(text)
 	return r
@@ -81,10 +80,10 @@ func target(r schema.GroupVersionResource, namespace, name string) event.Target 
 	return event.Target{Mapping: event.NewMapping(r, kindOf(r.Resource), namespace != ""), Namespace: namespace, Name: name}
 }
 
-// kind is one kind of objects, by the names that kubectl takes.
+// kind is a resource's kind, plural and short name.
 type kind struct{ kind, plural, short string }
 
-// kinds are those of which there are recorded events.
+// kinds lists the kinds in the recorded events.
 var kinds = []kind{
 	{"ConfigMap", "configmaps", "cm"},
 	{"CronJob", "cronjobs", "cj"},
@@ -125,7 +124,7 @@ func kindOf(resource string) string {
 	return resource
 }
 
-// ShortName returns the name that dwatch shows a resource by.
+// ShortName returns the short name under which dwatch shows a resource.
 func ShortName(r schema.GroupVersionResource) string {
 	for _, k := range kinds {
 		if k.plural == r.Resource {

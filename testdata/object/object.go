@@ -1,4 +1,4 @@
-// Package object makes objects for tests.
+// Package object creates objects and events for tests.
 package object
 
 import (
@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Parse returns the object that is written as one line of JSON.
+// Parse parses an object in JSON.
 func Parse(t testing.TB, text string) event.Object {
 	t.Helper()
 	o, err := parse(text)

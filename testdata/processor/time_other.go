@@ -6,5 +6,5 @@ import "time"
 
 var begun = time.Now()
 
-// Time returns how long this process has run, where nothing better is known.
+// Time returns the time since the process started, because this system does not report its processor time.
 func Time() time.Duration { return time.Since(begun) }

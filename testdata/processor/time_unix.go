@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package processor tells tests how much work something was.
+// Package processor measures the processor time that a test uses.
 package processor
 
 import (
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Time returns how long the processor has worked for this process. A test that asks how a function's
-// work grows compares that: the time on the wall is also that of all others on the machine.
+// Time returns the processor time that the process has used. Tests of a function's complexity compare it, because
+// elapsed time also depends on other processes.
 func Time() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // it has no error that is not a mistake here
+		panic(err) // only a wrong argument makes it fail
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

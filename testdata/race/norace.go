@@ -2,5 +2,5 @@
 
 package race
 
-// Enabled: the race detector is on.
+// Enabled is true if the race detector is on.
 const Enabled = false

@@ -1,7 +1,7 @@
 //go:build race
 
-// Package race tells tests whether the race detector is on, which makes them some ten times as slow.
+// Package race tells tests whether the race detector is on, which makes them about ten times slower.
 package race
 
-// Enabled: the race detector is on.
+// Enabled is true if the race detector is on.
 const Enabled = true

@@ -1,5 +1,4 @@
-// Package readme is README.md and other pages, for the tests that hold them to what
-// dwatch does.
+// Package readme reads README.md and the pages in docs, for tests that compare them with the program.
 package readme
 
 import (
@@ -13,7 +12,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// Path returns the path of a file that is named from the top of the module.
+// Path returns the path of a file whose name is relative to the module root.
 func Path(t *testing.T, name string) string {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
@@ -23,7 +22,7 @@ func Path(t *testing.T, name string) string {
 	return filepath.Join(root, name)
 }
 
-// Read returns the text of a file that is named from the top of the module.
+// Read returns the content of a file whose name is relative to the module root.
 func Read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Path(t, name))
@@ -33,7 +32,7 @@ func Read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Pages returns the names of README.md and of the pages in docs.
+// PageNames returns the names of README.md and of the pages in docs.
 func PageNames(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(Path(t, "docs/*.md"))
@@ -47,8 +46,8 @@ func PageNames(t *testing.T) []string {
 	return pages
 }
 
-// Update checks that what stands in a page is what it should be, or with UPDATE_README
-// replaces it.
+// CheckOrUpdate fails the test if old, a passage of the page, differs from fresh. If UPDATE_README is set, it replaces
+// the passage instead.
 func CheckOrUpdate(t *testing.T, page, old, fresh string) {
 	t.Helper()
 	if diff := cmp.Diff(old, fresh); diff == "" {

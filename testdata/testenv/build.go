@@ -8,9 +8,9 @@ import (
 	"dwatch/testdata/race"
 )
 
-// Build builds dwatch to output as it is released, which starts in less time than what go build makes by
-// default, or with the race detector if the test has it. More flags are those of go build. Without any it is
-// what $TEST_DWATCH names: make test builds it once for all its tests.
+// Build builds dwatch and writes the program to output. flags are passed to go build. The program is built as in a
+// release, because that starts faster, or with the race detector if the test runs with it. Without flags, Build
+// links to the program in $TEST_DWATCH if that is set: make test builds it once for all tests.
 func Build(output string, flags ...string) error {
 	if built := os.Getenv("TEST_DWATCH"); built != "" && len(flags) == 0 {
 		return os.Symlink(built, output)

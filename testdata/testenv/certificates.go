@@ -17,14 +17,14 @@ import (
 
 // Authority signs certificates.
 type Authority struct {
-	// PEM is its own certificate.
+	// PEM is the authority's own certificate.
 	PEM []byte
 
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority makes one.
+// NewAuthority creates an authority with a new key.
 func NewAuthority() *Authority {
 	a := &Authority{key: newKey()}
 	a.certificate = &x509.Certificate{
@@ -37,7 +37,7 @@ func NewAuthority() *Authority {
 	return a
 }
 
-// Sign makes a certificate for servers and clients on this machine, and its key, in PEM.
+// Sign returns a certificate for servers and clients on this machine, and its key, both in PEM.
 func (a *Authority) Sign(name string) (certificate, key []byte) {
 	of := newKey()
 	c := &x509.Certificate{
@@ -48,8 +48,8 @@ func (a *Authority) Sign(name string) (certificate, key []byte) {
 	return encode("CERTIFICATE", raw), encode("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(of)))
 }
 
-// Certificates makes a directory with an authority, ca.crt, and what it has signed: server.crt, of this machine, and client.crt, each
-// with its .key.
+// WriteCertificates returns a temporary directory with the certificate of an authority, ca.crt, and two certificates
+// that it signed: server.crt for this machine and client.crt. Their keys are in server.key and client.key.
 func WriteCertificates(t *testing.T) string {
 	t.Helper()
 	dir, authority := t.TempDir(), NewAuthority()

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// child is a server of tests as a child process, which can't outlive the test binary.
+// child is a test server that runs as a child process. It cannot outlive the test binary.
 type child struct {
-	// Address is its HOST:PORT, also after it was started again.
+	// Address is the server's HOST:PORT. It stays the same after a restart.
 	Address string
 
 	process *exec.Cmd
 	stdin   io.Writer
-	lines   chan string // that it prints after the first
+	lines   chan string // printed after the first one
 	ended   chan struct{}
 	log     tail
 }
 
-// run starts a program, and returns when it is ready: its first line says where it is, and addressOf what of that is HOST:PORT.
+// run starts a program and returns when it has printed its first line. addressOf extracts HOST:PORT from that line.
 func (c *child) run(name, variable string, args []string, addressOf func(line string) string) error {
 	binary, err := find(name, variable)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *child) run(name, variable string, args []string, addressOf func(line st
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			select {
 			case c.lines <- strings.TrimSpace(lines.Text()):
-			default: // nobody reads so much
+			default: // the buffer is full, and no test reads that many lines
 			}
 		}
 	}()
@@ -66,13 +66,13 @@ func (c *child) run(name, variable string, args []string, addressOf func(line st
 	}
 }
 
-// Kill ends it as a crash would, and returns when it has ended.
+// Kill ends the server as a crash would, and returns when it has ended.
 func (c *child) Kill() {
 	c.process.Process.Kill()
 	<-c.ended
 }
 
-// tail keeps the end of what is written. It is safe to read meanwhile.
+// tail is a writer that retains the last bytes. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,9 +1,8 @@
-// Package testenv gives a test a real Kubernetes API server: the program of
-// testdata/cluster, run as a child process.
+// Package testenv gives tests a real Kubernetes API server, and other servers. The API server is the program in
+// testdata/cluster, which runs as a child process.
 //
-// The child can't outlive the test binary: it ends when its standard input
-// closes, and that is a pipe which only the test binary holds. This covers a
-// panic, a test timeout and kill -9 too.
+// The child cannot outlive the test binary. It ends when its standard input closes, and only the test binary has the
+// other end of that pipe. This also covers a panic, a test timeout and kill -9.
 package testenv
 
 import (
@@ -26,20 +25,18 @@ const (
 
 // Cluster is a running API server.
 type Cluster struct {
-	// Kubeconfig is the path of the file that leads to the server. Its
-	// contexts are "admin", the current one, and "limited".
+	// Kubeconfig is the path of a kubeconfig for the server. Its contexts are "admin", which is current, and "limited".
 	Kubeconfig string
 
 	binary string
 	dir    string
 	child  *exec.Cmd
-	ended  chan struct{} // closed when the child has ended and was waited for
+	ended  chan struct{} // closed after the child's exit status was collected
 }
 
-// Start starts a cluster and returns when its API server is ready. Flags are
-// passed on to the program, for example "--controllers", and win over what
-// Start sets itself. Data and kubeconfig live in a directory that Stop and Kill
-// remove, unless flags say otherwise. The caller must call one of the two.
+// StartCluster starts a cluster and returns when its API server is ready. flags, for example "--controllers", are
+// passed to the program and override the flags that StartCluster sets. Unless flags say otherwise, data and kubeconfig
+// are in a directory that Stop and Kill remove. The caller must call one of the two.
 func StartCluster(flags ...string) (*Cluster, error) {
 	binary, err := find("cluster", "DWATCH_CLUSTER")
 	if err != nil {
@@ -61,8 +58,7 @@ func (c *Cluster) start(flags []string) error {
 		"--kubeconfig", filepath.Join(c.dir, "kubeconfig"),
 		"--stop-on-stdin-close",
 	}, flags...)...)
-	// The child removes its temporary data itself, unless it is killed: then
-	// they go with our directory.
+	// The child removes its temporary data. If it is killed, they are removed with this directory.
 	c.child.Env = append(os.Environ(), "TMPDIR="+c.dir)
 	if _, err := c.child.StdinPipe(); err != nil { // held open until the child has ended
 		return err
@@ -85,11 +81,11 @@ func (c *Cluster) start(flags []string) error {
 	return c.await(ready)
 }
 
-// follow hands over the path in the line that says the server is ready, and
-// reads on until the child ends, so that the child never blocks.
+// follow sends the path from the line that reports readiness. It then reads until the child ends, so that the child
+// never blocks on its output.
 func (c *Cluster) follow(stdout io.Reader, ready chan<- string) {
 	defer close(c.ended)
-	defer c.child.Wait() // the caller asked for the end, or await reports it
+	defer c.child.Wait() // the caller requested the end, or await reports the failure
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		if path, ok := strings.CutPrefix(lines.Text(), "export KUBECONFIG="); ok {
@@ -113,8 +109,8 @@ func (c *Cluster) await(ready <-chan string) error {
 	}
 }
 
-// Stop ends the cluster as a person would, with SIGTERM, and returns when it
-// has ended. One that takes longer than 30 seconds is killed, which is an error.
+// Stop ends the cluster with SIGTERM and returns when it has ended. If that takes longer than 30 seconds, Stop kills
+// it and returns an error.
 func (c *Cluster) Stop() error {
 	defer os.RemoveAll(c.dir)
 	c.child.Process.Signal(syscall.SIGTERM)
@@ -136,6 +132,6 @@ func (c *Cluster) Kill() {
 }
 
 func (c *Cluster) logTail() string {
-	log, _ := os.ReadFile(filepath.Join(c.dir, "log")) // best effort: it only explains another error
+	log, _ := os.ReadFile(filepath.Join(c.dir, "log")) // best effort: the log only explains another error
 	return string(log[max(0, len(log)-4096):])
 }

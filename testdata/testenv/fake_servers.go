@@ -11,21 +11,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Sender plays any number of API servers, which know nothing but ConfigMaps of 1.2 KB in the
-// namespace default, and only send: to show what it costs to watch them. The first part of the path
-// is the name of the server.
+// FakeServers imitates any number of API servers that send ConfigMaps of 1.2 KB in the namespace default and support
+// nothing else. It serves to measure the cost of watching. The first element of a request's path names the server.
 type FakeServers struct {
-	// Objects is how many there are in each, and Updates how many changes follow these.
+	// Objects is the number of objects in each server. Updates is the number of changes that follow.
 	Objects, Updates int
-	// Rate is how many of these come a second; 0: as fast as they are taken.
+	// Rate is the number of updates per second. Zero means as fast as the client reads.
 	Rate int
-	// Mark has every so manieth of them say in its data, as "mark", when it was sent, in nanoseconds since 1970; 0: none does.
+	// TimestampEvery makes every nth update contain the time at which it was sent, as the member "mark" of its data, in
+	// nanoseconds since 1970. Zero disables this.
 	TimestampEvery int
-	// Hangs is the name of one that takes each request and does not answer.
+	// HangingServer is the name of a server that accepts requests and never answers.
 	HangingServer string
 }
 
-// Kubeconfig writes a kubeconfig with a context for each of some servers of a Sender at a URL.
+// WriteKubeconfig writes a kubeconfig to path, with a context for each of the named servers. url is where FakeServers listens.
 func (*FakeServers) WriteKubeconfig(path, url string, names ...string) error {
 	config := api.NewConfig()
 	for _, name := range names {
@@ -66,7 +66,7 @@ const (
 	sentBookmark = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 )
 
-// send sends what is there, what happens then, and nothing more until ctx ends.
+// send sends the initial objects and the updates. It then keeps the watch open until ctx is done.
 func (s *FakeServers) send(ctx context.Context, w http.ResponseWriter, server string) {
 	text := strings.Repeat("x", 1000)
 	for i := range s.Objects {
@@ -90,7 +90,7 @@ func (s *FakeServers) send(ctx context.Context, w http.ResponseWriter, server st
 	<-ctx.Done()
 }
 
-// pace waits until it is time for the update of a number, with those before it sent; false: ctx has ended.
+// pace flushes the earlier updates and waits until update n is due. It returns false if ctx is done.
 func (s *FakeServers) pace(ctx context.Context, w http.ResponseWriter, began time.Time, n int) bool {
 	wait := time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(s.Rate)))
 	if wait <= 0 {

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// find returns the path of a program: the value of a variable of the environment, or
-// bin/NAME in the module that holds the working directory.
+// find returns the path of a program: the value of the environment variable, or bin/NAME in the module that contains
+// the working directory.
 func find(name, variable string) (string, error) {
 	path := os.Getenv(variable)
 	if path == "" {
@@ -23,8 +23,8 @@ func find(name, variable string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Root goes up from the working directory, which go test sets to the package's
-// own, to the one with go.mod.
+// ModuleRoot returns the nearest parent of the working directory with a go.mod. go test runs each test in the
+// directory of its package.
 func ModuleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

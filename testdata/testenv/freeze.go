@@ -4,8 +4,8 @@ package testenv
 
 import "syscall"
 
-// Freeze has the cluster do nothing, so that it holds its connections and answers nothing, until Thaw.
+// Freeze stops the cluster's process until Thaw. Its connections stay open, and it answers nothing.
 func (c *Cluster) Freeze() error { return c.child.Process.Signal(syscall.SIGSTOP) }
 
-// Thaw has it go on.
+// Thaw resumes a frozen cluster.
 func (c *Cluster) Thaw() error { return c.child.Process.Signal(syscall.SIGCONT) }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Kafka is a broker of Kafka: the program of testdata/kafka.
+// Kafka is a Kafka broker: the program in testdata/kafka.
 type Kafka struct {
 	child
 	flags []string
 }
 
-// StartKafka starts one on a port of its own, and returns when it is ready. dir is where it keeps what it has, and flags are
-// those of the program. The caller must call Kill.
+// StartKafka starts a broker on a free port and returns when it is ready. The broker stores its data in dir. flags are
+// passed to the program. The caller must call Kill.
 func StartKafka(dir string, flags ...string) (*Kafka, error) {
 	k := &Kafka{flags: append([]string{"--dir", dir}, flags...)}
 	return k, k.start("0")
 }
 
-// Restart starts it again after Kill, on the same port, with what it has stored.
+// Restart starts the broker again after Kill, on the same port and with its stored data.
 func (k *Kafka) Restart() error {
 	_, port, _ := strings.Cut(k.Address, ":")
 	return k.start(port)
@@ -35,7 +35,7 @@ func (k *Kafka) start(port string) error {
 	})
 }
 
-// Do has something happen to it: a line that the program takes.
+// Command sends the program a line on its standard input and waits until it has been carried out.
 func (k *Kafka) Command(line string) error {
 	if _, err := io.WriteString(k.stdin, line+"\n"); err != nil {
 		return err

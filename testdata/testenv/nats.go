@@ -5,16 +5,14 @@ import (
 	"strings"
 )
 
-// NATS is a NATS server: the program of testdata/nats, as a child process that can't
-// outlive the test binary.
+// NATS is a NATS server: the program in testdata/nats.
 type NATS struct {
 	child
 	flags []string
 }
 
-// StartNATS starts one on a port of its own, and returns when it is ready. dir is where
-// JetStream stores, empty: there is none; and flags are those of nats-server. The caller
-// must call Kill.
+// StartNATS starts a server on a free port and returns when it is ready. JetStream stores its data in dir. If dir is
+// empty, JetStream is off. flags are passed to nats-server. The caller must call Kill.
 func StartNATS(dir string, flags ...string) (*NATS, error) {
 	n := &NATS{flags: flags}
 	if dir != "" {
@@ -23,7 +21,7 @@ func StartNATS(dir string, flags ...string) (*NATS, error) {
 	return n, n.start("-1")
 }
 
-// Restart starts it again after Kill, on the same port, with what it has stored.
+// Restart starts the server again after Kill, on the same port and with its stored data.
 func (n *NATS) Restart() error {
 	_, port, _ := strings.Cut(n.Address, ":")
 	return n.start(port)

@@ -9,15 +9,15 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NATSAccount is an account of a NATS server that knows its users by what is signed, as those of nsc are.
+// NATSAccount is an account of a NATS server whose users authenticate with signed JWTs, as those that nsc creates.
 type NATSAccount struct {
-	// Config is the part of the server's configuration that knows it.
+	// ServerConfig is the part of the server's configuration that declares the account.
 	ServerConfig string
 
 	key nkeys.KeyPair
 }
 
-// NewNATSAccount makes one, with an operator of its own.
+// NewNATSAccount creates an account and its operator.
 func NewNATSAccount() *NATSAccount {
 	operator, system := must(nkeys.CreateOperator()), must(nkeys.CreateAccount())
 	a := &NATSAccount{key: must(nkeys.CreateAccount())}
@@ -36,14 +36,14 @@ func NewNATSAccount() *NATSAccount {
 	return a
 }
 
-// Credentials are the content of a file for --nats-creds, of a new user. expires is when it ends; zero: never.
+// Credentials creates a user and returns the content of a file for --nats-creds. The zero expires means never.
 func (a *NATSAccount) Credentials(expires time.Time) string {
 	user := must(nkeys.CreateUser())
 	return "-----BEGIN NATS USER JWT-----\n" + claim(a.key, user, "user", map[string]any{"subs": -1, "data": -1, "payload": -1}, expires) + "\n------END NATS USER JWT------\n\n" +
 		"-----BEGIN USER NKEY SEED-----\n" + string(must(user.Seed())) + "\n------END USER NKEY SEED------\n"
 }
 
-// claim is a JWT as NATS has them.
+// claim returns a JWT in the format of NATS.
 func claim(issuer, subject nkeys.KeyPair, kind string, about map[string]any, expires time.Time) string {
 	about["type"], about["version"] = kind, 2
 	encode := func(v any) string { return base64.RawURLEncoding.EncodeToString(must(json.Marshal(v))) }

@@ -1,4 +1,4 @@
-// Command undated stands in the place of dwatch, by any of its names, for scripts that compare what it says:
+// Command striptimes runs in place of dwatch, under any of its names, in scripts that compare stderr:
 // it runs the program of its own name in the directory above its own, whose stderr it passes on without times.
 package main
 

@@ -1,5 +1,5 @@
-// Package stderrlog reads what dwatch says on stderr: of a run that goes on each line begins with the time, where
-// that is no terminal. Tests of what is said leave it out by this.
+// Package stderrlog removes the timestamps from dwatch's stderr. A run that watches begins each line with the time if
+// stderr is not a terminal. Tests compare the lines without it.
 package stderrlog
 
 import (
@@ -10,10 +10,10 @@ import (
 
 var stamp = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d `)
 
-// Undated is text without the times.
+// StripTimes returns text without the timestamps.
 func StripTimes(text string) string { return stamp.ReplaceAllString(text, "") }
 
-// Copy copies lines without the times to w, each when it is whole, until r ends.
+// CopyWithoutTimes copies r to w without the timestamps until r ends. It writes each line as soon as it is complete.
 func CopyWithoutTimes(w io.Writer, r io.Reader) error {
 	var rest []byte
 	buffer := make([]byte, 32<<10)

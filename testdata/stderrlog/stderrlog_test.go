@@ -6,7 +6,7 @@ import (
 	"testing/iotest"
 )
 
-// TestCopy: times are left out, however the text comes, and nothing else.
+// TestCopy checks that only the timestamps are removed, in whatever pieces the text arrives.
 func TestCopy(t *testing.T) {
 	const text = "2026-01-31T02:00:00.123-07:00 error: no\n2026-01-31T02:00:00Z one\nat 2026-01-31T02:00:00.123-07:00 two\n2026-01-31T02:00:00.123+00:00 end"
 	var got strings.Builder
