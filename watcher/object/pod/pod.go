@@ -1,5 +1,5 @@
-// Package pod reads what the status of a Pod says of its containers and of its eviction: pure
-// functions over the status, or over the Pod as JSON, which is valid.
+// Package pod reads the containers and the eviction of a Pod from its status. The functions are pure. Those that take
+// JSON require it to be valid.
 package pod
 
 import (
@@ -7,15 +7,15 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Restart is that of a container.
+// Restart is a container that restarted.
 type Restart struct {
 	Container
-	// New is how often it has been restarted since before.
+	// NewRestarts is the number of restarts between the two states.
 	NewRestarts int
 }
 
-// Restarts returns the containers whose count of restarts is higher in the one state than in
-// the one before, in their order. A container of which there was no status had none.
+// FindRestarts returns the containers of which now has a higher restart count than before, in their order. A container
+// without a status before counts as never restarted.
 func FindRestarts(before, now string) (found []Restart) {
 	was := map[string]int{}
 	for _, c := range ParseContainers(before) {
@@ -29,7 +29,7 @@ func FindRestarts(before, now string) (found []Restart) {
 	return found
 }
 
-// Count returns how often the containers of a Pod have been restarted; 0 of any other object.
+// RestartCount returns how often the containers of a Pod have restarted in total. It is 0 for any other object.
 func RestartCount(object string) (sum int) {
 	for _, c := range ParseContainers(object) {
 		sum += c.Restarts
@@ -37,7 +37,7 @@ func RestartCount(object string) (sum int) {
 	return sum
 }
 
-// Parse is [Containers] of a Pod; there are none of any other object.
+// ParseContainers returns the containers of a Pod in JSON, and nil for any other object.
 func ParseContainers(object string) []Container {
 	if !isPod(object) {
 		return nil
@@ -49,9 +49,8 @@ func ParseContainers(object string) []Container {
 	return ContainersFromStatus(status)
 }
 
-// IsEvicted reports whether something takes a Pod off its node, or has done so: the kubelet,
-// the scheduler for a more important one, a taint, or who drains the node. Who deletes a Pod
-// does not evict it.
+// IsEvicted reports whether a Pod has been evicted, or is about to be: by the kubelet, by the scheduler in favor of a Pod
+// with a higher priority, by a taint, or by a drain. A deletion by a user is no eviction.
 func IsEvicted(object string) bool {
 	if !isPod(object) {
 		return false

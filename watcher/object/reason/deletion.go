@@ -7,23 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ofNamespace are the conditions that hold up the deletion of a namespace.
-var ofNamespace = []string{
+// namespaceConditions are the conditions that delay the deletion of a namespace. Failures come first.
+var namespaceConditions = []string{
 	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
 	"NamespaceFinalizersRemaining", "NamespaceContentRemaining",
 }
 
-// deletion is what it waits for; empty if that is not known.
-func deletion(u *unstructured.Unstructured) string {
+// terminating returns what the deletion of an object waits for. It is empty if that is unknown.
+func terminating(u *unstructured.Unstructured) string {
 	if u.GetKind() == "Namespace" {
-		if r := first(u, "True", ofNamespace...); r.Text != "" {
+		if r := firstCondition(u, "True", namespaceConditions...); r.Text != "" {
 			return r.Text
 		}
 	}
 	return Deletion(u)
 }
 
-// Deletion says what the deletion of an object waits for, by its metadata; empty if that does not say.
+// Deletion returns what the metadata of an object says about why its deletion takes time. It is empty if it says nothing.
 func Deletion(u *unstructured.Unstructured) string {
 	var parts []string
 	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {

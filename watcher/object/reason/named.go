@@ -6,36 +6,37 @@ import (
 	"sync"
 )
 
-// Named is an object, of the core group, that a reason names as what is in the way.
+// Named is an object of the core group that a reason blames: it is missing, or it is a quota that is used up.
 type Named struct {
-	// Kind is that of a ConfigMap, Secret, PersistentVolumeClaim, ServiceAccount or ResourceQuota. It is in the
-	// namespace of the object that the reason is of.
+	// Kind is ConfigMap, Secret, PersistentVolumeClaim, ServiceAccount or ResourceQuota. The object is in the namespace
+	// of the object that the reason is about.
 	Kind, Name string
-	// Key is what is missing in its data; empty, and it is no quota: it is missing itself.
+	// Key is the missing key of its data. If it is empty, the object itself is missing, or is a quota.
 	Key string
 }
 
 const (
-	// before is what may stand before what the kubelet, the scheduler or a controller said: what a container said
-	// itself never stands behind these words.
-	before = `^(?:\d+/\d+ pods \w+: |(?:init )?container [-a-z0-9]+: )*`
-	called = `([a-z0-9](?:[-.a-z0-9]*[a-z0-9])?)`
+	// prefixPattern matches what may precede the words of the kubelet, the scheduler or a controller. The words of a
+	// container itself never follow it.
+	prefixPattern = `^(?:\d+/\d+ pods \w+: |(?:init )?container [-a-z0-9]+: )*`
+	namePattern   = `([a-z0-9](?:[-.a-z0-9]*[a-z0-9])?)`
 )
 
-// patterns find a key, an object and a quota. They are made when they are asked for.
+// patterns are compiled when they are first needed.
 var patterns = sync.OnceValue(func() (p struct{ key, object, quota *regexp.Regexp }) {
-	p.key = regexp.MustCompile(before + `CreateContainerConfigError: couldn't find key ([-._a-zA-Z0-9]+) in (ConfigMap|Secret) (?:[-a-z0-9]+/)?` + called + `(?:$|[;, ])`)
-	p.object = regexp.MustCompile(before + `(?:CreateContainerConfigError: |Unschedulable: (?:\d+/\d+ nodes: )?|FailedCreate: (?:error looking up service account \S+: )?|FailedMount: (?:volume "[^"]*": )?)(configmap|secret|persistentvolumeclaim|serviceaccount) "` + called + `" not found`)
-	p.quota = regexp.MustCompile(before + `FailedCreate: (?:exceeded|failed) quota: ` + called + `[,:]`)
+	p.key = regexp.MustCompile(prefixPattern + `CreateContainerConfigError: couldn't find key ([-._a-zA-Z0-9]+) in (ConfigMap|Secret) (?:[-a-z0-9]+/)?` + namePattern + `(?:$|[;, ])`)
+	p.object = regexp.MustCompile(prefixPattern + `(?:CreateContainerConfigError: |Unschedulable: (?:\d+/\d+ nodes: )?|FailedCreate: (?:error looking up service account \S+: )?|FailedMount: (?:volume "[^"]*": )?)(configmap|secret|persistentvolumeclaim|serviceaccount) "` + namePattern + `" not found`)
+	p.quota = regexp.MustCompile(prefixPattern + `FailedCreate: (?:exceeded|failed) quota: ` + namePattern + `[,:]`)
 	return p
 })
 
+// kinds maps the names in messages to kinds.
 var kinds = map[string]string{"configmap": "ConfigMap", "secret": "Secret", "persistentvolumeclaim": "PersistentVolumeClaim", "serviceaccount": "ServiceAccount"}
 
-// NamedBy returns the object that the text of a Reason names; false if it names none.
-func NamedBy(text string) (n Named, is bool) {
+// NamedBy returns the object that the text of a Reason blames, and false if there is none.
+func NamedBy(text string) (n Named, ok bool) {
 	if !strings.Contains(text, "CreateContainerConfigError") && !strings.Contains(text, "FailedCreate") && !strings.Contains(text, "FailedMount") && !strings.Contains(text, "Unschedulable") {
-		return n, false // most do
+		return n, false // most texts
 	}
 	if m := patterns().key.FindStringSubmatch(text); m != nil {
 		return Named{Kind: m[2], Name: m[3], Key: m[1]}, true

@@ -10,24 +10,25 @@ import (
 	"dwatch/watcher/object/pod"
 )
 
-// ofPod: what evicted it, or keeps it from a node, or the first of its containers that does not work.
-func ofPod(u *unstructured.Unstructured) Reason {
-	about, _ := u.Object["status"].(map[string]any)
-	if text(about, "reason") != "" {
-		return Reason{Text: Because(about)}
+// podReason returns the reason in the status (such as an eviction), or why the Pod has no node, or what is wrong with
+// the first container that does not work.
+func podReason(u *unstructured.Unstructured) Reason {
+	status := submap(u.Object, "status")
+	if text(status, "reason") != "" {
+		return Reason{Text: Because(status)}
 	}
 	if scheduled := Condition(u, "PodScheduled"); scheduled["status"] == "False" {
-		return Reason{Text: because(text(scheduled, "reason"), unschedulable(text(scheduled, "message")))}
+		return Reason{Text: join(text(scheduled, "reason"), trimScheduling(text(scheduled, "message")))}
 	}
-	first := containers(u)
-	if first.Text == "" && text(about, "phase") == "Running" {
-		return unready(u)
+	r := containerReason(u)
+	if r.Text == "" && text(status, "phase") == "Running" {
+		return unreadyReason(u)
 	}
-	return first
+	return r
 }
 
-// unready: its containers are ready, as far as is known, and it is not.
-func unready(u *unstructured.Unstructured) Reason {
+// unreadyReason returns why a Pod is not ready although its containers are.
+func unreadyReason(u *unstructured.Unstructured) Reason {
 	ready, all := Condition(u, "Ready"), Condition(u, "ContainersReady")
 	switch {
 	case ready["status"] != "False" || all["status"] != "True":
@@ -35,44 +36,56 @@ func unready(u *unstructured.Unstructured) Reason {
 	case text(ready, "reason") != "":
 		return Reason{Text: Because(ready)}
 	}
-	// This is what the node controller makes of the pods of a node that does not answer.
+	// The node controller does this to the pods of a node that does not respond.
 	return Reason{"not ready, though its containers are: its node may be gone", true}
 }
 
-// containers is what is wrong with the first that does not work.
-func containers(u *unstructured.Unstructured) Reason {
-	all := containersOf(u)
-	c, r := broken(u, all)
-	switch {
-	case r.Text == "":
-	case c.Init:
-		r.Text = "init container " + c.Name + ": " + r.Text
-	case len(all) > 1:
-		r.Text = "container " + c.Name + ": " + r.Text
+// containerReason returns what is wrong with the first container that does not work.
+func containerReason(u *unstructured.Unstructured) Reason {
+	all := ownContainers(u)
+	c, r := firstBroken(u, all)
+	if r.Text != "" {
+		r.Text = prefix(&c, len(all)) + r.Text
 	}
 	return r
 }
 
-// Container returns the container of a Pod that [Of] is about, the first that does not work: of the
-// init containers, which run one after the other, and then of those that say why before those that do
-// not. It is nil if none is known.
+// prefix names the container if the Pod has several.
+func prefix(c *pod.Container, containers int) string {
+	switch {
+	case c.Init:
+		return "init container " + c.Name + ": "
+	case containers > 1:
+		return "container " + c.Name + ": "
+	}
+	return ""
+}
+
+// Container returns the container that the reason of a Pod is about: the first broken init container, or else the first
+// broken container that says why, or else the first broken one. It returns nil if there is none.
 func Container(u *unstructured.Unstructured) *pod.Container {
-	c, r := broken(u, containersOf(u))
+	c, r := firstBroken(u, ownContainers(u))
 	if r.Text == "" {
 		return nil
 	}
 	return &c
 }
 
-// containersOf are those that a Pod is made of: how one ended that somebody added to look into it
-// is not wrong with it.
-func containersOf(u *unstructured.Unstructured) []pod.Container {
-	return slices.DeleteFunc(pod.ContainersFromStatus(part(u.Object, "status")), func(c pod.Container) bool { return c.Ephemeral })
+// CrashLoop returns how the previous run of a container ended that keeps crashing.
+func CrashLoop(u *unstructured.Unstructured, c *pod.Container) Reason {
+	r := terminationReason(u, c, c.LastTerminated, "CrashLoopBackOff")
+	r.Text = prefix(c, len(ownContainers(u))) + r.Text
+	return r
 }
 
-func broken(u *unstructured.Unstructured, all []pod.Container) (first pod.Container, why Reason) {
+// ownContainers returns the containers of a Pod without ephemeral ones: their end is not a problem of the Pod.
+func ownContainers(u *unstructured.Unstructured) []pod.Container {
+	return slices.DeleteFunc(pod.ContainersFromStatus(submap(u.Object, "status")), func(c pod.Container) bool { return c.Ephemeral })
+}
+
+func firstBroken(u *unstructured.Unstructured, all []pod.Container) (first pod.Container, why Reason) {
 	for _, c := range all {
-		r := container(u, &c)
+		r := brokenReason(u, &c)
 		switch {
 		case r.Text == "":
 		case c.Init:
@@ -84,62 +97,62 @@ func broken(u *unstructured.Unstructured, all []pod.Container) (first pod.Contai
 	return first, why
 }
 
-// ofImage are the reasons why a container waits that are about its image.
-var ofImage = []string{
+// imageReasons are the reasons for waiting that are about the image of a container.
+var imageReasons = []string{
 	"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
 	"SignatureValidationFailed",
 }
 
-func container(u *unstructured.Unstructured, c *pod.Container) Reason {
+// brokenReason returns what is wrong with a container. Its text is empty if the container works or is about to start.
+func brokenReason(u *unstructured.Unstructured, c *pod.Container) Reason {
 	switch why := c.Waiting.Reason; {
 	case why == "", why == "ContainerCreating", why == "PodInitializing":
 	case why == "CrashLoopBackOff":
-		return ended(u, c, c.LastTerminated, why)
-	case slices.Contains(ofImage, why):
-		return Reason{Text: strings.TrimSuffix(why+" "+c.Image+": "+pull(c.Waiting.Message), ": ")}
+		return terminationReason(u, c, c.LastTerminated, why)
+	case slices.Contains(imageReasons, why):
+		return Reason{Text: strings.TrimSuffix(why+" "+c.Image+": "+trimPull(c.Waiting.Message), ": ")}
 	default:
-		return Reason{Text: because(why, c.Waiting.Message)}
+		return Reason{Text: join(why, c.Waiting.Message)}
 	}
 	switch {
 	case c.Terminated.HasFailed():
-		return ended(u, c, c.Terminated, "")
+		return terminationReason(u, c, c.Terminated, "")
 	case !c.Running || c.Ready:
 		return Reason{}
 	case c.LastTerminated.HasFailed():
-		r := ended(u, c, c.LastTerminated, "")
+		r := terminationReason(u, c, c.LastTerminated, "")
 		return Reason{"runs again after " + r.Text, true}
 	case c.Init:
 		return Reason{"runs", true}
 	}
-	return Reason{unprobed(u, c), true}
+	return Reason{probeReason(u, c), true}
 }
 
-// unprobed says of a container that runs, but is not ready, which of its probes keeps it from that,
-// if the spec is there and has it.
-func unprobed(u *unstructured.Unstructured, c *pod.Container) string {
-	spec := named(list(u.Object, "spec", "containers"), c.Name)
+// probeReason tells which probe keeps a running container from being ready. The spec must be present and have one.
+func probeReason(u *unstructured.Unstructured, c *pod.Container) string {
+	spec := byName(list(u.Object, "spec", "containers"), c.Name)
 	switch {
-	case c.Starting && part(spec, "startupProbe") != nil:
+	case c.Starting && submap(spec, "startupProbe") != nil:
 		return "its startup probe does not succeed"
-	case !c.Starting && part(spec, "readinessProbe") != nil:
+	case !c.Starting && submap(spec, "readinessProbe") != nil:
 		return "its readiness probe does not succeed"
 	}
 	return "runs, but is not ready"
 }
 
-// ended says how a container ended: OOMKilled (exit 137, 4 restarts), limit 64Mi. Of one that is
-// only started again later, in a loop, that is said where its end has no name.
-func ended(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination, loop string) Reason {
+// terminationReason describes how a container ended, such as "OOMKilled (exit 137, 4 restarts), limit 64Mi". backoff is
+// the reason for waiting of a container that crashes repeatedly. It is used if the end has no name of its own.
+func terminationReason(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination, backoff string) Reason {
 	end := pod.Termination{}
 	if how != nil {
 		end = *how
 	}
 	word := end.Reason
 	switch {
-	case loop != "" && (word == "" || word == "Error"):
-		word = loop
-	case loop != "" && end.ExitCode == 0:
-		word = loop + ": " + word
+	case backoff != "" && (word == "" || word == "Error"):
+		word = backoff
+	case backoff != "" && end.ExitCode == 0:
+		word = backoff + ": " + word
 	case word == "":
 		word = "Error"
 	}
@@ -156,26 +169,26 @@ func ended(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination,
 	if len(details) > 0 {
 		word += " (" + strings.Join(details, ", ") + ")"
 	}
-	if most := limit(u, c); most != "" && end.Reason == "OOMKilled" {
-		word += ", limit " + most
+	if limit := memoryLimit(u, c); limit != "" && end.Reason == "OOMKilled" {
+		word += ", limit " + limit
 	}
-	if said := lastLine(end.Message); said != "" {
-		word += ": " + said
+	if last := lastLine(end.Message); last != "" {
+		word += ": " + last
 	}
-	// Of what was killed the kubelet says only in an Event whether it was because of a probe.
-	const killed, asked = 128 + 9, 128 + 15
-	return Reason{word, end.Reason == "Error" && (end.ExitCode == killed || end.ExitCode == asked)}
+	// If a signal ended the container, only an Event tells whether the kubelet sent it because of a probe.
+	const sigkill, sigterm = 128 + 9, 128 + 15
+	return Reason{word, end.Reason == "Error" && (end.ExitCode == sigkill || end.ExitCode == sigterm)}
 }
 
-// limit is how much memory a container may have: as the kubelet says, or else as was asked for.
-func limit(u *unstructured.Unstructured, c *pod.Container) string {
+// memoryLimit returns the limit that the kubelet reports, or else the one in the spec.
+func memoryLimit(u *unstructured.Unstructured, c *pod.Container) string {
 	if c.MemoryLimit != "" {
 		return c.MemoryLimit
 	}
 	path := []string{"resources", "limits", "memory"}
 	for _, kind := range []string{"containers", "initContainers"} {
-		if has := text(named(list(u.Object, "spec", kind), c.Name), path...); has != "" {
-			return has
+		if limit := text(byName(list(u.Object, "spec", kind), c.Name), path...); limit != "" {
+			return limit
 		}
 	}
 	return text(u.Object, append([]string{"spec"}, path...)...)

@@ -1,5 +1,5 @@
-// Package reason says what is the first thing wrong with an object, in the words of who found it:
-// the kubelet, the scheduler, a controller. All are pure functions of the object.
+// Package reason finds the first thing that is wrong with an object, in the words of the kubelet, the scheduler or a
+// controller. All functions are pure.
 package reason
 
 import (
@@ -10,39 +10,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reason is what is wrong, in one line, such as "OOMKilled (exit 137, 4 restarts), limit 64Mi".
-// The zero Reason: the object does not say that anything is.
+// Reason describes what is wrong, in one line such as "OOMKilled (exit 137, 4 restarts), limit 64Mi". The zero Reason
+// means that the object reports nothing wrong.
 type Reason struct {
 	Text string
-	// Open: the object itself does not say why, and Events about it may.
+	// Open is true if the object does not say why. Kubernetes Events about it may do so.
 	Open bool
 }
 
-// Of returns what is wrong with an object that is not as it should be: that it is not is for the
-// caller to know. What the status says of an older generation counts as well.
+// Of returns what is wrong with an object that the caller knows not to be ready. A status about an older generation
+// counts as well.
 func Of(u *unstructured.Unstructured) Reason {
-	r := of(u)
+	r := find(u)
 	r.Text = strings.Join(strings.Fields(r.Text), " ")
 	return r
 }
 
-func of(u *unstructured.Unstructured) Reason {
+func find(u *unstructured.Unstructured) Reason {
 	if u.GetDeletionTimestamp() != nil {
-		return Reason{Text: deletion(u)}
+		return Reason{Text: terminating(u)}
 	}
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
-		return ofPod(u)
+		return podReason(u)
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return claim(u)
+		return claimReason(u)
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
-		return replicas(u)
+		return replicaFailure(u)
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return first(u, "True", "Failed", "FailureTarget")
+		return firstCondition(u, "True", "Failed", "FailureTarget")
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
-		return autoscaler(u)
+		return autoscalerReason(u)
 	}
-	if stalled := first(u, "True", "Stalled", "Reconciling"); stalled.Text != "" {
+	if stalled := firstCondition(u, "True", "Stalled", "Reconciling"); stalled.Text != "" {
 		return stalled
 	}
 	if ready := Condition(u, "Ready"); ready != nil && ready["status"] != "True" {
@@ -51,48 +51,48 @@ func of(u *unstructured.Unstructured) Reason {
 	return Reason{}
 }
 
-// Condition returns the condition of a type; nil if there is none. It is not to be changed.
-func Condition(u *unstructured.Unstructured, of string) (found map[string]any) {
+// Condition returns the last condition of a type in status.conditions, or nil. The caller must not change it.
+func Condition(u *unstructured.Unstructured, conditionType string) (found map[string]any) {
 	for _, one := range list(u.Object, "status", "conditions") {
-		if one, ok := one.(map[string]any); ok && one["type"] == of {
+		if one, ok := one.(map[string]any); ok && one["type"] == conditionType {
 			found = one
 		}
 	}
 	return found
 }
 
-// Because says what a condition, or a status, gives as the reason.
-func Because(about map[string]any) string {
-	return because(text(about, "reason"), text(about, "message"))
+// Because joins the reason and the message of a condition or of a status.
+func Because(condition map[string]any) string {
+	return join(text(condition, "reason"), text(condition, "message"))
 }
 
-func because(reason, message string) string {
+func join(reason, message string) string {
 	if reason == "" || message == "" {
 		return reason + message
 	}
 	return reason + ": " + message
 }
 
-// first is the first of the conditions that has this status.
-func first(u *unstructured.Unstructured, status string, conditions ...string) Reason {
-	for _, of := range conditions {
-		if c := Condition(u, of); c["status"] == status {
+// firstCondition returns the reason of the first of the conditions that has the status.
+func firstCondition(u *unstructured.Unstructured, status string, conditions ...string) Reason {
+	for _, conditionType := range conditions {
+		if c := Condition(u, conditionType); c["status"] == status {
 			return Reason{Text: Because(c)}
 		}
 	}
 	return Reason{}
 }
 
-// replicas: pods can't be made, or not be deleted.
-func replicas(u *unstructured.Unstructured) Reason {
+// replicaFailure returns why the controller can't create or delete pods.
+func replicaFailure(u *unstructured.Unstructured) Reason {
 	failure := Condition(u, "ReplicaFailure")
 	if failure["status"] != "True" {
 		return Reason{}
 	}
-	return Reason{Text: because(text(failure, "reason"), refusal(text(failure, "message")))}
+	return Reason{Text: join(text(failure, "reason"), trimRefusal(text(failure, "message")))}
 }
 
-func claim(u *unstructured.Unstructured) Reason {
+func claimReason(u *unstructured.Unstructured) Reason {
 	phase := text(u.Object, "status", "phase")
 	if phase == "Bound" {
 		return Reason{}
@@ -111,10 +111,10 @@ func claim(u *unstructured.Unstructured) Reason {
 	return Reason{strings.TrimPrefix(phase, ", "), true}
 }
 
-// autoscaler: it can't read what it scales, or its metrics. That there is nothing to scale, as
-// somebody has scaled it to zero, is not wrong.
-func autoscaler(u *unstructured.Unstructured) Reason {
-	if r := first(u, "False", "AbleToScale"); r.Text != "" {
+// autoscalerReason returns why an autoscaler can't read its target or its metrics. A target that was scaled to zero is
+// not wrong.
+func autoscalerReason(u *unstructured.Unstructured) Reason {
+	if r := firstCondition(u, "False", "AbleToScale"); r.Text != "" {
 		return r
 	}
 	if active := Condition(u, "ScalingActive"); active["status"] == "False" && active["reason"] != "ScalingDisabled" {
@@ -123,7 +123,7 @@ func autoscaler(u *unstructured.Unstructured) Reason {
 	return Reason{}
 }
 
-// text is a text within an object; empty if there is none.
+// text returns the string at a path. A value of another type counts as absent.
 func text(object map[string]any, path ...string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	s, _ := value.(string)
@@ -136,14 +136,14 @@ func list(object map[string]any, path ...string) []any {
 	return all
 }
 
-func part(object map[string]any, path ...string) map[string]any {
+func submap(object map[string]any, path ...string) map[string]any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	m, _ := value.(map[string]any)
 	return m
 }
 
-// named is the member of a list of maps that has this name.
-func named(all []any, name string) map[string]any {
+// byName returns the map in a list that has the name, or nil.
+func byName(all []any, name string) map[string]any {
 	i := slices.IndexFunc(all, func(one any) bool {
 		m, ok := one.(map[string]any)
 		return ok && m["name"] == name

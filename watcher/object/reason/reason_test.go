@@ -145,7 +145,7 @@ func TestEvent(t *testing.T) {
 
 // TestLastLine: of what a container says at its end no more than a line.
 func TestLastLine(t *testing.T) {
-	if got := lastLine(strings.Repeat("é", 200)); got != strings.Repeat("é", maxSaid)+"…" {
+	if got := lastLine(strings.Repeat("é", 200)); got != strings.Repeat("é", maxTermination)+"…" {
 		t.Error(got)
 	}
 }

@@ -1,113 +1,111 @@
-// Package status says in what state an object is, as kstatus sees it: the built-in
-// kinds by their fields, others by their conditions. Where kstatus calls Current what is
-// not done, or differs from kubectl rollout status, its result is amended (amend.go). It
-// is a pure function of the object.
+// Package status tells in which state an object is: current, in progress, failed, terminating or unknown, in the words
+// of kstatus.
+//
+// The built-in kinds are judged by their fields: by kstatus, corrected where it differs from kubectl rollout status or
+// has no answer (builtin.go). All other kinds are judged by package readiness, which requires evidence.
 package status
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/watcher/object/readiness"
 	"dwatch/watcher/object/reason"
 )
 
-// State is what an object says of itself.
+// State is the state of an object.
 type State struct {
-	// Word is one of kstatus. It is Unknown where only the identity of the object is known, its status is
-	// not as its kind has it, or it is a custom resource without a status.
+	// Word is a word of kstatus. It is Unknown if the object has no status, if its status has no evidence, or if only
+	// the identity of the object is known.
 	Word status.Status
-	// Message is why it is not Current, in one line: what is wrong with it first (package reason), or
-	// how far it is.
+	// Message tells in one line why the object is not Current: the first reason found, or how far it is. For an unknown
+	// state it tells which evidence is missing; it is then empty if the object has no status.
 	Message string
-	// HasReason: the message says what is wrong, and not only how far it is.
+	// HasReason is true if Message gives a reason, and not only how far the object is.
 	HasReason bool
-	// SaysWhy: the object itself says what is wrong, so that nobody else has to be asked.
+	// SaysWhy is true if the object itself gives the reason, so that no events have to be looked up.
 	SaysWhy bool
+	// ClearsAt is when a state that depends on time ends without a change of the object: the end of a crash loop, if the
+	// containers keep running. Zero means that the state does not depend on time.
+	ClearsAt time.Time
 }
 
-// IsWrong reports whether an object is not as it should be, and is not about to go either.
+// IsWrong reports whether the object has failed or is in progress.
 func (s State) IsWrong() bool {
 	return s.Word == status.FailedStatus || s.Word == status.InProgressStatus
 }
 
-// IsOver reports whether an object is a Pod that has failed: it never runs again, another takes its
-// place, and it may stay for days.
+// IsOver reports whether an object is a Pod in phase Failed. Such a Pod never runs again and may exist for days.
 func IsOver(u *unstructured.Unstructured) bool {
-	if u.GetKind() != "Pod" || u.GetAPIVersion() != "v1" {
-		return false
-	}
-	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-	return phase == string(corev1.PodFailed)
+	return isPod(u) && text(u.Object, "status", "phase") == string(corev1.PodFailed)
 }
 
-// Of returns the state of an object.
-func Of(u *unstructured.Unstructured) State {
-	if created := u.GetCreationTimestamp(); created.IsZero() {
+// Of returns the present state of an object.
+func Of(u *unstructured.Unstructured) State { return At(u, time.Now()) }
+
+// At returns the state of an object at a time. The time counts only for Pods that crash repeatedly.
+func At(u *unstructured.Unstructured, now time.Time) State {
+	switch {
+	case u.GetCreationTimestamp().Time.IsZero():
 		return State{Word: status.UnknownStatus}
+	case u.GetDeletionTimestamp() != nil:
+		return withReason(u, status.TerminatingStatus, "")
+	case !isBuiltin(u.GroupVersionKind().Group):
+		return custom(u)
 	}
-	result, err := status.Compute(forKstatus(u))
-	if err != nil {
-		return State{Word: status.UnknownStatus}
+	word, message := builtin(u)
+	if word == status.CurrentStatus || word == status.InProgressStatus {
+		if loop := crashLoop(u, now); loop.Word != "" {
+			return loop
+		}
 	}
-	word, message := amend(u, result)
 	if word == status.CurrentStatus {
 		return State{Word: word}
 	}
+	return withReason(u, word, message)
+}
+
+// withReason adds what package reason finds out about an object that is not Current.
+func withReason(u *unstructured.Unstructured, word status.Status, message string) State {
 	wrong := reason.Of(u)
 	s := State{Word: word, HasReason: wrong.Text != "", SaysWhy: wrong.Text != "" && !wrong.Open}
 	if !strings.HasSuffix(message, unobserved) {
-		s.Message = strings.Join(strings.Fields(because(u, ofPods(message), wrong.Text)), " ")
+		s.Message = strings.Join(strings.Fields(because(u, podCounts(message), wrong.Text)), " ")
 	}
 	return s
 }
 
-// MayBeOther reports whether an object may be anything but Current, by its JSON: to decode each takes
-// longer than all else. A Pod that is not ready says so, or has no conditions yet.
-func MayBeOther(kind schema.GroupVersionKind, object string) bool {
-	if strings.Contains(object, `"deletionTimestamp"`) {
-		return true
-	}
-	if kind != corev1.SchemeGroupVersion.WithKind("Pod") {
-		return strings.Contains(object, `"status":{`)
-	}
-	for _, sign := range []string{`"status":"False"`, `"Pending"`, `"Failed"`, `"status":"Unknown"`, `"Stalled"`} {
-		if strings.Contains(object, sign) {
-			return true
+// custom returns the state of a custom resource.
+func custom(u *unstructured.Unstructured) State {
+	r := readiness.Judge(u.Object)
+	s := State{Message: r.Message, HasReason: r.HasReason, SaysWhy: r.HasReason}
+	switch r.Answer {
+	case readiness.Ready:
+		return State{Word: status.CurrentStatus}
+	case readiness.Failed:
+		s.Word = status.FailedStatus
+	case readiness.InProgress:
+		s.Word = status.InProgressStatus
+	default:
+		s.Word = status.UnknownStatus
+		if !r.HasStatus() {
+			s.Message = ""
 		}
 	}
-	return !strings.Contains(object, `"Ready"`)
+	return s
 }
 
-// Settled is when a condition of an object has changed last, or it was created: in what state it is by
-// its conditions, it has been since. Zero if it does not say.
-func Settled(u *unstructured.Unstructured) (last time.Time) {
-	last = u.GetCreationTimestamp().Time
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		one, _ := c.(map[string]any)
-		text, _ := one["lastTransitionTime"].(string)
-		if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
-// IsUnready reports whether an object is not Current for more than that its controller has not seen yet
-// what was asked for last: what its status says is taken as of that.
+// IsUnready reports whether an object is known not to be Current for another reason than that its controller has not
+// observed its latest generation. Its status is taken as if it were about that generation.
 func IsUnready(u *unstructured.Unstructured) bool {
 	return Of(asObserved(u)).Word != status.CurrentStatus
 }
 
-// Shown is Of without a message that is made of what hide hides in the object: of what is hidden
-// something else would be said than what is so.
+// Shown is Of without the message if that contains anything that hide removes from the object.
 func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) State {
 	s := Of(u)
 	if s.Message != "" && Of(&unstructured.Unstructured{Object: hide(u.Object)}).Message != s.Message {
@@ -116,49 +114,21 @@ func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[st
 	return s
 }
 
-// because is why an object is not Current: what is wrong with it, beside how far it is; else what
-// kstatus says.
-func because(u *unstructured.Unstructured, message, wrong string) string {
-	switch {
-	case u.GetDeletionTimestamp() != nil:
-		return wrong
-	case wrong == "", isUnobserved(u):
-		return message
-	case hasReplicas[u.GroupVersionKind().GroupKind()] && message != replicaFailure:
-		return message + ": " + wrong
+// Settled returns when a condition of an object changed last, or when the object was created. It has been in the state
+// that its conditions describe since then. It is zero if the object has neither.
+func Settled(u *unstructured.Unstructured) (last time.Time) {
+	last = u.GetCreationTimestamp().Time
+	conditions, _ := field(u.Object, "status", "conditions").([]any)
+	for _, c := range conditions {
+		one, _ := c.(map[string]any)
+		if at, err := time.Parse(time.RFC3339, text(one, "lastTransitionTime")); err == nil && at.After(last) {
+			last = at
+		}
 	}
-	return wrong
+	return last
 }
 
-// hasReplicas are the kinds of which it is said how many pods they have, also if something is wrong.
-var hasReplicas = map[schema.GroupKind]bool{{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
-
-// counted is how kstatus says how far a workload is, e.g. "Available: 0/2".
-var counted = regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`)
-
-// ofPods says the same of the pods that are counted, e.g. "0/2 pods available".
-func ofPods(message string) string {
-	switch n, found := strings.CutPrefix(message, "Pending termination: "); {
-	case found && n == "1":
-		return "1 pod more than wanted"
-	case found:
-		return n + " pods more than wanted"
-	}
-	m := counted.FindStringSubmatch(message)
-	if m == nil {
-		return message
-	}
-	word := strings.ToLower(m[2])
-	switch word {
-	case "replicas", "labelled": // those of the ReplicaSet's template, and it makes no others
-		word = "created"
-	case "current": // on the nodes that a DaemonSet wants
-		word = "scheduled"
-	}
-	return m[1] + m[3] + " pods " + word
-}
-
-// Deletion says what the deletion of an object waits for; empty if it has not begun.
+// Deletion tells what the deletion of an object waits for. It is empty if the object is not being deleted.
 func Deletion(u *unstructured.Unstructured) string {
 	if u.GetDeletionTimestamp() == nil {
 		return ""
@@ -170,22 +140,18 @@ func Deletion(u *unstructured.Unstructured) string {
 	return text
 }
 
-// unobserved is what kstatus says of an object that its controller has not seen yet: of
-// a field of the status, and not of the object.
-const unobserved = "status.observedGeneration not found"
+func isPod(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "Pod" && u.GetAPIVersion() == "v1"
+}
 
-// replicaFailure is what kstatus says of a ReplicaSet that can't make its pods.
-const replicaFailure = "Replica Failure condition. Check Pods"
+// field returns a value within an object; nil if there is none.
+func field(object map[string]any, path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	return value
+}
 
-// Part returns the content of an object without what makes most of it, and does not say how it is: of a Pod the spec,
-// unless its limits or its probes count.
-func Part(apiVersion, kind, content string) string {
-	spec := gjson.Get(content, "spec")
-	if kind != "Pod" || apiVersion != "v1" || !spec.Exists() {
-		return content
-	}
-	if strings.Contains(content, "OOMKilled") || strings.Contains(content, `"ready":false`) && strings.Contains(spec.Raw, `Probe"`) {
-		return content
-	}
-	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]
+// text returns a string within an object. A value of another type counts as absent.
+func text(object map[string]any, path ...string) string {
+	s, _ := field(object, path...).(string)
+	return s
 }

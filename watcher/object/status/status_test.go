@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestOf: what is made of an object, and where that is not what kstatus says.
+// TestOf covers the corrections to kstatus, the built-in kinds that it does not know, and fields of a wrong type.
 func TestOf(t *testing.T) {
 	const (
 		deployment = `"apiVersion":"apps/v1","kind":"Deployment"`
@@ -17,6 +17,9 @@ func TestOf(t *testing.T) {
 		job        = `"apiVersion":"batch/v1","kind":"Job"`
 		pod        = `"apiVersion":"v1","kind":"Pod"`
 		autoscaler = `"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"`
+		cron       = `"apiVersion":"batch/v1","kind":"CronJob"`
+		definition = `"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"`
+		hooks      = `"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration"`
 		custom     = `"apiVersion":"example.com/v1","kind":"Gauge"`
 		available  = `{"type":"Available","status":"True"}`
 		paused     = `{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"}`
@@ -73,21 +76,42 @@ func TestOf(t *testing.T) {
 		{"an autoscaler of nothing", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"ScalingDisabled","message":"0 replicas"}]}`, "Current"},
 		{"an autoscaler without metrics", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric","message":"none"}]}`, "InProgress: FailedGetResourceMetric: none"},
 
+		{"a load balancer without an address", `"apiVersion":"v1","kind":"Service"`, `"spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"},"status":{"loadBalancer":{}}`, "InProgress: the load balancer has no address yet"},
+		{"a load balancer", `"apiVersion":"v1","kind":"Service"`, `"spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}`, "Current"},
+		{"a service in the cluster", `"apiVersion":"v1","kind":"Service"`, `"spec":{"type":"ClusterIP","clusterIP":"10.0.0.1"},"status":{"loadBalancer":{}}`, "Current"},
+		{"an ingress without an address", `"apiVersion":"networking.k8s.io/v1","kind":"Ingress"`, `"status":{"loadBalancer":{}}`, "InProgress: no ingress controller has set an address yet"},
+		{"an ingress", `"apiVersion":"networking.k8s.io/v1","kind":"Ingress"`, `"status":{"loadBalancer":{"ingress":[{"hostname":"example.com"}]}}`, "Current"},
+		{"a cron job that waits", cron, `"status":{}`, "Current"},
+		{"a cron job that succeeded", cron, `"status":{"lastScheduleTime":"2026-01-31T10:00:00Z","lastSuccessfulTime":"2026-01-31T10:00:05Z"}`, "Current"},
+		{"a cron job that runs", cron, `"status":{"active":[{"name":"a"}],"lastScheduleTime":"2026-01-31T10:00:00Z","lastSuccessfulTime":"2026-01-31T09:00:05Z"}`, "Current"},
+		{"a cron job whose last job failed", cron, `"status":{"lastScheduleTime":"2026-01-31T10:00:00Z","lastSuccessfulTime":"2026-01-31T09:00:05Z"}`, "Failed: the job scheduled at 2026-01-31T10:00:00Z did not succeed"},
+		{"a definition", definition, `"status":{"conditions":[{"type":"NamesAccepted","status":"True"},{"type":"Established","status":"True"}]}`, "Current"},
+		{"a definition that is not established", definition, `"status":{"conditions":[{"type":"NamesAccepted","status":"True"},{"type":"Established","status":"False"}]}`, "InProgress: not established yet"},
+		{"a definition without a structural schema", definition, `"status":{"conditions":[{"type":"Established","status":"True"},{"type":"NonStructuralSchema","status":"True","reason":"Violations","message":"spec.x: Required value"}]}`, "Failed: NonStructuralSchema is True: Violations: spec.x: Required value"},
+		{"a definition whose names are taken", definition, `"status":{"conditions":[{"type":"NamesAccepted","status":"False","reason":"PluralConflict","message":"crontabs is already in use"}]}`, "Failed: NamesAccepted is False: PluralConflict: crontabs is already in use"},
+		{"an API service", `"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService"`, `"status":{"conditions":[{"type":"Available","status":"True"}]}`, "Current"},
+		{"an API service without a backend", `"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService"`, `"status":{"conditions":[{"type":"Available","status":"False","reason":"ServiceNotFound","message":"service/a in \"b\" is not present"}]}`, `Failed: ServiceNotFound: service/a in "b" is not present`},
+		{"webhooks", hooks, `"webhooks":[{"name":"a.example.com","clientConfig":{"service":{"name":"a"},"caBundle":"Cg=="}},{"name":"b","clientConfig":{"url":"https://b"}}]`, "Current"},
+		{"webhooks without a CA", hooks, `"webhooks":[{"name":"a.example.com","clientConfig":{"service":{"name":"a"}}}]`, "InProgress: webhook a.example.com has no CA bundle"},
+		{"a budget that cannot be computed", `"apiVersion":"policy/v1","kind":"PodDisruptionBudget"`, `"status":{"observedGeneration":2,"conditions":[{"type":"DisruptionAllowed","status":"False","reason":"SyncFailed","message":"found no controllers"}]}`, "Failed: SyncFailed: found no controllers"},
+
 		{"without a status", custom, `"spec":{}`, "Unknown"},
 		{"an empty status", custom, `"status":{}`, "Unknown"},
-		{"a status without conditions", custom, `"status":{"pressure":3}`, "Current"},
+		{"a status without evidence", custom, `"status":{"pressure":3}`, "Unknown: nothing in its status says whether it is ready"},
 		{"ready", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}`, "Current"},
 		{"ready, of no generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True"}]}`, "Current"},
 		{"ready, of an older generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}`, "InProgress: Gauge generation is 2, but condition Ready is of 1"},
 		{"not ready", custom, `"status":{"conditions":[{"type":"Ready","status":"False","reason":"Low","message":"pressure is low"}]}`, "InProgress: Low: pressure is low"},
 		{"of Kubernetes, without a status", `"apiVersion":"networking.k8s.io/v1","kind":"IngressClass"`, `"spec":{}`, "Current"},
-		{"a job of odd conditions", job, `"spec":{"completions":"x","suspend":"x"},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":"x","conditions":[{"type":3},{}]}`, "Unknown"},
+		{"a job of odd conditions", job, `"spec":{"completions":"x","suspend":"x"},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":"x","conditions":[{"type":3},{}]}`, "InProgress: 0/1 pods succeeded"},
 		{"a job of no conditions", job, `"spec":[],"status":{"startTime":"2026-01-31T09:00:00Z"}`, "InProgress: 0/1 pods succeeded"},
 		{"a pod of odd containers", pod, `"status":{"phase":"Failed","containerStatuses":[null,{"state":[]},{"state":{"terminated":{"exitCode":"x"}}}]}`, "Failed: the pod failed"},
-		{"an odd set", set, `"spec":{"replicas":"x","updateStrategy":{"type":"OnDelete","rollingUpdate":3}},"status":3`, "Unknown"},
-		{"an odd deployment", deployment, `"spec":{"paused":"x"},"status":[]`, "Unknown"},
+		{"an odd set", set, `"spec":{"replicas":"x","updateStrategy":{"type":"OnDelete","rollingUpdate":3}},"status":3`, "InProgress: 0/1 pods created"},
+		{"an odd deployment", deployment, `"spec":{"paused":"x"},"status":[]`, "InProgress: 0/1 pods created"},
+		{"a running pod with odd containers", pod, `"status":{"phase":"Running","containerStatuses":[null,{"name":3,"state":[]},{"name":"web","state":{"waiting":3}}],"conditions":[{"type":"Ready","status":"True"}]}`, "Current"},
+		{"an odd observed generation", deployment, `"status":{"observedGeneration":"x","replicas":1}`, "InProgress: 0/1 pods updated"},
 		{"an odd generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":"x"}]}`, "Current"},
-		{"a status that is none", custom, `"status":"fine"`, "Unknown"},
+		{"a status that is a word", custom, `"status":"fine"`, "Unknown: nothing in its status says whether it is ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := testobject.Parse(t, `{`+c.kind+`,"metadata":{"name":"a","generation":2,"creationTimestamp":"2026-01-31T09:00:00Z"},`+c.rest+`}`)
@@ -103,10 +127,13 @@ func TestOf(t *testing.T) {
 					got += ": " + s.Message
 				}
 				if got != c.want {
-					t.Errorf("%q, want %q", got, c.want)
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				if got != "Current" && !MayBeOther(u.GroupVersionKind(), o.Raw()) {
+					t.Errorf("MayBeOther is false for %q", got)
 				}
 				if !reflect.DeepEqual(before.Object, u.Object) {
-					t.Error("the object is changed")
+					t.Error("Of changed the object")
 				}
 			}
 		})

@@ -1,0 +1,472 @@
+package readiness
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// byConditions returns what the conditions say.
+func (j *judge) byConditions() finding {
+	var worst finding  // of the conditions that are not as they should be
+	var ready *finding // of the best positive condition
+	take := func(f finding) {
+		if f.meaning > worst.meaning {
+			worst = f
+		}
+	}
+	main := j.main()
+	whole := main != nil && main.status == "True" && !main.stale
+	goods, unsure := 0, 0
+	for i := range j.conditions {
+		c := &j.conditions[i]
+		f := j.condition(c, whole, main)
+		f.by = "condition " + c.kind
+		j.noteCondition(c, f)
+		switch {
+		case f.meaning == good:
+			goods++
+			if ready == nil || f.decides && !ready.decides || c == main {
+				ready = &f
+			}
+		case f.meaning != unknown:
+			take(f)
+		case c.role == noRole && !(len(c.words) > 0 && neutral[c.words[len(c.words)-1]]):
+			unsure++
+		}
+	}
+	switch {
+	case worst.meaning != unknown:
+		return worst
+	case ready == nil:
+		return finding{}
+	case ready.decides || unsure == 0:
+		return *ready
+	}
+	return finding{}
+}
+
+// main returns the condition Ready; nil if there is none.
+func (j *judge) main() *condition {
+	for i := range j.conditions {
+		if c := &j.conditions[i]; !c.nested && c.role == summary && len(c.words) == 1 && c.words[0] == "ready" {
+			return c
+		}
+	}
+	return nil
+}
+
+// condition returns what one condition says. whole is true if Ready is True and current: then parts and steps do
+// not count.
+func (j *judge) condition(c *condition, whole bool, main *condition) finding {
+	f := finding{text: c.text(), reason: because(c.reason, c.message) != ""}
+	isTrue, isFalse := c.status == "True", c.status == "False"
+	switch c.role {
+	case negative:
+		switch {
+		case isTrue && c.stale:
+			return f
+		case isTrue && whole && len(c.words) > 1: // a part of what the controller calls ready
+			return f
+		case isTrue:
+			f.meaning = bad
+		}
+		return f
+	case pausedRole:
+		if isTrue && !whole {
+			f.meaning = paused
+		}
+		return f
+	case activityRole:
+		return j.activityFinding(c, f, whole)
+	case summary:
+	case positive, step:
+		if whole {
+			return f
+		}
+	default:
+		if isFalse && !c.stale && !whole && meaningOf(c.reason, j.activity) == bad {
+			f.meaning = bad // whatever its type means
+		}
+		return f
+	}
+	switch {
+	case c.stale:
+		if !whole {
+			f.meaning, f.reason = busy, false
+			f.text = j.staleText(c)
+		}
+	case isTrue && c.is(outcomes) && c.why(j.activity) == bad:
+		f.meaning = bad
+	case isTrue && (c.role == step && !c.nested || c.is(syncedTypes) && j.isManagedResource()):
+	case isTrue:
+		f.meaning = good
+		f.decides = c == main || c.role == summary && c.is(decisive)
+		f.text = ""
+	case isFalse:
+		f.meaning = busy
+		why := c.why(j.activity)
+		if c.role == positive && why == bad && meaningOf(c.reason, j.activity) != bad && !strings.EqualFold(c.severity, "error") && main != nil {
+			why = busy // of a part only the reason counts: Ready sums up
+		}
+		switch {
+		case why == bad || why == paused:
+			f.meaning = why
+		case why == unknown && c.is(verdictTypes):
+			f.meaning = bad
+		}
+	case c.status == "Unknown":
+		f.meaning = busy
+	default: // a word of its own, such as Degraded
+		f.meaning = busy
+	}
+	return f
+}
+
+var syncedTypes = wordSet(`synced`)
+
+// isManagedResource reports whether the object follows the conventions of Crossplane: it has the conditions Synced and
+// Ready, of which Synced comes first.
+func (j *judge) isManagedResource() bool {
+	for _, name := range []string{"forProvider", "providerConfigRef", "compositionRef", "compositionSelector", "compositeDeletePolicy", "crossplane"} {
+		if _, ok := j.spec[name]; ok {
+			return true
+		}
+	}
+	return j.status["atProvider"] != nil
+}
+
+// activityFinding returns what a condition such as Progressing says. Some are True for ever after, with a reason that
+// says that the work is done.
+func (j *judge) activityFinding(c *condition, f finding, whole bool) finding {
+	reason := meaningOf(c.reason, j.activity)
+	if reason == good && !slices.ContainsFunc(wordsOf(c.reason), func(w string) bool { return doneWords[w] }) {
+		reason = unknown
+	}
+	if c.words[len(c.words)-1] == "running" && strings.EqualFold(c.reason, "Running") {
+		reason = unknown
+	}
+	switch {
+	case c.stale:
+	case c.status == "False" && reason == bad && !whole:
+		f.meaning = bad // ProgressDeadlineExceeded
+	case c.status == "True" && reason == bad && !whole:
+		f.meaning = bad
+	case c.status == "True" && reason == good:
+		f.meaning, f.text = good, ""
+	case c.status == "True" && whole && slices.ContainsFunc(c.words, func(w string) bool { return w == "progressing" || w == "running" }):
+	case c.status == "True":
+		f.meaning = busy
+	case c.status == "Unknown" && !whole:
+		f.meaning = busy
+	}
+	return f
+}
+
+// doneWords in the reason of a condition such as Progressing say that the work is done. "ReplicaSetUpdated" does not.
+var doneWords = wordSet(`available complete completed done successful successfully succeeded success finished ready running healthy
+	uptodate idle`)
+
+// verdictTypes are the types of conditions that are False only if something is wrong.
+var verdictTypes = wordSet(`valid healthy accepted resolvedrefs refsresolved compliant deployable`)
+
+func (j *judge) noteCondition(c *condition, f finding) {
+	if !j.explain {
+		return
+	}
+	says := saysOf(f.meaning)
+	switch {
+	case c.stale:
+		says += ": it is about generation " + strconv.FormatInt(c.generation, 10)
+	case f.meaning == unknown && c.role == noRole:
+		says = "not recognized"
+	case f.meaning == unknown:
+		says = "does not count"
+	}
+	value := c.status
+	if text := because(c.reason, c.message); text != "" {
+		value += " (" + text + ")"
+	}
+	j.note(c.path+"["+c.kind+"]", value, says)
+}
+
+func saysOf(m meaning) string {
+	return [...]string{"not recognized", "ready", "in progress", "paused", "failed"}[m]
+}
+
+// stateFields are the names of fields that hold the state of the whole object.
+var stateFields = wordSet(`phase state status health healthstatus currentstatus currentstate overallstatus overallstate overallhealth
+	healthstate statusphase statusstate clusterstate clusterstatus clusterphase printablestatus lastoperationstatus
+	deploymentstatus deploymentstate result conclusion outcome readystatus syncstatus connectionstate connectionstatus rolloutstatus
+	jobstatus runstatus runstate applicationstate currentphase stage lifecyclestate lifecyclestatus provisioningstate robustness`)
+
+// stateFlags are the names of booleans that say that the whole object is ready.
+var stateFlags = wordSet(`ready healthy available isready succeeded valid readytouse established provisioned initialized synced insync
+	complete completed connected accepted compliant isvalid programmed pass passed`)
+
+// verdictFlags are those that are false only if something is wrong.
+var verdictFlags = wordSet(`healthy valid isvalid accepted compliant pass passed`)
+
+// failureFlags are the names of booleans that say that it failed.
+var failureFlags = wordSet(`failed degraded stalled isfailed haserror haserrors unhealthy errored`)
+
+// errorFields are the names of texts that exist only if something is wrong.
+var errorFields = wordSet(`failurereason failuremessage errormessage error errorreason validationerror validationerrors errors error
+	errmsg err lasterror lasterrormessage errordetails failurecause syncerror reconcileerror validationmessage`)
+
+// words returns what the states in words, the flags and the texts of errors say.
+func (j *judge) words() (worst finding) {
+	take := func(path, value string, f finding) {
+		j.note(path, value, saysOf(f.meaning))
+		if f.meaning == unknown {
+			return
+		}
+		if f.meaning != good {
+			f.text, f.reason = j.stateText(path, value), true
+		}
+		f.by = path
+		if f.meaning > worst.meaning {
+			worst = f
+		}
+	}
+	main := j.main()
+	whole := main != nil && main.status == "True" && !main.stale
+	for _, key := range sortedKeys(j.status) {
+		name := strings.ToLower(key)
+		switch value := j.status[key].(type) {
+		case string:
+			switch {
+			case value == "":
+			case errorFields[name]:
+				if !whole {
+					take("status."+key, value, finding{meaning: bad})
+				}
+			case stateFields[name] || isStateName(key):
+				if f := j.state(value); f.meaning != unknown || stateFields[name] {
+					take("status."+key, value, f)
+				}
+			case stateFlags[name]:
+				take("status."+key, value, flag(value))
+			}
+		case bool:
+			j.takeFlag(take, "status."+key, name, value)
+		case []any:
+			switch {
+			case errorFields[name] && len(value) > 0 && !whole:
+				take("status."+key, fmt.Sprint(value[0]), finding{meaning: bad})
+			case !whole && !isHistory(key):
+				j.listWords(take, "status."+key, value)
+			}
+		case map[string]any:
+			switch message := textOf(value["message"]); {
+			case errorFields[name] && message != "" && !whole:
+				take("status."+key+".message", message, finding{meaning: bad})
+			case name != "conditions" && !isHistory(key):
+				j.nestedWords(take, "status."+key, value)
+			}
+		}
+	}
+	return worst
+}
+
+func (j *judge) takeFlag(take func(string, string, finding), path, name string, value bool) {
+	switch {
+	case verdictFlags[name] && !value:
+		take(path, "false", finding{meaning: bad})
+	case stateFlags[name]:
+		take(path, strconv.FormatBool(value), flag(strconv.FormatBool(value)))
+	case failureFlags[name] && value:
+		take(path, "true", finding{meaning: bad})
+	}
+}
+
+// nestedWords reads the states one level below the status: status.ceph.health. Of a map of statuses, such as
+// status.statuses, it reads the states in each.
+func (j *judge) nestedWords(take func(string, string, finding), path string, value map[string]any) {
+	plural := strings.HasSuffix(strings.ToLower(path), "statuses")
+	for _, key := range sortedKeys(value) {
+		switch one := value[key].(type) {
+		case string:
+			if stateFields[strings.ToLower(key)] && one != "" {
+				take(path+"."+key, one, j.state(one))
+			}
+		case map[string]any:
+			if plural {
+				j.nestedWords(take, path+"."+key, one)
+			}
+		}
+	}
+}
+
+// listWords reads the states of the parts in a list. A part that failed, or is on its way, counts; that a part is
+// ready says nothing about the object.
+func (j *judge) listWords(take func(string, string, finding), path string, value []any) {
+	for i, one := range value {
+		m, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, key := range sortedKeys(m) {
+			text, ok := m[key].(string)
+			if !ok || !stateFields[strings.ToLower(key)] || strings.EqualFold(text, "unknown") {
+				continue
+			}
+			if f := j.state(text); f.meaning == bad || f.meaning == busy {
+				take(path+"["+strconv.Itoa(i)+"]."+key, text, f)
+			}
+		}
+	}
+}
+
+// isHistory reports whether a field is about the past.
+func isHistory(key string) bool {
+	return slices.ContainsFunc(split(key), func(w string) bool { return historyWords[w] })
+}
+
+var historyWords = wordSet(`history previous past last old older versions revisions backups events transitions timestamps conditions logs`)
+
+// isStateName reports whether a field is named like a state: "dbInstanceStatus".
+func isStateName(key string) bool {
+	words := split(key)
+	switch words[max(len(words)-1, 0)] {
+	case "phase", "state", "status", "health":
+		return true
+	}
+	return false
+}
+
+// state returns what the word, or the short sentence, of a state says.
+func (j *judge) state(value string) finding {
+	words := wordsOf(value)
+	if len(words) > 0 && words[0] == "health" {
+		words = words[1:]
+	}
+	f := finding{meaning: meaningOfWords(words, j.activity)}
+	if name := meanings[strings.Join(words, "")]; name != unknown && len(words) > 1 {
+		f.meaning = name // AtLatestKnown
+	}
+	f.decides = f.meaning == good
+	return f
+}
+
+func (j *judge) stateText(path, value string) string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	text := name + " is " + value
+	if errorFields[strings.ToLower(name)] {
+		text = value
+	}
+	for _, key := range []string{"message", "reason", "statusMessage", "stateMessage", "description", "errorMessage", "lastError"} {
+		if m := textOf(j.status[key]); m != "" && m != value {
+			return text + ": " + m
+		}
+	}
+	return text
+}
+
+func flag(value string) finding {
+	switch strings.ToLower(value) {
+	case "true", "yes":
+		return finding{meaning: good}
+	case "false", "no":
+		return finding{meaning: busy}
+	}
+	return finding{meaning: meaningOf(value, false)}
+}
+
+var fraction = regexp.MustCompile(`^\s*(\d+)\s*/\s*(\d+)\s*$`)
+
+// have are the words of counts that have to reach the wanted number, and want those of the wanted number.
+var (
+	have = []string{"ready", "available", "updated", "healthy", "current", "running"}
+	want = []string{"desired", "total", "expected", "target", "requested"}
+)
+
+// counts returns what numbers such as readyReplicas say, in the status and one level below it.
+func (j *judge) counts() finding {
+	return j.countsBelow(j.countsIn(finding{}, "status", j.status), "status", j.status, 2)
+}
+
+// countsBelow looks into the maps, and the maps in the lists, below a part of the status.
+func (j *judge) countsBelow(worst finding, path string, in map[string]any, depth int) finding {
+	if depth == 0 {
+		return worst
+	}
+	for _, key := range sortedKeys(in) {
+		if key == "conditions" || isHistory(key) {
+			continue
+		}
+		switch value := in[key].(type) {
+		case map[string]any:
+			worst = j.countsIn(worst, path+"."+key, value)
+			worst = j.countsBelow(worst, path+"."+key, value, depth-1)
+		case []any:
+			for i, one := range value {
+				if m, ok := one.(map[string]any); ok {
+					worst = j.countsIn(worst, path+"."+key+"["+strconv.Itoa(i)+"]", m)
+				}
+			}
+		}
+	}
+	return worst
+}
+
+func (j *judge) countsIn(worst finding, path string, in map[string]any) finding {
+	for _, key := range sortedKeys(in) {
+		if text, ok := in[key].(string); ok {
+			if strings.IndexByte(text, '/') < 0 || len(text) > 16 {
+				continue
+			}
+			if m := fraction.FindStringSubmatch(text); m != nil {
+				is, _ := strconv.ParseInt(m[1], 10, 64)
+				wanted, _ := strconv.ParseInt(m[2], 10, 64)
+				worst = j.count(worst, path+"."+key, is, wanted, strings.Join(split(key), " "))
+			}
+			continue
+		}
+		is, ok := number(in[key])
+		if !ok {
+			continue
+		}
+		words := split(key)
+		if len(words) < 2 || !slices.Contains(have, words[0]) {
+			continue
+		}
+		if wanted, known := j.wanted(in, key[len(words[0]):], path == "status"); known {
+			worst = j.count(worst, path+"."+key, is, wanted, strings.Join(words[1:], " ")+" "+words[0])
+		}
+	}
+	return worst
+}
+
+func (j *judge) count(worst finding, path string, is, wanted int64, what string) finding {
+	f := finding{meaning: good, by: path}
+	if is < wanted {
+		f.meaning = busy
+		f.text = fmt.Sprintf("%d/%d %s", is, wanted, what)
+	}
+	j.note(path, fmt.Sprintf("%d of %d", is, wanted), saysOf(f.meaning))
+	if f.meaning > worst.meaning {
+		return f
+	}
+	return worst
+}
+
+// wanted returns how many of a unit such as "Replicas" there should be.
+func (j *judge) wanted(in map[string]any, unit string, top bool) (int64, bool) {
+	name := strings.ToLower(unit[:1]) + unit[1:]
+	if top {
+		for _, name := range []string{name, strings.TrimSuffix(name, "s"), "size"} {
+			if n, ok := number(j.spec[name]); ok {
+				return n, true
+			}
+		}
+	}
+	for _, prefix := range want {
+		if n, ok := number(in[prefix+unit]); ok {
+			return n, true
+		}
+	}
+	return number(in[name])
+}

@@ -1,0 +1,229 @@
+// Package readiness decides whether an object of any kind is ready, by what its status says. It is for kinds that
+// dwatch has no code for: custom resources.
+//
+// An answer needs evidence. "Ready" requires a positive sign and "failed" a negative one. Without either, the answer
+// is "unknown", which says what is missing. docs/readiness.md explains the algorithm.
+package readiness
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Answer is the state of an object.
+type Answer int
+
+const (
+	Unknown Answer = iota
+	Ready
+	InProgress
+	Failed
+)
+
+func (a Answer) String() string {
+	return [...]string{"unknown", "ready", "in progress", "failed"}[a]
+}
+
+// Result is an Answer and what it is based on.
+type Result struct {
+	Answer Answer
+	// Message says in one line what keeps the object from being ready. It is empty if the object is ready.
+	Message string
+	// HasReason is true if the message gives the reason, and not only the state.
+	HasReason bool
+	// By names the rule that decided.
+	By string
+	// Evidence lists what was read, if Explain was asked.
+	Evidence []Evidence
+}
+
+// Evidence is a field that counts.
+type Evidence struct {
+	Path, Value string
+	Says        string // ready, in progress, paused, failed, or "not recognized"
+}
+
+// noStatus is Result.By of an object without a status.
+const noStatus = "no status"
+
+// HasStatus reports whether the object had a status to judge.
+func (r Result) HasStatus() bool { return r.By != noStatus }
+
+// judge collects what one status says.
+type judge struct {
+	kind       string
+	activity   bool
+	generation int64
+	status     map[string]any
+	spec       map[string]any
+	conditions []condition
+	object     map[string]any
+	rule       *Rule // for the kind, or nil
+	explain    bool
+	evidence   []Evidence
+}
+
+// Judge returns the state of an object: by the rule for its kind if there is one, and by general rules otherwise. It
+// does not look at metadata.deletionTimestamp.
+func Judge(object map[string]any) Result { return newJudge(object, false).decide() }
+
+// Explain is Judge with the evidence.
+func Explain(object map[string]any) Result {
+	j := newJudge(object, true)
+	r := j.decide()
+	r.Evidence = j.evidence
+	return r
+}
+
+func newJudge(object map[string]any, explain bool) *judge {
+	j := &judge{explain: explain}
+	j.kind, _ = object["kind"].(string)
+	if words := split(j.kind); len(words) > 0 {
+		j.activity = activities[words[len(words)-1]]
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	j.generation = integer(metadata["generation"])
+	j.spec, _ = object["spec"].(map[string]any)
+	switch status := object["status"].(type) {
+	case map[string]any:
+		j.status = status
+	case string: // the status is one word
+		j.status = map[string]any{"status": status}
+	}
+	j.conditions = conditionsOf(j.status, j.generation)
+	j.object = object
+	apiVersion, _ := object["apiVersion"].(string)
+	group := ""
+	if i := strings.IndexByte(apiVersion, '/'); i >= 0 {
+		group = apiVersion[:i]
+	}
+	j.rule = ruleFor(j.kind, group)
+	return j
+}
+
+func (j *judge) decide() Result {
+	if j.rule == nil {
+		return j.general()
+	}
+	if !j.rule.AnyGeneration {
+		if old := j.stale(); old > 0 {
+			return j.outdated(old)
+		}
+		if c := j.staleSummary(); c != nil {
+			return Result{Answer: InProgress, By: "generation", Message: j.staleText(c)}
+		}
+	}
+	return j.byRule(j.rule, j.object, j.general)
+}
+
+func (j *judge) outdated(observed int64) Result {
+	return Result{Answer: InProgress, By: "generation", Message: fmt.Sprintf("%s generation is %d, but latest observed generation is %d", j.kind, j.generation, observed)}
+}
+
+// general decides without a rule for the kind.
+func (j *judge) general() Result {
+	if len(j.status) == 0 {
+		return Result{By: noStatus, Message: "it has no status: no controller has reported about it"}
+	}
+	if old := j.stale(); old > 0 && (j.rule == nil || !j.rule.AnyGeneration) {
+		return j.outdated(old)
+	}
+	words, counts := j.words(), j.counts()
+	conditions := j.byConditions()
+	return j.combine(conditions, words, counts)
+}
+
+// stale returns the generation that the controller has observed, if it is an older one.
+func (j *judge) stale() int64 {
+	observed := integer(j.status["observedGeneration"])
+	if observed > 0 && observed < j.generation {
+		j.note("status.observedGeneration", fmt.Sprint(observed), fmt.Sprintf("in progress: metadata.generation is %d", j.generation))
+		return observed
+	}
+	return 0
+}
+
+// staleSummary returns a condition about the whole object that is of an older generation, if none is current.
+func (j *judge) staleSummary() (old *condition) {
+	for i := range j.conditions {
+		c := &j.conditions[i]
+		switch {
+		case c.nested || c.role != summary:
+		case !c.stale:
+			return nil
+		case old == nil:
+			old = c
+		}
+	}
+	return old
+}
+
+func (j *judge) staleText(c *condition) string {
+	return fmt.Sprintf("%s generation is %d, but condition %s is of %d", j.kind, j.generation, c.kind, c.generation)
+}
+
+func (j *judge) note(path, value, says string) {
+	if j.explain {
+		j.evidence = append(j.evidence, Evidence{path, value, says})
+	}
+}
+
+// finding is what one kind of evidence says.
+type finding struct {
+	meaning meaning
+	text    string
+	by      string
+	// decides is true of a good finding that needs no other.
+	decides bool
+	reason  bool
+}
+
+// combine weighs the findings: a failure wins over work in progress, and both over a sign of readiness.
+func (j *judge) combine(conditions, words, counts finding) Result {
+	for _, f := range []finding{conditions, words, counts} {
+		if f.meaning == bad {
+			return Result{Answer: Failed, Message: f.text, HasReason: true, By: f.by}
+		}
+	}
+	if counts.meaning == busy && conditions.decides {
+		counts.meaning = unknown // the controller knows how many it needs
+	}
+	for _, f := range []finding{conditions, words, counts} {
+		if f.meaning == paused || f.meaning == busy {
+			return Result{Answer: InProgress, Message: f.text, HasReason: f.reason, By: f.by}
+		}
+	}
+	for _, f := range []finding{conditions, words, counts} {
+		if f.meaning == good {
+			if f.by == conditions.by || len(j.unrecognized()) == 0 || words.meaning == good {
+				return Result{Answer: Ready, By: f.by}
+			}
+		}
+	}
+	return Result{Message: j.missing(), By: "no rule"}
+}
+
+// unrecognized returns the types of the conditions that dwatch does not know, or that are not decisive.
+func (j *judge) unrecognized() (types []string) {
+	for _, c := range j.conditions {
+		if c.role == noRole && !c.nested && (len(c.words) == 0 || !neutral[c.words[len(c.words)-1]]) {
+			types = append(types, c.kind)
+		}
+	}
+	return types
+}
+
+// missing says what keeps dwatch from an answer.
+func (j *judge) missing() string {
+	var types []string
+	for _, c := range j.conditions {
+		types = append(types, c.kind)
+	}
+	switch len(types) {
+	case 0:
+		return "nothing in its status says whether it is ready"
+	case 1:
+		return "its status has the condition " + types[0] + ", and dwatch does not know whether that means ready"
+	}
+	return "its status has the conditions " + strings.Join(types[:len(types)-1], ", ") + " and " + types[len(types)-1] + ", and dwatch does not know which means ready"
+}

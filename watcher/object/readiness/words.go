@@ -1,0 +1,236 @@
+package readiness
+
+import (
+	"strings"
+	"unicode"
+)
+
+// meaning is what a word says about the state of an object.
+type meaning int
+
+const (
+	unknown meaning = iota
+	// good words say that the object is ready, or has completed.
+	good
+	// busy words say that the object is on its way.
+	busy
+	// paused words say that nobody works on the object, on purpose.
+	paused
+	// bad words say that the object failed.
+	bad
+)
+
+// vocabulary is the table of words. A state or a reason is split into its words: "CreateFailed", "create_failed" and
+// "Create failed" are all "create failed". Words that can be bad, busy or good win in this order.
+//
+// docs/readiness.md shows this table. A test compares them.
+var vocabulary = []struct {
+	meaning meaning
+	words   string
+}{
+	{bad, `abnormal abort aborted absent backoff bad blocked broken cancelled canceled cannot cant conflict conflicted
+		conflicting conflicts corrupt corrupted crash crashed crashing crashloopbackoff critical dead deadlocked declined degraded
+		denied died disallowed disconnected down duplicate duplicated err erroneous error errored errors evicted exceeded exception
+		exhausted expired fail failed failing fails failure failures fatal fault faulted faulty forbidden halted ignored
+		illegal impossible incompatible incorrect inconsistent inoperative insufficient invalid killed lost malfunction malformed
+		mismatch mismatched misconfigured missing nonexistent notfound offline oom oomkilled orphan orphaned overdue panic
+		prohibited red refused reject rejected revoked stalled stuck terminal throwable throttled timedout timeout unable
+		unauthenticated unauthorized undeployable unexpected unhealthy unknownhost unmet unreachable unrecoverable unresolvable unresolved
+		unresponsive unschedulable unserviceable unstable unsuccessful unsupported unusable violated violation warn warning
+		wrong`},
+	{paused, `cordoned disabled hibernated hibernating inactive paused pausing stopped stopping suspend suspended suspending`},
+	{busy, `accepting acquiring adding allocating analyzing applying assigning attaching attempting awaiting backing binding
+		bootstrapping booting building calculating canceling changing checking claiming cleaning cloning completing
+		configuring connecting converging converting copying creating decommissioning deferred deleting
+		delayed deploying deprovisioning detaching determining discovering downloading draining enabling evaluating
+		executing expanding exporting failover fetching finalizing finishing generating growing importing inprogress initialising
+		inconclusive initializing inspecting installing issuing joining launching loading locating maintenance migrating modifying
+		moving new notready notstarted ongoing partial partially pending performing planning planned preparing pretesting
+		processing progress progressing promoting propagating prospective provisioning publishing pulling pushing queued queueing
+		queuing rebalancing rebooting rebuilding receiving reconciling reconfiguring recovering recreating
+		refreshing registering reloading removing renewing replacing replicating requested requesting required
+		requeued resetting resizing resolving restarting restoring retry retrying
+		rolling rollingback rollout scaling scanning scheduling seeding selecting sending setting
+		shutting
+		signing snapshotting starting started staging submitted submitting switching switchover syncing synchronizing
+		terminating terminated testing transferring transitioning triggered unavailable uninstalling unbound
+		uninitialized unpacking unprovisioned unready unsynced updating upgrading uploading validating verifying
+		waiting warming yellow`},
+	{good, `accepted achieved active admitted alive allocated applied approved assigned associated atlatestknown attached available
+		bound built cached
+		complete completed compliant configured confirmed balanced connected converged current delivered deployed enabled ensured
+		established
+		exists finished fulfilled green generated granted healthy idle imported initialised initialized installed insync issued
+		joined launched leader listening live loaded managed migrated mounted nominal normal ok okay online operational
+		passed passing permitted populated present processed programmed promoted propagated provisioned published ready reachable
+		reconciled
+		registered released replicated resolved restored retrieved rolledout running satisfied saved scheduled serving signed stable started
+		steady stored submitted success
+		successful successfully succeed succeeded succeeds synced synchronised synchronized
+		trusted up updated upgraded uploaded uptodate usable valid validated verified working`},
+}
+
+// negations turn a good word that follows into a busy one ("not ready"), or, if it is a permission or a verdict, into
+// a bad one ("not allowed").
+var (
+	negations = wordSet(`not no non never without isnt doesnt cannot wasnt`)
+	verdicts  = wordSet(`accepted admitted allowed approved authorized compatible compliant controlled enough found healthy permitted
+		possible properly resolved serving succeeded successful supported trusted valid working verified exist`)
+)
+
+// activities end. For a kind that is named after one, "Running" and "Active" mean that it is still at work. For
+// all other kinds they mean that it is ready.
+var activities = wordSet(`action analysis backup benchmark build check command copy delete download evaluation execution experiment export
+	import instantiation job migration operation pipelinerun plan probe process query rebalance request restore rollback rollout run
+	scan script seed session snapshot step switchover sync task test training transfer upgrade workflow`)
+
+// onlyAlone are words that count only if there is no other: "New", but not "NewReplicaSetAvailable".
+var onlyAlone = wordSet(`new current level live leader listener scheduled required requested none local updated`)
+
+// whileRunning are the words that mean busy for an activity, and good for anything else.
+var whileRunning = wordSet(`running active started live online up launched working scheduled submitted created accepted bound
+	assigned processed current`)
+
+var meanings = func() map[string]meaning {
+	all := map[string]meaning{}
+	for _, line := range vocabulary {
+		for word := range wordSet(line.words) {
+			if all[word] < line.meaning {
+				all[word] = line.meaning
+			}
+		}
+	}
+	return all
+}()
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		set[word] = true
+	}
+	return set
+}
+
+// maxWords bounds how much of a text is read. A reason or state has a few words, a message may have thousands.
+const maxWords = 48
+
+// split returns the words of a text in lower case. Words end at a space or sign and where the case changes.
+func split(text string) (words []string) {
+	runes := []rune(text)
+	begin := 0
+	flush := func(end int) {
+		if end > begin {
+			words = append(words, strings.ToLower(string(runes[begin:end])))
+		}
+	}
+	for i, r := range runes {
+		switch {
+		case r == '\'' || r == '’':
+			// "isn't" is one word: without the apostrophe, it is "isnt".
+			runes[i] = '\''
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush(i)
+			begin = i + 1
+		case i > begin && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsUpper(runes[i-1])):
+			flush(i)
+			begin = i
+		}
+		if len(words) >= maxWords {
+			return words
+		}
+	}
+	flush(len(runes))
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(word, "'", "")
+	}
+	return words
+}
+
+// joined are pairs of words that count as one.
+var joined = map[string]string{
+	"in progress": "inprogress", "in sync": "synced", "out sync": "unsynced", "roll out": "rollout", "rolled out": "rolledout",
+	"up date": "uptodate", "timed out": "timedout", "time out": "timeout", "back off": "backoff", "un healthy": "unhealthy",
+	"shut down": "stopped", "shutting down": "stopping", "tear down": "deleting", "scale down": "scaling", "scaled down": "stopped", "scale up": "scaling", "scaling down": "scaling", "scaling up": "scaling",
+	"already exists": "conflict", "too many": "exceeded", "not started": "pending", "in active": "inactive",
+}
+
+// wordsOf splits a text, and joins the words that belong together.
+func wordsOf(text string) []string {
+	words := split(text)
+	out := words[:0]
+	for i := 0; i < len(words); i++ {
+		switch {
+		case i+2 < len(words) && words[i+1] == "to" && words[i] == "up" && words[i+2] == "date":
+			out = append(out, "uptodate")
+			i += 2
+			continue
+		case i+2 < len(words) && words[i+1] == "of" && words[i] == "out" && words[i+2] == "sync":
+			out = append(out, "unsynced")
+			i += 2
+			continue
+		case i+1 < len(words):
+			if word := joined[words[i]+" "+words[i+1]]; word != "" {
+				out = append(out, word)
+				i++
+				continue
+			}
+		}
+		out = append(out, words[i])
+	}
+	return out
+}
+
+// meaningOf returns what a text says: the worst of what its words say.
+func meaningOf(text string, activity bool) meaning { return meaningOfWords(wordsOf(text), activity) }
+
+func meaningOfWords(words []string, activity bool) (worst meaning) {
+	for i, word := range words {
+		if len(words) > 1 && onlyAlone[word] {
+			continue
+		}
+		is := meanings[word]
+		if is == good && activity && whileRunning[word] {
+			is = busy
+		}
+		if i > 0 && negations[words[i-1]] {
+			switch {
+			case verdicts[word]:
+				is = bad
+			case is == good:
+				is = busy
+			case is == bad: // "no errors"
+				is = unknown
+			}
+		}
+		worst = max(worst, is)
+	}
+	return worst
+}
+
+// plainErrors are the words that make a message, which is free text, one about a failure.
+var plainErrors = wordSet(`error errors failed failure fails cannot unable denied forbidden unauthorized invalid refused rejected unsupported
+	exceeded conflict notfound mismatch missing panic timedout timeout crashloopbackoff unreachable nonexistent illegal`)
+
+// meaningOfMessage returns what a message in plain words says. A message that begins with what the controller is
+// doing ("Waiting for ...") is busy, whatever follows.
+func meaningOfMessage(message string) meaning {
+	words := wordsOf(message)
+	if len(words) == 0 {
+		return unknown
+	}
+	if meanings[words[0]] == busy {
+		return busy
+	}
+	is := unknown
+	for i, word := range words {
+		switch {
+		case plainErrors[word] && !(i > 0 && negations[words[i-1]]):
+			return bad
+		case (word == "found" || word == "exist" || word == "allowed" || word == "supported" || word == "permitted") && i > 0 && words[i-1] == "not":
+			return bad
+		case meanings[word] == busy:
+			is = busy
+		}
+	}
+	return is
+}

@@ -1,0 +1,42 @@
+package status
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// needCheck are built-in kinds without a status that may still be in progress.
+var needCheck = map[string]bool{"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true}
+
+// MayBeOther reports whether an object may be anything but Current, judged by its JSON. It is much faster than decoding
+// the object. A Pod that is not ready says so, or has no conditions yet. A Pod that restarted may be in a crash loop.
+func MayBeOther(kind schema.GroupVersionKind, object string) bool {
+	switch {
+	case strings.Contains(object, `"deletionTimestamp"`), !isBuiltin(kind.Group), needCheck[kind.Kind]:
+		return true
+	case kind != corev1.SchemeGroupVersion.WithKind("Pod"):
+		return strings.Contains(object, `"status":`)
+	}
+	for _, sign := range []string{`"status":"False"`, `"Pending"`, `"Failed"`, `"status":"Unknown"`, `"Stalled"`, `"lastState":{"terminated"`} {
+		if strings.Contains(object, sign) {
+			return true
+		}
+	}
+	return !strings.Contains(object, `"Ready"`)
+}
+
+// Part returns the content of an object without a part that is large and says nothing about its state: the spec of a
+// Pod, unless the message would quote its limits or probes.
+func Part(apiVersion, kind, content string) string {
+	spec := gjson.Get(content, "spec")
+	if kind != "Pod" || apiVersion != "v1" || !spec.Exists() {
+		return content
+	}
+	if strings.Contains(content, "OOMKilled") || strings.Contains(content, `"ready":false`) && strings.Contains(spec.Raw, `Probe"`) {
+		return content
+	}
+	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]
+}
