@@ -194,7 +194,7 @@ func TestFunctions(t *testing.T) {
 			const counts = m.counts(store), shown = m.table(store, { q: "", kind: [], ns: [], change: [], notready: true }, 0).map((i) => i.key).filter(Boolean);
 			return [counts.notReady, counts.namespaces.get("n"), shown]; })(new Store())`, `[3,{"all":5,"failed":1,"busy":2},["Failed","InProgress","Terminating"]]`},
 		// That nothing needs a look is said when all is known.
-		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, linked: () => true }).lines()[0])`,
+		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, isConnected: () => true }).lines()[0])`,
 			`["What needs a look is not known while not all is connected.","Nothing needs a look.","What needs a look is not known while not all is connected."]`},
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
@@ -284,46 +284,46 @@ func TestFunctions(t *testing.T) {
 			return all;
 		})(new m.Ranking())`, `["02","02","22","21","21"]`},
 		// A gap that had not ended goes on with what goes on; of a recording all have.
-		{"past", `[[{ from: 50, to: 100 }, 150], [{ from: 100, to: 151 }, 150], [{ from: -5, to: 500 }]].map(([gap, known]) => m.stretch({ from: 0, to: 200, known }, gap))`, `[[25,25],[50,50],[0,100]]`},
+		{"timeslider", `[[{ from: 50, to: 100 }, 150], [{ from: 100, to: 151 }, 150], [{ from: -5, to: 500 }]].map(([gap, known]) => m.stretch({ from: 0, to: 200, known }, gap))`, `[[25,25],[50,50],[0,100]]`},
 		// What is known is asked for, and nothing is complete before the answer; hatching goes to the left as time goes on. From a
 		// time of long ago a minute leads a minute on, and to the present only what is after that.
-		{"past", `await (async () => {
+		{"timeslider", `await (async () => {
 			let now = 7200e3, linked = true, answer, went;
 			const store = { hello: { live: true, started: 1 }, now: () => store.hello.past?.at ?? now }, all = [];
 			const [panel, button] = ["div", "button"].map((name) => document.createElement(name));
-			const past = new m.Past({ store, panel, button, onTime: (time) => went(time), ask: () => new Promise((answers) => { answer = answers; }), isLinked: () => linked, isReading: () => false });
+			const slider = new m.TimeSlider({ store, panel, button, onTime: (time) => went(time), queryCoverage: () => new Promise((answers) => { answer = answers; }), isConnected: () => linked, isLoading: () => false });
 			const say = () => all.push([panel.querySelector("summary").textContent, ...[...panel.querySelectorAll(".gaps i")].map((e) => parseFloat(e.style.left).toFixed(1) + "+" + parseFloat(e.style.width).toFixed(1))].join(" "));
 			const told = async (message) => { answer(message); await 0; await 0; say(); };
-			past.show();
-			past.toggle();
+			slider.update();
+			slider.toggle();
 			say();
 			const gap = { from: 1200e3, to: 2400e3, why: "not connected" };
 			await told({ from: 0, to: now, gaps: [gap, { ...gap, from: 6e6, to: now + 1 }] });
 			now *= 2;
-			past.follow();
+			slider.tick();
 			say();
 			linked = false;
-			past.follow();
+			slider.tick();
 			say();
 			linked = true;
-			past.toggle();
-			past.asked = -Infinity;
-			past.toggle();
+			slider.toggle();
+			slider.queriedAt = -Infinity;
+			slider.toggle();
 			say();
 			await told({ error: "no answer" });
-			past.asked = -Infinity;
-			past.follow();
+			slider.queriedAt = -Infinity;
+			slider.tick();
 			await told({ from: 0, to: now });
 			now += 20e3;
-			past.draw();
+			slider.draw();
 			say();
 			for (const at of [3590e3, now - 30e3]) {
 				store.hello = { started: 1, past: { live: true, from: 0, to: 3600e3, at } };
-				past.show();
-				all.push(await new Promise((r) => { went = r; past.step(1); }));
+				slider.update();
+				all.push(await new Promise((r) => { went = r; slider.step(1); }));
 			}
 			store.hello = { started: 2, live: true };
-			past.show();
+			slider.update();
 			say();
 			return all;
 		})()`, `["asking …","2 gaps 16.7+16.7 83.3+16.7","2 gaps, asking … 8.3+8.3 41.7+58.3","2 gaps, no connection to dwatch 8.3+8.3 41.7+58.3","asking …","no answer","complete","asking …",3650000,0,"asking …"]`},
@@ -349,12 +349,12 @@ func TestFunctions(t *testing.T) {
 			store.put({ key: "p", uid: "p", resource: "pods", name: "web", status: { state: "Failed" } });
 			store.put({ key: "e", resource: "events", name: "e", status: { state: "Warning" }, cells: [1, "BackOff", "back-off", 3], initial: true, created: 5, first: 90, ticks: [95], about: { uid: "p", kind: "Pod", name: "web", at: 50 } });
 			store.put({ key: "f", resource: "events", name: "f", status: { state: "Normal" }, first: 91, about: { uid: "p", kind: "Pod", name: "web" } });
-			const warnings = new m.Warnings(store), all = [warnings.of(store.objects.get("p"))];
+			const warnings = new m.Warnings(store), all = [warnings.marks(store.objects.get("p"))];
 			store.forget("e");
-			warnings.ask("d", { items: [{ time: 7, warning: true, reason: "Failed", message: "no", about: "pod/web" }, { time: 8, reason: "Pulled", about: "pod/web" }, { time: 9, warning: true, reason: "Own", message: "" }] });
-			all.push(warnings.of(store.objects.get("p")));
+			warnings.setQueried("d", { items: [{ time: 7, warning: true, reason: "Failed", message: "no", about: "pod/web" }, { time: 8, reason: "Pulled", about: "pod/web" }, { time: 9, warning: true, reason: "Own", message: "" }] });
+			all.push(warnings.marks(store.objects.get("p")));
 			store.put({ key: "d", resource: "deployments.apps", name: "web", status: { state: "Failed" } });
-			return [...all, warnings.of(store.objects.get("p")), warnings.of(store.objects.get("d"))].map((marks) => marks.map((one) => one.time + " " + one.text).join("; "));
+			return [...all, warnings.marks(store.objects.get("p")), warnings.marks(store.objects.get("d"))].map((marks) => marks.map((one) => one.time + " " + one.text).join("; "));
 		})(new Store())`, `["5 ×3 Warning BackOff: back-off; 50 ×3 Warning BackOff: back-off; 95 ×3 Warning BackOff: back-off","","7 Warning Failed: no","9 Warning Own"]`},
 		// Who made a change that is held is found, though it has no field any more; so are words, and several have to have been there.
 		{"select", `((store, state) => {
@@ -371,7 +371,7 @@ func TestFunctions(t *testing.T) {
 			all.push(warnings.oldest());
 			store.put({ key: "e", resource: "events", name: "e", status: { state: "Warning" }, initial: true, created: 50, first: 90, ticks: [95], about: { uid: "p", kind: "Pod", name: "web", at: 60 } });
 			all.push(warnings.oldest());
-			warnings.ask("d", { items: [{ time: 40, warning: true, reason: "Own", message: "" }, { time: 8, reason: "Pulled" }] });
+			warnings.setQueried("d", { items: [{ time: 40, warning: true, reason: "Own", message: "" }, { time: 8, reason: "Pulled" }] });
 			return [...all, warnings.oldest()].join();
 		})(new Store())`, `"Infinity,Infinity,50,40"`},
 		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, [0, 99]).map((i) => [i.key, i.depth])`,

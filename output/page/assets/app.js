@@ -1,19 +1,19 @@
-// The page: it puts the parts together. What comes is taken into the store at once, and
-// shown some times a second; what a hand does is shown in the next frame.
+// The entry point of the page. Messages are applied to the store at once and drawn a few times per second. User input is
+// drawn in the next frame.
 import { h, byId, setText, setAttribute } from "./dom.js";
 import { count, showUTC, visible } from "./format.js";
 import { Clusters } from "./clusters.js";
 import { Detail } from "./detail.js";
 import { Exported, isExported } from "./exported.js";
 import { Feed } from "./feed.js";
-import { Past } from "./past.js";
-import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
-import { Server } from "./server.js";
+import { Problems } from "./problems.js";
 import { Ranking } from "./ranking.js";
+import { Server } from "./server.js";
 import { Store } from "./store.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
+import { TimeSlider } from "./timeslider.js";
 import { timeWindow } from "./axis.js";
 import * as keys from "./keys.js";
 import * as select from "./select.js";
@@ -22,112 +22,125 @@ import * as watch from "./watch.js";
 
 const views = [["table", "Objects"], ["timeline", "Timeline"], ["feed", "Changes"]];
 const spans = [[0, "All"], [3600, "1 h"], [900, "15 min"], [300, "5 min"], [60, "1 min"]];
-/** How often what comes is shown, in ms; and how often a list of thousands is made anew. */
-const showEvery = 120, listEvery = 400;
-/** seldom is after how long something is made anew that took so long: it holds up one frame in a hundred, or fewer. */
-const seldom = (took) => Math.max(1000, Math.min(3000, 120 * took));
-/** How much waits while the page is paused; more, and it begins anew. */
-const mostWaiting = 20000;
+/** How often the page is drawn, and how often a long list of rows is built, in ms. */
+const drawInterval = 120, listInterval = 400;
+/** rebuildInterval returns how often to repeat something that took a number of ms, so that it takes about 1 % of the time. */
+const rebuildInterval = (took) => Math.max(1000, Math.min(3000, 120 * took));
+/** How many messages are buffered while the page is paused. With more, it reads everything again afterwards. */
+const bufferLimit = 20000;
 
 const store = new Store();
 let state = url.read();
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, reading: false, listTook: 0, countTook: 0, unfolded: new Set() };
+const page = {
+  link: "", linkSince: 0, linkReason: "", // state of the connection
+  disconnectedAt: 0,
+  needsSnapshot: false, // messages are missing, so the next connection must not resume
+  paused: 0, buffer: [], // time of the pause, and messages since then
+  loading: false, loadError: "", helloWaiters: [], // another time is being loaded; resolvers that wait for it
+  whereID: 0, // number of the last filter expression
+  place: "", // open panel on a small screen, if not a view
+  changed: false, forceDraw: false, forceList: false, // what must be drawn
+  resyncedAt: 0, // when all data was requested again, by performance.now
+  listTook: 0, countTook: 0, countedAt: -Infinity,
+  unfolded: new Set(), // keys of objects on the timeline whose quiet objects are shown
+};
 
 const ranking = new Ranking();
 const now = () => page.paused || store.now();
 
 const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0), onFold: fold });
-const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
-const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => showNow() });
+const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (part) => go(part), onOpen: open });
+const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => drawNow() });
 const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
 const clusters = new Clusters({ store, panel: byId("clusters"), state: () => state, onChange: (part) => go(part, true) });
-const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
-const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
-const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind, ask: () => source.query("held", {}), isLinked: () => page.link === "open", isReading: () => page.reading });
-// Where all comes from: a file that has it, or dwatch.
+const problems = new Problems({ store, panel: byId("problems"), now, isConnected: () => page.link === "open", selectedClusters: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
+const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.setQueried(key, answer) });
+const timeSlider = new TimeSlider({ store, panel: byId("past"), button: byId("back"), onTime: showTime, queryCoverage: () => source.query("held", {}), isConnected: () => page.link === "open", isLoading: () => page.loading });
+// The data source: the exported file itself, or a running dwatch.
 const source = new (isExported ? Exported : Server)({
   parameters: () => (state.time ? { time: state.time } : {}),
-  position: () => (page.lost || store.loading ? {} : { stream: store.stream, seq: store.seq }),
-  onMessage: take, onState: linkState,
+  position: () => (page.needsSnapshot || store.loading ? {} : { stream: store.stream, seq: store.seq }),
+  onMessage: receive, onState: setLink,
 });
 
-/** api asks the source about what is shown; its answer always is an object, perhaps with an error. While another
- * time is read, it asks nothing; what it asked of the one before, it asks anew. */
+/** api queries data of the displayed time. A failure is an answer with the member error. It waits while another time is
+ * being loaded, and repeats the query if the time has changed meanwhile. */
 async function api(path, parameters) {
-  while (page.reading) await new Promise((greeted) => page.waitingForHello.push(greeted));
-  const time = store.hello?.past?.at, answer = await ask(path, parameters);
-  return page.reading || store.hello?.past?.at !== time ? api(path, parameters) : answer;
+  while (page.loading) await new Promise((resolve) => page.helloWaiters.push(resolve));
+  const time = store.hello?.past?.at, answer = await query(path, parameters);
+  return page.loading || store.hello?.past?.at !== time ? api(path, parameters) : answer;
 }
 
-function ask(path, parameters) {
+function query(path, parameters) {
   const time = store.hello ? store.hello.past?.at : state.time;
   return source.query(path, { ...parameters, ...(time && { time }) });
 }
 
-// What comes
+// Messages
 
-function take(message) {
+function receive(message) {
   if (message.type === "reading") {
-    Object.assign(page, { reading: true, unread: message.error ?? "" });
-    return soon();
+    Object.assign(page, { loading: true, loadError: message.error ?? "" });
+    return schedule();
   }
   if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
   if (message.type === "where" && message.error) {
-    store.setMatching(null); // what is wrong selects nothing, and hides nothing
+    store.setMatching(null); // an invalid expression hides nothing
     page.forceList = true;
-    whereError(message.error);
-    return soon();
+    showWhereError(message.error);
+    return schedule();
   }
   if (page.paused && ["change", "resource", "watch"].includes(message.type)) {
-    if (page.waiting.length < mostWaiting) page.waiting.push(message);
-    else page.lost = true; // too much: it is asked for anew when the page goes on
+    if (page.buffer.length < bufferLimit) page.buffer.push(message);
+    else page.needsSnapshot = true;
   } else {
-    applyNow(message);
+    apply(message);
   }
-  soon();
+  schedule();
 }
 
-function applyNow(message) {
-  if (message.type === "hello") return greet(message);
+function apply(message) {
+  if (message.type === "hello") return applyHello(message);
   if (!store.apply(message)) {
-    page.lost = true; // a number is missing: what is held can't be trusted
+    page.needsSnapshot = true;
     return source.drop("a message was missing");
   }
-  if (message.type === "change" && message.row && store.objects.has(message.key)) measure(store.objects.get(message.key));
-  if (message.type === "snapshot") message.rows.forEach(measure);
-  if (message.type === "snapshot" && message.last) askPast();
+  if (message.type === "change" && message.row && store.objects.has(message.key)) measureRow(store.objects.get(message.key));
+  if (message.type === "snapshot") message.rows.forEach(measureRow);
+  if (message.type === "snapshot" && message.last) loadFeed();
   page.changed = true;
 }
 
-const measure = (row) => {
+/** measureRow lets the columns of the table grow to the cells of a row. */
+const measureRow = (row) => {
   const resource = store.resources.get(row.resource);
   if (resource) table.columns.measure(resource, row);
 };
 
-function greet(hello) {
+/** applyHello starts a new stream, or resumes the previous one. */
+function applyHello(hello) {
   showUTC(Boolean(hello.utc));
   setText(byId("secrets"), hello.secrets ? "Values of Secrets are shown, as far as dwatch has them: who sees this page reads them." : "Values of Secrets are masked before they come here.");
-  const before = store.stream;
-  const shownBefore = store.hello?.past?.at;
-  page.waiting = []; // it comes again, or is in what is there
-  Object.assign(page, { lost: false, reading: false, unread: "" });
-  page.shownAll = before && !hello.resumed ? performance.now() : 0;
+  const previousStream = store.stream, previousTime = store.hello?.past?.at;
+  page.buffer = []; // the server sends these messages again
+  Object.assign(page, { needsSnapshot: false, loading: false, loadError: "" });
+  page.resyncedAt = previousStream && !hello.resumed ? performance.now() : 0;
   store.apply(hello);
-  page.waitingForHello.splice(0).forEach((greeted) => greeted());
-  const shown = hello.past?.at ?? 0, { rewound } = page;
-  page.rewound = Boolean(hello.past);
-  if (shownBefore !== hello.past?.at) {
+  page.helloWaiters.splice(0).forEach((resolve) => resolve());
+  const time = hello.past?.at ?? 0, { wasPast } = page;
+  page.wasPast = Boolean(hello.past);
+  if (previousTime !== hello.past?.at) {
     ranking.reset();
-    page.counted = -Infinity;
+    page.countedAt = -Infinity;
   }
-  if (state.time !== shown) go({ time: shown });
-  past.show();
+  if (state.time !== time) go({ time });
+  timeSlider.update();
   byId("pause").hidden = Boolean(hello.past);
-  if (hello.past || rewound) detail.reload();
-  else if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
-  else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
-  else if (before && page.downSince) store.note("connected again; nothing was missed");
-  page.downSince = 0;
+  if (hello.past || wasPast) detail.reload();
+  else if (previousStream && previousStream !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
+  else if (previousStream && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
+  else if (previousStream && page.disconnectedAt) store.note("connected again; nothing was missed");
+  page.disconnectedAt = 0;
   page.title = [visible(hello.title ?? ""), visible(hello.cluster ?? ""), "dwatch"].filter(Boolean).join(" · ");
   const [cluster, title] = byId("scope").children;
   setText(cluster, visible(hello.cluster ?? ""));
@@ -137,139 +150,142 @@ function greet(hello) {
   sendWhere();
 }
 
-/** askPast reads what the feed does not have: at the start, and after a snapshot. */
-async function askPast() {
+/** loadFeed loads older messages of the feed, page by page, until it reaches messages that the feed already contains. */
+async function loadFeed() {
   let before, cut, rounds = 8;
   const known = store.feed.at(-1)?.seq ?? 0, { stream } = store;
   do {
-    const answer = await ask("feed", { limit: 500, ...(before && { before }) });
+    const answer = await query("feed", { limit: 500, ...(before && { before }) });
     if (answer.error || answer.stream !== stream || stream !== store.stream) return;
     store.addHistory(answer.items ?? []);
     page.changed = true;
-    soon();
+    schedule();
     ({ before, cut } = answer);
     if (known && before && before <= known) return;
   } while (before && --rounds);
   feed.isCutOff = Boolean(before || cut);
 }
 
-function linkState(link, why) {
+/** setLink stores the state of the connection: "open", "down" or "ended". */
+function setLink(link, reason) {
   if (link === "down" && page.link !== "down") {
-    page.downSince = Date.now();
-    if (store.stream) store.note(`the page lost its connection to dwatch: ${why}`);
+    page.disconnectedAt = Date.now();
+    if (store.stream) store.note(`the page lost its connection to dwatch: ${reason}`);
   }
   if (link !== page.link) page.linkSince = store.now();
-  Object.assign(page, { link, linkWhy: why });
-  say(link === "open" ? "Connected" : `Disconnected: ${why}`);
-  if (link === "ended") store.note(why);
+  Object.assign(page, { link, linkReason: reason });
+  announce(link === "open" ? "Connected" : `Disconnected: ${reason}`);
+  if (link === "ended") store.note(reason);
   page.changed = true;
-  soon();
+  schedule();
 }
 
-/** whyDenied finds out what a WebSocket does not tell: that the page has no right. */
-async function whyDenied() {
-  const answer = await ask("feed", { limit: 1 });
+/** checkAccess finds out whether the page may not connect, since a WebSocket does not report the HTTP status. */
+async function checkAccess() {
+  const answer = await query("feed", { limit: 1 });
   if (answer.status !== 401 && answer.status !== 403) return;
-  Object.assign(page, { link: "denied", linkWhy: "This page needs the address with the token that dwatch printed when it started: open that once, then this link." });
-  soon();
+  Object.assign(page, { link: "denied", linkReason: "This page needs the address with the token that dwatch printed when it started: open that once, then this link." });
+  schedule();
 }
 
-// What is shown
+// Drawing
 
-let timer = 0, listed = 0;
+let timer = 0, listedAt = 0;
 
-/** soon shows what came, a few times a second: so many frames are free for hands. */
-function soon() {
-  if (!timer) timer = setTimeout(() => { timer = 0; requestAnimationFrame(show); }, showEvery);
+/** schedule draws the page soon. The interval leaves most frames to user input. */
+function schedule() {
+  if (!timer) timer = setTimeout(() => { timer = 0; requestAnimationFrame(draw); }, drawInterval);
 }
 
-function show() {
-  watch.show(watch.describe({ store, ...page, readingOf: state.time, waiting: page.waiting.length }, store.now()), page.title);
-  // While all is read anew, what was there stays, greyed by nothing: it is soon replaced.
-  if (store.loading && page.shownAll && performance.now() - page.shownAll < 3000) return;
-  if (page.paused && !page.force) return;
-  page.force = false;
+function draw() {
+  watch.show(watch.describe({ store, ...page, loadingTime: state.time, waiting: page.buffer.length }, store.now()), page.title);
+  // While all data is sent again, the previous data stays visible for up to 3 s.
+  if (store.loading && page.resyncedAt && performance.now() - page.resyncedAt < 3000) return;
+  if (page.paused && !page.forceDraw) return;
+  page.forceDraw = false;
   if (page.changed) {
     page.changed = false;
     const signature = JSON.stringify([state.q, state.where, state.cluster, state.kind, state.ns, state.change, state.notready]);
     listIfDue(`${signature}${state.where && store.matching?.size}`);
-    feed.update(state, signature + matchingNow());
+    feed.update(state, signature + matchingVersion());
     setText(byId("feed-shown"), feed.summary());
     detail.update();
     problems.update();
     clusters.update();
   }
   table.rows.draw();
-  timeline.soon();
+  timeline.schedule();
 }
 
-/** matchingNow goes up where an expression holds of others than before, once a second: the
- * feed is made anew then. */
-function matchingNow() {
+/** matchingVersion changes, at most once per second, when other objects match the filter expression. The feed is rebuilt
+ * then. */
+function matchingVersion() {
   const at = performance.now(), size = state.where ? store.matching?.size : 0;
   if (size !== page.matching?.size && at - (page.matching?.at ?? -1000) >= 1000) page.matching = { size, at };
   return page.matching?.at ?? 0;
 }
 
-/** listIfDue makes the list of rows anew, if it can have become another. Long lists wait
- * a little longer for that. */
+/** listIfDue builds the list of rows if it may have changed. Long lists are built less often. */
 function listIfDue(signature) {
-  const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
+  const at = performance.now(), due = listedAt + (store.objects.size > 500 ? listInterval : 0);
   countIfDue(at);
-  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership} ${ranking.version}`;
-  // What is sorted or filtered by what changes, and what is about to leave.
-  const moving = (state.sort && state.sort !== "name") || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
-  if (whole === page.listSignature && !page.forceList && (!moving || at - listed < seldom(page.listTook))) return;
+  const listSignature = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership} ${ranking.version}`;
+  // Changes of an object can move or hide it, and deleted objects disappear after some time.
+  const isVolatile = (state.sort && state.sort !== "name") || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
+  if (listSignature === page.listSignature && !page.forceList && (!isVolatile || at - listedAt < rebuildInterval(page.listTook))) return;
   if (at < due && !page.forceList) {
     page.changed = true;
-    return soon();
+    return schedule();
   }
   page.forceList = false;
-  page.listSignature = whole;
-  listed = at;
+  page.listSignature = listSignature;
+  listedAt = at;
   list();
   page.listTook = performance.now() - at;
 }
 
-/** countIfDue counts anew: soon where objects came or went, else once a second, or more seldom where it takes long. */
+/** countIfDue updates the counts and ranks of all objects. It is due sooner if objects were added or deleted. */
 function countIfDue(at) {
-  const came = page.countedMembership !== store.membership;
-  if (at - page.counted < (came ? 250 : seldom(page.countTook)) && !page.forceList) return;
-  page.counted = at;
+  const hasNewMembers = page.countedMembership !== store.membership;
+  if (at - page.countedAt < (hasNewMembers ? 250 : rebuildInterval(page.countTook)) && !page.forceList) return;
+  page.countedAt = at;
   page.countedMembership = store.membership;
   store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
   ranking.update(store.objects, at, store.loading);
   page.countTook = performance.now() - at;
 }
 
+/** list builds the rows of the table or of the timeline. */
 function list() {
-  const items = state.view === "timeline" ? lanes() : select.table(store, state, now(), ranking);
+  const items = state.view === "timeline" ? timelineItems() : select.table(store, state, now(), ranking);
   table.selected = state.object;
   table.show(items, state.view === "timeline" ? "timeline" : "table");
   const objects = items.filter((item) => item.key).length;
-  setText(byId("shown"), shownText(objects));
-  sayNothing(objects);
+  setText(byId("shown"), countText(objects));
+  explainEmpty(objects);
 }
 
-/** lanes are the rows of the timeline. What is chosen is not folded, however it was chosen. */
-function lanes() {
-  const all = () => select.timeline(store, state, timeWindow(state, timeline.oldest, now()), page.unfolded);
-  const items = all();
-  if (!state.object || page.chosen === state.object) return items;
-  page.chosen = state.object;
+/** timelineItems returns the items of the timeline. A newly selected object is unfolded. */
+function timelineItems() {
+  const build = () => select.timeline(store, state, timeWindow(state, timeline.oldest, now()), page.unfolded);
+  const items = build();
+  if (!state.object || page.unfoldedFor === state.object) return items;
+  page.unfoldedFor = state.object;
   if (items.some((item) => item.key === state.object)) return items;
   for (let row = store.objects.get(state.object), up = 0; (row = row && store.owner(row)) && up < 16; up++) page.unfolded.add(row.key);
-  return all();
+  return build();
 }
 
-function shownText(objects) {
+/** countText describes the number of objects that are shown. */
+function countText(objects) {
   const all = store.objects.size - store.ended.length;
-  const filtered = select.filter(state, store).active;
+  const isFiltered = select.filter(state, store).active;
   if (state.view === "timeline") return count(objects, "object");
-  return filtered ? `${objects.toLocaleString("en")} of ${count(all, "object")}` : count(all, "object");
+  return isFiltered ? `${objects.toLocaleString("en")} of ${count(all, "object")}` : count(all, "object");
 }
 
-function sayNothing(objects) {
+/** explainEmpty explains an empty list. */
+function explainEmpty(objects) {
   const element = byId("nothing");
   element.hidden = objects > 0;
   if (objects) return;
@@ -279,26 +295,27 @@ function sayNothing(objects) {
       : past ? (past.unknown ? "What was there is not known." : "Nothing was there.") : "Nothing there yet. It appears here as soon as it is.");
 }
 
-/** showNow is for what a hand did. */
-function showNow() {
-  page.changed = page.force = page.forceList = true;
-  requestAnimationFrame(show);
+/** drawNow draws everything in the next frame, after user input. */
+function drawNow() {
+  page.changed = page.forceDraw = page.forceList = true;
+  requestAnimationFrame(draw);
 }
 
-// What hands do
+// User input
 
-/** go changes the state, and with it the address; step says that back leads here again. */
-function go(part, step = false) {
+/** go changes a part of the state, and the URL. If addsHistory is set, the browser's Back button returns to the previous
+ * state. */
+function go(part, addsHistory = false) {
   const before = state;
   state = { ...state, ...part };
-  if (url.write(before) !== url.write(state)) url.go(state, step);
+  if (url.write(before) !== url.write(state)) url.go(state, addsHistory);
   if (state.where !== before.where) sendWhere();
-  reflect(before);
-  showNow();
+  showState(before);
+  drawNow();
 }
 
-/** reflect writes the state into what shows it. */
-function reflect(before) {
+/** showState updates the controls to the state. before is the previous state, if there was one. */
+function showState(before) {
   document.body.dataset.view = state.view;
   document.body.dataset.place = page.place;
   for (const button of [...byId("views").children, ...byId("places").children]) {
@@ -330,28 +347,29 @@ function hideObject() {
   table.select("", false);
 }
 
-/** fold shows what is quiet below an object on the timeline, or folds it again. */
+/** fold shows the quiet objects below an object on the timeline, or folds them again. */
 function fold(key) {
   if (!page.unfolded.delete(key)) page.unfolded.add(key);
-  showNow();
+  drawNow();
 }
 
+/** open opens an object, and selects its change at a time. */
 function open(key, at) {
   go({ object: key, at }, key !== state.object);
 }
 
-/** rewind shows another time; 0: the present. */
-function rewind(time) {
+/** showTime shows another time. 0 means the present. */
+function showTime(time) {
   const before = state.time;
   if (page.paused && time) pause();
   go({ time });
-  if (time !== before) readAgain();
+  if (time !== before) reload();
 }
 
-/** readAgain asks for all anew: what is held is of another time. */
-function readAgain() {
-  Object.assign(page, { lost: true, reading: true, unread: "" });
-  soon();
+/** reload requests all data again, since another time is to be shown. */
+function reload() {
+  Object.assign(page, { needsSnapshot: true, loading: true, loadError: "" });
+  schedule();
   source.reconnect();
 }
 
@@ -361,14 +379,15 @@ function close() {
   if (hadFocus) byId("list").focus({ preventScroll: true });
 }
 
+/** sendWhere sends the filter expression to the source. */
 function sendWhere() {
   page.whereID++;
   store.setMatching(state.where ? new Set() : null);
-  whereError("");
+  showWhereError("");
   source.send({ type: "where", id: page.whereID, expr: state.where });
 }
 
-function whereError(text) {
+function showWhereError(text) {
   setText(byId("where-error"), visible(text));
   setAttribute(byId("where"), "aria-invalid", text ? "true" : null);
   page.changed = true;
@@ -378,18 +397,20 @@ function pause() {
   page.paused = page.paused ? 0 : store.now();
   setAttribute(byId("pause"), "aria-pressed", Boolean(page.paused));
   setText(byId("pause"), page.paused ? "Go on" : "Pause");
-  say(page.paused ? "Paused" : "Goes on");
+  announce(page.paused ? "Paused" : "Goes on");
   if (!page.paused) catchUp();
-  showNow();
+  drawNow();
 }
 
+/** catchUp applies the messages that were buffered during a pause. */
 function catchUp() {
-  if (page.lost) return source.reconnect();
-  const waiting = page.waiting;
-  page.waiting = [];
-  waiting.forEach(applyNow);
+  if (page.needsSnapshot) return source.reconnect();
+  const { buffer } = page;
+  page.buffer = [];
+  buffer.forEach(apply);
 }
 
+/** actions are the actions of keys (keys.js). */
 const actions = {
   search: () => { byId("q").focus(); byId("q").select(); },
   where: () => { byId("where").focus(); byId("where").select(); },
@@ -406,7 +427,7 @@ const actions = {
     if (at) go({ at });
     return Boolean(at);
   },
-  minute: (by) => past.step(by),
+  minute: (by) => timeSlider.step(by),
   zoom: (factor) => (factor ? timeline.shown && timeline.zoom(factor) : go({ span: 0, until: 0 })),
   fold: () => state.view === "timeline" && table.folds(state.object) && fold(state.object),
   notready: () => go({ notready: !state.notready }, true),
@@ -426,35 +447,39 @@ const actions = {
   },
 };
 
-/** holdRows keeps the rows where they are while a mouse is over them, a finger on them, or they are scrolled. */
-function holdRows() {
+/** freezeRows keeps the rows in place while the mouse is over them, a finger is on them, or they are scrolled. */
+function freezeRows() {
   const list = byId("list");
-  let over = false, touched = false;
+  let isHovered = false, isTouched = false;
   const update = () => {
-    const held = over || touched || list.scrollTop > 0;
-    if (held === ranking.frozen) return;
-    ranking.frozen = held;
-    if (held) return;
-    page.counted = -Infinity;
+    const frozen = isHovered || isTouched || list.scrollTop > 0;
+    if (frozen === ranking.frozen) return;
+    ranking.frozen = frozen;
+    if (frozen) return;
+    page.countedAt = -Infinity;
     page.changed = true;
-    soon();
+    schedule();
   };
-  list.addEventListener("pointerenter", (e) => { over = e.pointerType === "mouse"; update(); });
-  list.addEventListener("pointerleave", () => { over = false; update(); });
-  list.addEventListener("pointerdown", (e) => { touched = e.pointerType !== "mouse"; update(); });
-  for (const ends of ["pointerup", "pointercancel"]) addEventListener(ends, () => { touched = false; update(); });
+  list.addEventListener("pointerenter", (e) => { isHovered = e.pointerType === "mouse"; update(); });
+  list.addEventListener("pointerleave", () => { isHovered = false; update(); });
+  list.addEventListener("pointerdown", (e) => { isTouched = e.pointerType !== "mouse"; update(); });
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { isTouched = false; update(); });
   list.addEventListener("scroll", update, { passive: true });
 }
 
-// Screen readers are told a little, now and then, and not each change.
-let spoken = 0;
-function say(text) { setText(byId("said"), text); }
-function speak() {
+/** announce makes screen readers read a text. */
+function announce(text) { setText(byId("said"), text); }
+
+let announcedID = 0; // ID of the last message in the feed that is included in an announcement
+
+/** announceChanges announces only the number of new changes, since single changes would be too many. */
+function announceChanges() {
   const id = store.feed.at(-1)?.id ?? 0;
-  if (spoken && id > spoken && !page.paused) say(count(id - spoken, "new change"));
-  spoken = id;
+  if (announcedID && id > announcedID && !page.paused) announce(count(id - announcedID, "new change"));
+  announcedID = id;
 }
 
+/** build creates the buttons of the page, and connects all controls. */
 function build() {
   const button = (className, [value, label], action) => h("button", { type: "button", value: String(value), class: className, onclick: action }, label);
   byId("views").append(...views.map((v) => button("", v, () => actions.view(v[0]))));
@@ -470,34 +495,34 @@ function build() {
     byId("where").disabled = true;
     byId("where").placeholder = byId("where").title = "needs dwatch serve --from";
   }
-  let typing = 0;
+  let typingTimer = 0;
   for (const id of ["q", "where"]) {
     byId(id).addEventListener("input", (e) => {
-      clearTimeout(typing);
-      typing = setTimeout(() => go({ [id]: e.target.value.trim() }), id === "q" ? 120 : 500);
+      clearTimeout(typingTimer);
+      typingTimer = setTimeout(() => go({ [id]: e.target.value.trim() }), id === "q" ? 120 : 500);
     });
   }
   byId("search").addEventListener("submit", (e) => e.preventDefault());
   byId("sort").addEventListener("change", (e) => go({ sort: e.target.value }, true));
   byId("pause").addEventListener("click", pause);
-  holdRows();
+  freezeRows();
   byId("help").addEventListener("click", actions.help);
   addEventListener("popstate", () => {
     const before = state;
     state = url.read();
     if (state.where !== before.where) sendWhere();
-    if (state.time !== before.time) readAgain();
-    reflect(before);
-    showNow();
+    if (state.time !== before.time) reload();
+    showState(before);
+    drawNow();
   });
-  addEventListener("resize", () => { page.forceList = page.changed = true; page.listSignature = ""; soon(); });
+  addEventListener("resize", () => { page.forceList = page.changed = true; page.listSignature = ""; schedule(); });
   keys.listen(actions);
 }
 
 build();
-reflect();
+showState();
 source.start();
-// Ages go on, and highlights end, also when nothing comes.
-setInterval(() => { page.changed = true; past.follow(); soon(); }, 1000);
-setInterval(speak, 5000);
-setInterval(() => page.link === "down" && whyDenied(), 2000);
+// Ages increase and highlights end without messages.
+setInterval(() => { page.changed = true; timeSlider.tick(); schedule(); }, 1000);
+setInterval(announceChanges, 5000);
+setInterval(() => page.link === "down" && checkAccess(), 2000);

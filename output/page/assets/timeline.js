@@ -24,7 +24,7 @@ export class Timeline {
     this.fingers = new Map(); // id of a touch -> where it is
     this.listen();
     this.readColors();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.readColors(); this.soon(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.readColors(); this.schedule(); });
   }
 
   readColors() {
@@ -45,7 +45,7 @@ export class Timeline {
 
   get shown() { return this.state().view === "timeline"; }
 
-  soon() {
+  schedule() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       if (this.shown) this.draw();
@@ -154,7 +154,7 @@ export class Timeline {
 
   drawWarnings(g, row, y) {
     let before = -9;
-    for (const { time } of this.warnings.of(row).sort((a, b) => a.time - b.time)) {
+    for (const { time } of this.warnings.marks(row).sort((a, b) => a.time - b.time)) {
       const x = Math.round(this.x(time)) + 0.5;
       if (x < -4 || x > this.width + 4 || x - before < 3) continue;
       before = x;
@@ -226,7 +226,7 @@ export class Timeline {
     // Before the table's own: what ends a drag is no click on a row.
     view.addEventListener("click", (e) => this.moved && e.stopImmediatePropagation(), { capture: true });
     view.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
-    view.addEventListener("scroll", () => { this.leave(); this.soon(); }, { passive: true });
+    view.addEventListener("scroll", () => { this.leave(); this.schedule(); }, { passive: true });
     // Behind the table's own: a row was clicked, and here is where.
     view.addEventListener("click", (e) => this.click(e));
   }
@@ -247,13 +247,13 @@ export class Timeline {
     if (place.x < 0 || event.pointerType === "touch") return this.leave();
     this.hover = place;
     this.say(place);
-    this.soon();
+    this.schedule();
   }
 
   leave() {
     this.hover = null;
     this.tip.hidden = true;
-    this.soon();
+    this.schedule();
   }
 
   press(event) {
@@ -356,7 +356,7 @@ export class Timeline {
       ...paths.map((l) => h("p", {}, l.path ? [l.path, l.old, l.arrow, l.new].filter(Boolean).join(" ") : l.text)), ...warningLines(warnings)];
   }
 
-  warningsAt(row, x) { return this.warnings.of(row).filter(({ time }) => Math.abs(this.x(time) - x) <= near); }
+  warningsAt(row, x) { return this.warnings.marks(row).filter(({ time }) => Math.abs(this.x(time) - x) <= near); }
 
   saySegment(row, place) {
     const time = this.time(place.x);

@@ -1,49 +1,49 @@
-// Warnings are marks on the lane of the object that they are about, and not lanes of their own.
+// The Warning Events of an object. The timeline shows them as marks on the bar of the object, not as bars.
 import { visible } from "./format.js";
 
-/** Warnings knows those of Events that are watched, and those that the server was asked for about one object. */
+/** Warnings finds Warnings among the watched Events, and among the Events that were queried for the open object. */
 export class Warnings {
   constructor(store) {
     this.store = store;
-    this.asked = new Map(); // kind/name, or "" for the object itself, -> marks
+    this.queried = new Map(); // kind/name of the involved object, or "" for the open object, -> marks
   }
 
-  /** ask takes over the answer about an object that is open; null: there is none. */
-  ask(key, answer) {
-    this.about = key;
-    this.asked.clear();
+  /** setQueried stores the Events of the open object. null means that there is no answer. */
+  setQueried(key, answer) {
+    this.openKey = key;
+    this.queried.clear();
     for (const e of answer?.items ?? []) {
       if (!e.warning) continue;
       const mark = { time: e.time, text: text(e.count, e.reason, e.message) };
-      this.asked.set(e.about ?? "", [...(this.asked.get(e.about ?? "") ?? []), mark]);
+      this.queried.set(e.about ?? "", [...(this.queried.get(e.about ?? "") ?? []), mark]);
     }
   }
 
-  /** oldest is when the first mark was; Infinity: there is none. */
+  /** oldest returns the time of the oldest mark, or Infinity if there is none. */
   oldest() {
     const { store } = this;
-    if (this.counted !== store.membership) {
-      this.counted = store.membership;
-      this.first = Infinity;
+    if (this.membership !== store.membership) {
+      this.membership = store.membership;
+      this.oldestWatched = Infinity;
       for (const keys of store.eventsByObject.values()) {
         for (const key of keys) {
           const row = store.objects.get(key);
-          if (row?.status.state === "Warning") this.first = Math.min(this.first, ...times(row));
+          if (row?.status.state === "Warning") this.oldestWatched = Math.min(this.oldestWatched, ...times(row));
         }
       }
     }
-    return Math.min(this.first, ...[...this.asked.values()].flat().map(({ time }) => time));
+    return Math.min(this.oldestWatched, ...[...this.queried.values()].flat().map(({ time }) => time));
   }
 
-  /** of are the marks of an object: {time, text}. */
-  of(row) {
+  /** marks returns the marks of an object: {time, text}. */
+  marks(row) {
     const watched = this.store.eventsOf(row).filter((e) => e.status.state === "Warning");
     if (watched.length) return watched.flatMap((e) => times(e).map((time) => ({ time, text: this.text(e) })));
-    const open = this.asked.size && this.store.objects.get(this.about);
+    const open = this.queried.size && this.store.objects.get(this.openKey);
     if (!open) return [];
-    if (open === row) return this.asked.get("") ?? [];
-    const isOf = (row.cluster ?? "") === (open.cluster ?? "") && (row.namespace === open.namespace || !open.namespace);
-    return isOf && this.asked.get(`${this.store.kind(row.resource)}/${row.name}`) || [];
+    if (open === row) return this.queried.get("") ?? [];
+    const isInScope = (row.cluster ?? "") === (open.cluster ?? "") && (row.namespace === open.namespace || !open.namespace);
+    return isInScope && this.queried.get(`${this.store.kind(row.resource)}/${row.name}`) || [];
   }
 
   text(row) {
@@ -53,9 +53,10 @@ export class Warnings {
   }
 }
 
-/** times is when an Event was seen to happen, and of one that a list had when it says that it had. */
+/** times returns when an Event occurred: the times when dwatch saw it, and for an Event that came from a list the time
+ * that it states. */
 export function times(row) {
-  const listed = !row.initial && row.about?.at; // and when it was found is not when it happened
+  const listed = !row.initial && row.about?.at; // then the time when dwatch saw it is not when it occurred
   const before = row.initial ? [row.created, row.about?.at] : [listed || row.first];
   return [...new Set([...before, ...row.ticks.filter((at) => !listed || at !== row.first)])].filter(Boolean);
 }
