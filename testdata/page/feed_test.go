@@ -99,7 +99,7 @@ func TestWidths(t *testing.T) {
 		b.press("3")
 		b.await(entry(image("second")))
 		// It is drawn for this width.
-		b.await(`((e) => e && e.room === Math.floor(document.getElementById("lines").clientWidth / 7.2))(` + entry(image("second")) + `)`)
+		b.await(`((e) => e && e.width === Math.floor(document.getElementById("lines").clientWidth / 7.2))(` + entry(image("second")) + `)`)
 		said := value[string](b, `((e) => {
 			const whole = (part) => { const box = e.querySelector(part), text = document.createRange(); text.selectNodeContents(box); return text.getBoundingClientRect().width <= box.getBoundingClientRect().width + 0.5; };
 			const path = e.querySelector(".path").textContent;

@@ -40,7 +40,7 @@ const page = {
   whereID: 0, // number of the last filter expression
   place: "", // open panel on a small screen, if not a view
   changed: false, forceDraw: false, forceList: false, // what must be drawn
-  resyncedAt: 0, // when all data was requested again, by performance.now
+  resyncedAt: 0, // when a snapshot that replaces the previous data began, by performance.now
   listTook: 0, countTook: 0, countedAt: -Infinity,
   unfolded: new Set(), // keys of objects on the timeline whose quiet objects are shown
 };
@@ -429,7 +429,7 @@ const actions = {
   },
   minute: (by) => timeSlider.step(by),
   zoom: (factor) => (factor ? timeline.shown && timeline.zoom(factor) : go({ span: 0, until: 0 })),
-  fold: () => state.view === "timeline" && table.folds(state.object) && fold(state.object),
+  fold: () => state.view === "timeline" && table.isFoldable(state.object) && fold(state.object),
   notready: () => go({ notready: !state.notready }, true),
   pause,
   help: () => byId("keys").showModal(),

@@ -7,7 +7,8 @@ const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10
 /** minSpan is the shortest window, in seconds. */
 const minSpan = 5;
 
-/** timeWindow returns the visible window [from, to] in ms. If state.span is 0, it begins at start. */
+/** timeWindow returns the visible window [from, to] in ms. If state.span is 0, it begins at start, and is at
+ * least 10 s long. */
 export function timeWindow(state, start, now) {
   const to = state.until || now;
   if (state.span) return [to - state.span * 1000, to];

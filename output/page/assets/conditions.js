@@ -4,8 +4,8 @@
 const minHistory = 600e3;
 
 /** windowOf returns the visible window [from, to]. It also includes the time before dwatch first saw the object
- * (begin), back to the oldest transition of the initial conditions, but at most ten minutes or as long as the
- * object has been watched. */
+ * (begin), back to the oldest transition of the initial conditions. This part is at most ten minutes or as long as
+ * the object has been watched, whichever is longer. */
 export function windowOf(initial, begin, to) {
   const oldest = Math.min(begin, ...initial.map((c) => Date.parse(c.time)).filter(Boolean));
   return [Math.min(to - 1000, Math.max(oldest, begin - Math.max(to - begin, minHistory))), to];
@@ -78,7 +78,7 @@ const badTypes = /(Pressure|Unavailable|Failure|FailureTarget|DisruptionTarget|F
 
 /** tone returns the CSS class of a status, by whether it is good or bad for this type of condition. */
 export function tone(type, status) {
-  if (status === notStored) return "is-unheld";
+  if (status === notStored) return "is-not-stored";
   if (status !== "True" && status !== "False") return "is-unknown";
   const good = (status === "True") !== badTypes.test(type);
   return good ? "is-current" : badTypes.test(type) ? "is-failed" : "is-progress";

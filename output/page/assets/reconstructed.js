@@ -23,7 +23,7 @@ export function reconstructedElements({ items = [], error }, now, showAll, moreB
   return [
     items.length ? h("p", { class: "note" }, "Seen by nobody: it is what the object shows of it, the last write of each program, and the revisions that are kept.") : null,
     error ? h("p", { class: "note" }, visible(error)) : null,
-    items.length ? h("ul", { class: "history remembered" }, ...shown.map((m) => item(m, now, showAll))) : null,
+    items.length ? h("ul", { class: "history reconstructed" }, ...shown.map((m) => item(m, now, showAll))) : null,
     items.length > shown.length ? moreButton(`${items.length - shown.length} older`) : null,
   ].filter(Boolean);
 }

@@ -1,13 +1,12 @@
-// The rows of the objects, as a table or beside their timeline. Only those to be seen
-// exist; a row that comes into view is written into one that went out of it.
+// The rows of objects, as a table or next to the timeline. Only visible rows have elements, which are reused.
 import { h, setText, setAttribute } from "./dom.js";
 import { age, ago, clock, count, shortState, visible } from "./format.js";
 import { Rows } from "./rows.js";
 import { Columns, cellText, clusterWidth, isEvents, isImages, isNumber } from "./columns.js";
 import { statusClass } from "./store.js";
 
-/** How long what just changed is highlighted. */
-const freshFor = 3000;
+/** How long a changed row is highlighted, in ms. */
+const highlightFor = 3000;
 
 export class Table {
   constructor({ store, viewport, heading, onSelect, onFold }) {
@@ -37,45 +36,45 @@ export class Table {
     else if (key) this.onSelect(key);
   }
 
-  /** show makes these items the rows. */
+  /** show sets the items. mode is "table" or "timeline". */
   show(items, mode) {
     this.items = items;
     this.mode = mode;
-    if (!this.room) this.measure();
+    if (!this.width) this.measure();
     this.rows.setCount(items.length);
     setAttribute(this.viewport, "aria-rowcount", items.length);
-    setAttribute(this.viewport, "role", mode === "timeline" ? "treegrid" : "grid"); // its rows may be folded
+    setAttribute(this.viewport, "role", mode === "timeline" ? "treegrid" : "grid"); // timeline rows can be folded
     this.rows.draw();
-    this.pointAtSelected();
+    this.updateActiveDescendant();
   }
 
-  /** measure finds out the room there is; layouts are made anew where it differs. */
+  /** measure measures the available width in characters, and discards all layouts. */
   measure() {
     const style = getComputedStyle(this.viewport);
     this.rows.setHeight(parseFloat(style.getPropertyValue("--row")) || 30);
-    const room = (this.viewport.clientWidth - 2 * (parseFloat(style.getPropertyValue("--pad")) || 14)) / zeroWidth(style);
+    this.width = (this.viewport.clientWidth - 2 * (parseFloat(style.getPropertyValue("--pad")) || 14)) / zeroWidth(style);
     this.layouts.clear();
-    this.room = room;
   }
 
   layout(resource) {
-    if (this.columns.version !== this.layoutsOf) {
+    if (this.columns.version !== this.layoutVersion) {
       this.layouts.clear();
-      this.layoutsOf = this.columns.version;
+      this.layoutVersion = this.columns.version;
     }
     let layout = this.layouts.get(resource.id);
-    if (!layout) this.layouts.set(resource.id, layout = this.columns.layout(resource, this.room));
+    if (!layout) this.layouts.set(resource.id, layout = this.columns.layout(resource, this.width));
     return layout;
   }
 
-  /** folds reports whether something below an object is folded, or was. */
-  folds(key) {
+  /** isFoldable reports whether owned objects of an object are folded, or were unfolded. */
+  isFoldable(key) {
     const item = this.items[this.index(key)];
     return Boolean(item?.quiet || item?.open);
   }
 
   index(key) { return this.items.findIndex((item) => item.key === key); }
 
+  /** select selects an object. scroll scrolls to it. */
   select(key, scroll) {
     this.selected = key;
     if (scroll && key) {
@@ -83,22 +82,21 @@ export class Table {
       if (index >= 0) this.rows.scrollTo(index, this.mode === "table" ? this.rows.height : 0);
     }
     this.rows.draw();
-    this.pointAtSelected();
+    this.updateActiveDescendant();
   }
 
-  /** pointAtSelected tells a screen reader which row is meant: focus stays on the grid. */
-  pointAtSelected() {
+  /** updateActiveDescendant tells screen readers which row is selected, since the focus stays on the grid. */
+  updateActiveDescendant() {
     const element = this.selected && this.rows.pool.get(this.index(this.selected));
     setAttribute(this.viewport, "aria-activedescendant", element ? element.id : null);
   }
 
-  /** step is the key of the object so many rows on. */
+  /** step returns the key of the object that is a number of rows after the selected one. It skips sections. */
   step(by) {
-    const keys = this.items.length;
+    const { length } = this.items;
     let index = this.index(this.selected);
-    if (index < 0) index = by > 0 ? -1 : keys;
-    index = Math.max(0, Math.min(keys - 1, index + by));
-    // The head of a section is passed over; at the very top there is nothing before it.
+    if (index < 0) index = by > 0 ? -1 : length;
+    index = Math.max(0, Math.min(length - 1, index + by));
     const isObject = (item) => Boolean(item.key);
     const found = by < 0 && this.items.slice(0, index + 1).findLast(isObject);
     return (found || this.items.slice(index).find(isObject))?.key ?? this.selected;
@@ -131,13 +129,13 @@ export class Table {
     shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
     if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
     const selected = row.key === this.selected;
-    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.staleSince(row.resource, row.namespace, row.cluster) ? " stale" : ""}`;
+    element.baseClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.staleSince(row.resource, row.namespace, row.cluster) ? " stale" : ""}`;
     setAttribute(element, "aria-selected", selected);
     setAttribute(element, "aria-expanded", item.quiet ? "false" : item.open ? "true" : null);
     this.fillTitle(element.firstChild, row, item, inTable);
     if (inTable) this.fillCells(element, row, resource, layout);
-    else setText(element.children[1], describe(row, this.store.now(), this.store.eventsOf(row).filter((e) => e.status.state === "Warning").length));
-    this.freshen(element, row, layout, inTable);
+    else setText(element.children[1], barText(row, this.store.now(), this.store.eventsOf(row).filter((e) => e.status.state === "Warning").length));
+    this.highlight(element, row, layout, inTable);
   }
 
   fillTitle(title, row, item, inTable) {
@@ -146,16 +144,16 @@ export class Table {
     const indent = inTable ? "0" : `${(item.depth ?? 0) * 14}px`;
     if (tree.style.width !== indent) tree.style.width = indent;
     setText(kind, inTable ? "" : this.resource(row.resource).kind.toLowerCase());
-    const whole = visible(row.name), stem = whole.length > 16 ? whole.length - 6 : whole.length;
-    setText(name.firstChild, whole.slice(0, stem));
-    setText(name.lastChild, whole.slice(stem));
-    // What stands below its owner is in the same namespace.
+    const text = visible(row.name), stem = text.length > 16 ? text.length - 6 : text.length;
+    setText(name.firstChild, text.slice(0, stem));
+    setText(name.lastChild, text.slice(stem));
+    // An object below its owner is in the same namespace.
     setText(namespace, this.manyNamespaces && !item.depth ? visible(row.namespace) : "");
     setText(fold, item.quiet ? `+ ${item.quiet} quiet` : item.open ? "− quiet" : "");
-    setAttribute(title, "title", whole.length > 16 ? whole : null);
+    setAttribute(title, "title", text.length > 16 ? text : null);
   }
 
-  /** fillCluster shows where it is, of several clusters: as wide in all rows, as a column is. */
+  /** fillCluster shows the cluster, if there are several, with the same width in all rows. */
   fillCluster(element, row) {
     const { clusters } = this.store;
     setText(element, clusters ? visible(row.cluster) : "");
@@ -170,45 +168,45 @@ export class Table {
     const cells = element.children, now = this.store.now(), until = row.ended || now;
     layout.shown.forEach((column, i) => {
       const text = cellText(row.cells?.[column], resource.columns[column], until);
-      if (isImages(resource.columns[column])) fillEnds(cells[i + 1], text, layout.widths[i]);
+      if (isImages(resource.columns[column])) fillImages(cells[i + 1], text, layout.widths[i]);
       else setText(cells[i + 1], text);
       setAttribute(cells[i + 1], "title", text.length > layout.widths[i] ? text : null);
     });
-    const [state, old, last] = [...cells].slice(-3);
+    const [state, ageCell, last] = [...cells].slice(-3);
     setText(state, row.ended ? "Deleted" : shortState(row.status));
     setAttribute(state, "title", row.status.message ?? null);
-    setText(old, row.created ? age(until - row.created) : "");
+    setText(ageCell, row.created ? age(until - row.created) : "");
     const changed = row.changed && row.changes ? ago(now - row.changed) : "";
     setText(last, changed);
     const where = [row.cluster, this.manyNamespaces && row.namespace].filter(Boolean).map(visible).join(" · ");
-    // On a phone, where there are no cells:
+    // These attributes are shown on small screens, which have no room for cells.
     setAttribute(last, "data-where", where ? `${where}${changed && " · "}` : null);
-    const why = row.ended ? "" : isEvents(resource) ? message(row, resource.columns) : reason(row, resource.columns);
-    setAttribute(last, "data-why", why ? `${where || changed ? " · " : ""}${why}` : null);
+    const text = row.ended ? "" : isEvents(resource) ? eventText(row, resource.columns) : reason(row, resource.columns);
+    setAttribute(last, "data-why", text ? `${where || changed ? " · " : ""}${text}` : null);
   }
 
-  /** freshen highlights what just changed: it begins when it changed, not when the row
-   * comes into view. */
-  freshen(element, row, layout, inTable) {
-    const since = performance.now() - (row.fresh ?? -freshFor);
-    const fresh = since < freshFor;
-    if (fresh && element.freshSince !== row.fresh) {
-      element.freshSince = row.fresh;
-      element.style.setProperty("--since", `${-since}ms`);
-      // Another name begins the animation again; there are two of the same.
-      element.freshName = element.freshName === "fresh" ? "fresh again" : "fresh";
+  /** highlight highlights a row that has just changed. The animation starts at the time of the change, even if the row
+   * becomes visible later. */
+  highlight(element, row, layout, inTable) {
+    const elapsed = performance.now() - (row.fresh ?? -highlightFor);
+    const isFresh = elapsed < highlightFor;
+    if (isFresh && element.highlightedAt !== row.fresh) {
+      element.highlightedAt = row.fresh;
+      element.style.setProperty("--since", `${-elapsed}ms`);
+      // The two classes have equal animations with different names, so that changing the class restarts the animation.
+      element.highlightClass = element.highlightClass === "fresh" ? "fresh again" : "fresh";
     }
-    const name = fresh ? `${element.plainClass} ${element.freshName}` : element.plainClass;
+    const name = isFresh ? `${element.baseClass} ${element.highlightClass}` : element.baseClass;
     if (element.className !== name) element.className = name;
     if (!inTable) return;
     const columns = this.resource(row.resource).columns;
     layout.shown.forEach((column, i) => {
-      const isNew = fresh && row.newCells?.includes(column);
+      const isNew = isFresh && row.newCells?.includes(column);
       setClass(element.children[i + 1], `cell${isNumber(columns[column]) ? " num" : ""}${isImages(columns[column]) ? " ends" : ""}${isNew ? " new" : ""}`);
     });
   }
 
-  /** drawHeading shows the section that the first row belongs to, on top of the rows. */
+  /** drawHeading shows the section of the first visible row above the rows. */
   drawHeading(first) {
     let index = Math.min(first, this.items.length - 1);
     while (index > 0 && !this.items[index].resource) index--;
@@ -227,29 +225,28 @@ export class Table {
   }
 }
 
-/** zeroWidth is a "ch" of the style sheet in pixels. */
+/** zeroWidth returns the width of "0" (the CSS unit ch) in pixels. */
 function zeroWidth(style) {
   const g = zeroWidth.context ??= document.createElement("canvas").getContext("2d");
   g.font = `${style.fontSize} ${style.fontFamily}`;
   return g.measureText("0").width || 8;
 }
 
-/** reason is why an object is not as it should be: what the server calls its status, or
- * the message of its state. */
+/** reason returns why an object is not ready: the server's column Status, or the message of its state. */
 export function reason(row, columns) {
   if (["Current", "Unknown", "Normal"].includes(row.status.state)) return "";
   const cell = row.cells?.[columns.findIndex((c) => c.name === "Status")];
   return visible(typeof cell === "string" && cell ? cell : row.status.message ?? "");
 }
 
-/** message is what an Event says, as "Reason: Message". */
-function message(row, columns) {
+/** eventText returns "Reason: Message" of an Event. */
+function eventText(row, columns) {
   const cell = (name) => row.cells?.[columns.findIndex((c) => c.name === name)];
   return [cell("Reason"), cell("Message")].filter(Boolean).map(visible).join(": ");
 }
 
-/** fillEnds writes what is told apart by its end, which is not cut: registry.example/…/checkout:5.2. */
-function fillEnds(cell, text, width) {
+/** fillImages writes images so that their end is not truncated: registry.example/…/checkout:5.2. */
+function fillImages(cell, text, width) {
   if (cell.children.length !== 2) cell.replaceChildren(h("span", { class: "stem" }), h("span", { class: "tail" }));
   const short = text.replace(/@sha256:([0-9a-f]{8})[0-9a-f]{56}/g, "@$1");
   const from = Math.max(short.lastIndexOf("/", short.length - 2) + 1, short.length - Math.floor(width) + 2, 0);
@@ -259,19 +256,19 @@ function fillEnds(cell, text, width) {
 
 const timelineLayout = { shown: [], grid: "minmax(0, var(--title))" };
 
-/** describe is the bar of an object in words. */
-function describe(row, now, warnings) {
+/** barText describes the bar of an object for screen readers. */
+function barText(row, now, warnings) {
   const until = row.ended || now;
   const since = row.segments.at(-1)?.[0] ?? row.first;
   const state = row.ended ? `deleted, was ${row.status.state}` : row.status.state;
   return `${state} for ${age(until - since)}, ${row.changes ?? 0} changes${warnings ? `, ${count(warnings, "Warning")}` : ""}`;
 }
 
-/** shape makes the children of a row anew where it is of another kind than before. */
+/** shape replaces the children of a reused row if it had another shape. */
 function shape(element, name, children) {
   if (element.shape === name) return;
   element.shape = name;
-  element.freshSince = 0;
+  element.highlightedAt = 0;
   element.replaceChildren(...children());
 }
 
@@ -285,10 +282,10 @@ function sectionCells(layout) {
   return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
 }
 
-function fillSection(element, resource, layout, item, asOf) {
+function fillSection(element, resource, layout, item, staleSince) {
   if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
   const [name, group, count, stale] = element.firstChild.children;
-  setText(stale, asOf ? `as of ${clock(asOf)}` : "");
+  setText(stale, staleSince ? `as of ${clock(staleSince)}` : "");
   setText(name, resource.resource);
   setText(group, resource.group ?? "");
   setText(count, item.count.toLocaleString("en"));
@@ -297,9 +294,9 @@ function fillSection(element, resource, layout, item, asOf) {
     setText(cell, visible(resource.columns[column].name));
     setClass(cell, `cell${isNumber(resource.columns[column]) ? " num" : ""}`);
   });
-  const [state, old, last] = [...element.children].slice(-3);
-  setText(state, "State"); // many a server has a column Status
-  setText(old, "Age");
+  const [state, ageCell, last] = [...element.children].slice(-3);
+  setText(state, "State"); // the server may have a column named Status
+  setText(ageCell, "Age");
   setText(last, "Changed");
 }
 
@@ -308,6 +305,6 @@ function objectCells(layout, inTable) {
   const title = h("span", { role: "gridcell", class: "title" },
     h("span", { class: "tree" }), h("span", { class: "dot" }), h("em", { class: "cluster" }), h("span", { class: "kind" }),
     h("b", {}, h("span", { class: "stem" }), h("span", { class: "tail" })), h("i"), h("span", { class: "fold" }));
-  if (!inTable) return [title, cell("unseen")];
+  if (!inTable) return [title, cell("visually-hidden")];
   return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
 }

@@ -157,7 +157,7 @@ export class TimeSlider {
     this.gaps.replaceChildren(...gaps.map(() => h("i")));
     const total = gaps.length + gapsMore, isComplete = !total && !damage.length && !uncertainty;
     setText(this.summary, [total ? count(total, "gap") : damage.length ? "damaged" : "", isComplete ? "complete" : visible(uncertainty), omissions.length ? "part left out" : ""].filter(Boolean).join(", "));
-    setAttribute(this.details, "class", total || damage.length || omissions.length || uncertainty && uncertainty !== queryingText ? "lacking" : "");
+    setAttribute(this.details, "class", total || damage.length || omissions.length || uncertainty && uncertainty !== queryingText ? "incomplete" : "");
     const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${isClosed(g) ? clock(g.to) : "now"}`), ` ${gapReason(g)}`);
     const completeText = live ? `All is known since ${moment(from)}.` : `All is known from ${moment(from)} to ${moment(to)}.`;
     this.list.replaceChildren(...(total ? [h("li", {}, "Not known:"), ...gaps.slice(0, gapLimit).map(line)] : isComplete ? [h("li", {}, completeText)] : []),
