@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,6 +23,8 @@ type diffFlags struct {
 	from   flags.From
 	before time.Time // zero: the end of the recording
 	at     time.Time
+	// exitCode makes differences exit code 1.
+	exitCode bool
 }
 
 func (d *diffFlags) groups() []flags.Group {
@@ -31,21 +34,30 @@ func (d *diffFlags) groups() []flags.Group {
 			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			d.look.addTo(f, &d.w.print, &d.w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
+			d.look.addTo(f, &d.w.print, &d.w.kept, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),
-		flags.NewGroup("What is different", d.view.AddTo, flags.PreviousState(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
+		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
 	}
 }
 
 func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
+	r, err := d.comparison(args, t)
+	if err != nil || !d.exitCode {
+		return r, err
+	}
+	return &diffExitCode{r, &d.w}, nil
+}
+
+// comparison returns what runs the comparison.
+func (d *diffFlags) comparison(args []string, t terminal) (runner, error) {
 	w := &d.w
 	if err := cmp.Or(flags.ParseTimeFlag(d.all, "at", &d.at), flags.ParseTimeFlag(d.all, "before", &d.before)); err != nil {
 		return nil, err
 	}
-	if t.isTerminal {
-		d.look.format.Resolve(flags.FormatChanges)
-	} else {
+	if slices.ContainsFunc(forPrograms, d.all.Changed) {
 		d.look.format.Resolve("json")
+	} else {
+		d.look.format.Resolve(flags.FormatChanges)
 	}
 	if err := cmp.Or(d.selectTargets(args), d.look.parse(&w.print, t, d.all), d.check()); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func sayEnd(stderr *stderrLog, err error) int {
 	if fail.ExitCode(err) == fail.ExitUsage {
 		stderr.date(false) // nothing has been done yet
 	}
-	if !errors.Is(err, errFirstSteps) {
+	if !errors.Is(err, errFirstSteps) && !errors.Is(err, errDifferent) {
 		prefix := "error: "
 		if stderr.isJSON() {
 			prefix = "" // its level says that

@@ -12,6 +12,9 @@ import (
 const (
 	ExitOK     = 0 // ended as asked
 	ExitFailed = 1 // could not go on
+	// ExitDifferent is the result of dwatch diff --exit-code if something differs. It is the number that git diff and
+	// kubectl diff use. With this flag, failures end with ExitUsage instead of ExitFailed.
+	ExitDifferent = 1
 	ExitUsage  = 2 // wrong usage
 	ExitFailIf = 3 // --fail-if holds
 	// ExitUnknown: of the past that was asked for not all is known.

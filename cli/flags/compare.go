@@ -19,6 +19,13 @@ func PreviousState(p *output.Options) Adder {
 	}
 }
 
+// ExitCode adds the flag that makes differences an exit code.
+func ExitCode(to *bool) Adder {
+	return func(f *pflag.FlagSet) {
+		f.BoolVar(to, "exit-code", false, "Exit with code 1 if something differs, 0 if nothing does, and 2 or more if the comparison failed")
+	}
+}
+
 // paths adds a flag that takes patterns of paths.
 func paths(f *pflag.FlagSet, to *change.Patterns, name, usage string) {
 	f.StringArray(name, nil, usage)
