@@ -15,8 +15,8 @@ const (
 	// ExitDifferent is the result of dwatch diff --exit-code if something differs. It is the number that git diff and
 	// kubectl diff use. With this flag, failures end with ExitUsage instead of ExitFailed.
 	ExitDifferent = 1
-	ExitUsage  = 2 // wrong usage
-	ExitFailIf = 3 // --fail-if holds
+	ExitUsage     = 2 // wrong usage
+	ExitFailIf    = 3 // --fail-if holds
 	// ExitUnknown: of the past that was asked for not all is known.
 	ExitIncomplete = 4
 	// ExitTimeout is that of timeout(1): --timeout passed before --until held, or --count
