@@ -21,7 +21,7 @@ export class Columns {
     this.titles = new Map(); // id of a resource -> width of the longest name
     this.states = new Map(); // id of a resource -> width of the longest state
     this.nonEmpty = new Map(); // id of a resource -> set of columns with a value
-    this.version = 0; // increases with each change of a layout
+    this.version = 0; // increases with each change that affects layouts
   }
 
   /** measure lets the columns grow to the name, the state and the cells of a row. */

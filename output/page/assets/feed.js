@@ -279,11 +279,11 @@ export class Feed {
     const selected = index === this.cursor;
     element.classList.toggle("selected", selected);
     setAttribute(element, "aria-selected", selected);
-    if (element.line === line && !line.group && element.version === line.message && element.many === this.store.manyNamespaces && element.width === this.width) return;
+    if (element.line === line && !line.group && element.message === line.message && element.manyNamespaces === this.store.manyNamespaces && element.width === this.width) return;
     element.width = this.width;
     element.line = line;
-    element.version = line.message;
-    element.many = this.store.manyNamespaces;
+    element.message = line.message;
+    element.manyNamespaces = this.store.manyNamespaces;
     if (line.group) this.followUps.update(line.group);
     element.id = `line-${index}`;
     fill(element, line, this.store, this.width);
@@ -304,15 +304,15 @@ function create() {
 /** fill writes a line into its element. width is the width of the feed in characters. */
 function fill(element, line, store, width) {
   const m = line.message, [glyph, name] = sign(m);
-  const [time, mark, subject, text, who] = element.children;
+  const [time, signElement, subject, text, who] = element.children;
   const involved = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? ""), namespace: m.namespace };
-  element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
+  element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " notice" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
   setText(time, clock(timeOf(line)));
   setAttribute(time, "title", moment(m.time, 0));
-  setText(mark, line.group ? (line.open ? "−" : "+") : glyph);
+  setText(signElement, line.group ? (line.open ? "−" : "+") : glyph);
   setAttribute(element, "aria-expanded", line.group ? line.open : null);
   setAttribute(element, "aria-level", line.inner ? 2 : 1);
-  mark.className = line.group ? "sign" : `sign ${name}`;
+  signElement.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
   const [cluster, namespace, kind, objectName] = subject.children;
   setText(cluster, m.cluster ? `${visible(m.cluster)} ` : "");

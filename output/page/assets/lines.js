@@ -9,7 +9,7 @@ const pathLimit = 6, valueLimit = 160, diffLimit = 8;
 const signs = { ADDED: ["+", "added"], MODIFIED: ["~", "modified"], DELETED: ["-", "deleted"] };
 
 /** sign returns the sign of a message and its CSS class. */
-export const sign = (m) => signs[m.event] ?? ["!", "mark"];
+export const sign = (m) => signs[m.event] ?? ["!", "notice"];
 
 /** lines returns the lines of a message: {message, first, path, old, arrow, new, text, who}. narrow is the width in
  * characters of a small screen, where the object has its own line and long lines are wrapped. 0 means no limit. */

@@ -32,7 +32,7 @@ function item(m, now, showAll) {
   const all = m.changes ?? [], values = m.from === "managedFields" && !showAll && all.length > valueLimit + 1 ? all.slice(0, valueLimit) : all;
   const rest = all.length - values.length + (m.more ?? 0);
   return h("li", {},
-    h("div", { class: "head" }, h("time", { title: `${age(now - m.time)} ago` }, moment(m.time, now)), h("span", { class: "sign mark" }, "<"),
+    h("div", { class: "head" }, h("time", { title: `${age(now - m.time)} ago` }, moment(m.time, now)), h("span", { class: "sign notice" }, "<"),
       h("span", {}, (descriptions[m.from] ?? (() => visible(m.from)))(m)), h("span", { class: "who" }, visible(m.who ?? ""))),
     ...values.flatMap((c) => (m.from === "managedFields" ? [{ ...changeLine(c), arrow: "=" }] : [changeLine(c), ...diffLines(c, 20)])).map((line) => {
       const element = h("div", { class: `what${line.diff ? " line" : ""}` }, ...["path", "old", "arrow", "new-value", "words"].map((name) => h("span", { class: name })));

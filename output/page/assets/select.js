@@ -161,8 +161,8 @@ function shownIn(store, state, from) {
   return shown;
 }
 
-/** isMark reports whether an Event is shown as a mark on the bar of its object, and so has no row. It has a row if the
- * user filters by Events or searches for it, and its object is not shown. */
+/** isMark reports whether an Event has no row: it is a mark on the bar of its object, or its object was deleted. If the
+ * user filters by Events or searches, an Event whose object is not shown has a row. */
 function isMark(store, state, row, shown, kinds) {
   const object = store.find(row, row.about.uid), searches = state.q || state.where;
   if (state.kind.includes(row.resource) && !shown.has(object)) return false;

@@ -29,7 +29,7 @@ export class Timeline {
   readColors() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
-    this.colors = Object.fromEntries(["ink", "ink-3", "line", "panel", "here", "mark"].map((name) => [name, read(name)]));
+    this.colors = Object.fromEntries(["ink", "ink-3", "line", "panel", "here", "notice"].map((name) => [name, read(name)]));
     this.bars = Object.fromEntries(["current", "progress", "failed", "terminating", "unknown"].map((name) => [`is-${name}`, read(`${name}-bar`)]));
     this.bars["is-warning"] = this.bars["is-failed"];
     // Textures distinguish states without relying on colour: stripes for failed, a line for in progress.
@@ -38,7 +38,7 @@ export class Timeline {
       "is-progress": texture((g) => { g.globalAlpha = 0.5; g.fillStyle = this.colors.panel; g.fillRect(0, Math.floor(barHeight / 2) - 1, textureSize, 3); }, barHeight),
     };
     this.notStored = texture((g) => stripe(g, this.colors.ink, 0.5, 1));
-    this.outage = texture((g) => stripe(g, this.colors.mark, 0.5, 1));
+    this.outage = texture((g) => stripe(g, this.colors.notice, 0.5, 1));
     this.sans = read("sans");
   }
 
@@ -119,7 +119,7 @@ export class Timeline {
     for (const [from, to] of outages(this.store.feed, this.now())) {
       const left = this.x(from), right = Math.max(left + 2, this.x(to));
       if (right < 0 || left > this.width) continue;
-      g.fillStyle = this.colors.mark;
+      g.fillStyle = this.colors.notice;
       g.globalAlpha = 0.12;
       g.fillRect(left, 0, right - left, height);
       g.globalAlpha = 1;
