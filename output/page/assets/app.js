@@ -24,7 +24,8 @@ const views = [["table", "Objects"], ["timeline", "Timeline"], ["feed", "Changes
 const spans = [[0, "All"], [3600, "1 h"], [900, "15 min"], [300, "5 min"], [60, "1 min"]];
 /** How often the page is drawn, and how often a long list of rows is built, in ms. */
 const drawInterval = 120, listInterval = 400;
-/** rebuildInterval returns how often to repeat something that took a number of ms, so that it takes about 1 % of the time. */
+/** rebuildInterval returns how often to repeat something that took a number of ms, so that it takes about 1 % of the time,
+ * or more if it took over 25 ms. */
 const rebuildInterval = (took) => Math.max(1000, Math.min(3000, 120 * took));
 /** How many messages are buffered while the page is paused. With more, it reads everything again afterwards. */
 const bufferLimit = 20000;
@@ -217,8 +218,8 @@ function draw() {
   timeline.schedule();
 }
 
-/** matchingVersion changes, at most once per second, when other objects match the filter expression. The feed is rebuilt
- * then. */
+/** matchingVersion changes when the number of objects that match the filter expression has changed, at most once per
+ * second. The feed is rebuilt then. */
 function matchingVersion() {
   const at = performance.now(), size = state.where ? store.matching?.size : 0;
   if (size !== page.matching?.size && at - (page.matching?.at ?? -1000) >= 1000) page.matching = { size, at };

@@ -70,7 +70,7 @@ function spansOf(changes, condition, from, to) {
   return spans;
 }
 
-/** notStored replaces a status that is unknown because changes were dropped. It is also shown. */
+/** notStored replaces a status that is unknown because changes were dropped. Users see this text. */
 export const notStored = "not held";
 
 // Types of conditions for which True is bad.
