@@ -537,13 +537,12 @@ func (p *pastList) list(ctx context.Context, c *console) error {
 			}
 		}
 	}
-	l.print.OmitManagedFields = l.print.Template == nil && !l.kept
 	if missing == nil || from.isSeveral() {
 		l.fillTable(s)
 		if l.print.MultiCluster = from.isSeveral(); l.print.MultiCluster {
 			l.print.ClusterNames = event.ClusterNames(from.members())
 		}
-		l.print.SingleObject = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+		l.print.SingleObject = isSingleObject(s.plan.Targets) && !l.print.MultiCluster
 		if err := l.printAll(c, from.listed(all), s.nothingFound()); err != nil {
 			return err // and nothing of what an answer rests on that nobody has got
 		}

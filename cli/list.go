@@ -54,6 +54,7 @@ func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 	if err := l.look.parse(&l.print, t, l.all); err != nil {
 		return nil, err
 	}
+	l.print.OmitManagedFields = l.print.Template == nil && !l.kept
 	switch {
 	case l.from.IsSet():
 		return &pastList{flags: l}, checkFrom(l.all, l.server, l.selection)
@@ -94,7 +95,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 		}
 		checkMasks(ctx, s, &l.print, objects)
 		l.fillTable(s)
-		l.print.SingleObject = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+		l.print.SingleObject = isSingleObject(s.plan.Targets)
 		err = l.printAll(c, objects, s.nothingFound())
 		if len(objects) == 0 && !l.ignoreMissing {
 			s.sayMissing(ctx)
@@ -183,7 +184,8 @@ func (l *listed) list(ctx context.Context, s *session) ([]event.Object, error) {
 	isTable := flags.IsTable(l.print.Format)
 	o := s.watched()
 	o.IgnoreMissing = l.ignoreMissing || l.ofObject
-	o.KeepManagedFields = l.kept || l.print.Template != nil // kubectl's templates see them
+	// kubectl's templates and sort keys see the managed fields, too.
+	o.KeepManagedFields = l.kept || l.print.Template != nil || l.print.Order.MayRead("metadata", "managedFields")
 	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.about != nil
 	w, err := watcher.New(o)
 	if err != nil {
@@ -204,6 +206,11 @@ func (l *listed) list(ctx context.Context, s *session) ([]event.Object, error) {
 		return nil, fmt.Errorf("%s does not exist", l.object)
 	}
 	return objects, nil
+}
+
+// isSingleObject reports whether the arguments name one object. A name in all namespaces may stand for several.
+func isSingleObject(targets []event.Target) bool {
+	return len(targets) == 1 && targets[0].Name != "" && (targets[0].Namespace != "" || !targets[0].Namespaced())
 }
 
 // printAll prints the list, or of a table without rows what nothing says.

@@ -17,7 +17,8 @@ import (
 // blockYAML writes JSON as YAML, byte for byte as the YAML library writes what was decoded, in a twentieth of the time:
 // what is plain (names, numbers, times) it writes itself, any other scalar is the library's, in the place where it stands.
 type blockYAML struct {
-	dst []byte
+	dst    []byte
+	column int // of the object's members
 	// unmanaged leaves metadata.managedFields out.
 	unmanaged bool
 	// maps has the members of all maps that are being written.
@@ -29,8 +30,9 @@ type blockYAML struct {
 // maxBlockDepth is how deep maps and lists are written: what is in them is scanned once for each that it is in.
 const maxBlockDepth = 64
 
-// appendBlockYAML appends an object as YAML; false: it has to be decoded for that.
-func appendBlockYAML(dst []byte, object string, unmanaged bool) ([]byte, bool) {
+// appendBlockYAML appends an object as YAML. Its lines begin at a column, but for the first one, which has begun if that is
+// not 0: the column decides where long lines are folded. It returns false if only the library can write the object.
+func appendBlockYAML(dst []byte, object string, column int, unmanaged bool) ([]byte, bool) {
 	root := gjson.Parse(object)
 	if !gjson.Valid(object) || !root.IsObject() {
 		return dst, false
@@ -40,8 +42,8 @@ func appendBlockYAML(dst []byte, object string, unmanaged bool) ([]byte, bool) {
 	if kind.Type != gjson.String || kind.Str == "" || strings.Count(version.Str, "/") > 1 {
 		return dst, false
 	}
-	b := &blockYAML{dst: slices.Grow(dst, len(object)+len(object)/4), unmanaged: unmanaged}
-	b.members(b.membersOf(root, false), 0, false)
+	b := &blockYAML{dst: slices.Grow(dst, len(object)+len(object)/4), column: column, unmanaged: unmanaged}
+	b.members(b.membersOf(root, false), column, column > 0)
 	return b.dst, !b.gaveUp
 }
 
@@ -145,7 +147,7 @@ func (b *blockYAML) members(all []blockMember, column int, hasBegun bool) {
 		if m.value.IsArray() {
 			b.list(m.value, column, false)
 		} else {
-			b.object(m.value, column+2, column == 0 && m.name == "metadata", false)
+			b.object(m.value, column+2, column == b.column && m.name == "metadata", false)
 		}
 	}
 }
@@ -248,7 +250,7 @@ func (b *blockYAML) library(m map[any]any, depth, column int) []byte {
 // decoded is a scalar; it gives up with a number that nothing can hold.
 func (b *blockYAML) decoded(raw string) (value any) {
 	b.gaveUp = b.gaveUp || utiljson.Unmarshal([]byte(raw), &value) != nil
-	return value
+	return convertFloats(value)
 }
 
 // scalar writes a scalar and the end of its line, if that is plain.

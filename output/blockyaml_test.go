@@ -13,30 +13,36 @@ import (
 	"dwatch/watcher/event"
 )
 
-// decodedYAML is an object as the library writes it.
-func decodedYAML(t *testing.T, text string, o Options) string {
+// decodedYAML returns an object as the library writes it by itself or, if column is 2, as an item of a list.
+func decodedYAML(t *testing.T, text string, column int, o Options) string {
 	t.Helper()
 	u, err := o.open(event.NewObject(&event.Identity{}, text))
 	if err != nil {
 		return ""
 	}
-	want, err := yaml.Marshal(u.Object)
+	value := convertFloats(u.Object)
+	if column > 0 {
+		value = []any{value}
+	}
+	want, err := yaml.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(want)
+	return strings.TrimPrefix(string(want), "- ")
 }
 
 // checkBlockYAML compares an object as YAML with what the library makes of it, and reports whether that was needed.
 func checkBlockYAML(t *testing.T, text string) bool {
 	t.Helper()
 	gaveUp := false
-	for _, unmanaged := range []bool{false, true} {
-		got, is := appendBlockYAML([]byte("before"), text, unmanaged)
-		if want := "before" + decodedYAML(t, text, Options{OmitManagedFields: unmanaged}); is && string(got) != want {
-			t.Fatalf("%s is\n%s\nwant\n%s", text, got, want)
+	for _, column := range []int{0, 2} {
+		for _, unmanaged := range []bool{false, true} {
+			got, ok := appendBlockYAML([]byte("before"), text, column, unmanaged)
+			if want := "before" + decodedYAML(t, text, column, Options{OmitManagedFields: unmanaged}); ok && string(got) != want {
+				t.Fatalf("%s at column %d: got\n%s\nwant\n%s", text, column, got, want)
+			}
+			gaveUp = gaveUp || !ok
 		}
-		gaveUp = gaveUp || !is
 	}
 	return gaveUp
 }
@@ -129,4 +135,16 @@ func FuzzBlockYAML(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) { checkBlockYAML(t, text) })
+}
+
+func TestYAMLNumber(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[float64]any{
+		1: int64(1), 1e6: int64(1e6), 12345678901234567000: uint64(12345678901234567000), -1e18: int64(-1e18),
+		1e20: 1e20, 1.5: 1.5, 1e21: 1e21, 1e-9: 1e-9,
+	} {
+		if got := yamlNumber(f); got != want {
+			t.Errorf("yamlNumber(%v): got %T %[2]v, want %T %[3]v", f, got, want)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,22 +22,32 @@ func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) 
 	return append(append(dst, before...), after...), nil
 }
 
-// YAML returns an object as these options have it: Masks and Unmanaged.
+// YAML returns an object as a YAML document, with Masks and OmitManagedFields applied.
 func (o *Options) YAML(object event.Object) ([]byte, error) {
-	if text, is := appendBlockYAML(nil, o.Masks.MaskJSON(object.Raw()), o.OmitManagedFields); is {
+	return o.appendYAML(nil, object, 0)
+}
+
+// appendYAML appends an object as YAML. If column is 2, the object is an item of a list, without its "- ": its lines begin at
+// that column, but for the first one.
+func (o *Options) appendYAML(dst []byte, object event.Object, column int) ([]byte, error) {
+	if text, ok := appendBlockYAML(dst, o.Masks.MaskJSON(object.Raw()), column, o.OmitManagedFields); ok {
 		return text, nil
 	}
 	u, err := o.open(object)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it
-	// would not take control characters that JSON leaves unescaped.
-	text, err := yaml.Marshal(u.Object)
+	var value any = u.Object
+	if column > 0 {
+		value = []any{u.Object}
+	}
+	convertFloats(u.Object)
+	// sigs.k8s.io/yaml would encode the object as JSON first, and reject control characters that JSON does not escape.
+	text, err := yaml.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, EscapeLine(object.Name), err)
+		return dst, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, EscapeLine(object.Name), err)
 	}
-	return text, nil
+	return append(dst, text[column:]...), nil
 }
 
 // open returns an object decoded, but for what is not to be seen.
@@ -86,4 +98,37 @@ func (o *Options) openList(objects []event.Object) (*unstructured.UnstructuredLi
 		list.Items = append(list.Items, *u)
 	}
 	return list, nil
+}
+
+// yamlNumber returns a number as kubectl writes it in YAML. kubectl encodes an object as JSON first, which writes many floats
+// as integers: 12345678901234567000, not 1.2345678901234567e+19.
+func yamlNumber(f float64) any {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return f
+	}
+	if whole, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return whole
+	}
+	if whole, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+		return whole
+	}
+	return f
+}
+
+// convertFloats replaces the floats in a decoded value by the results of yamlNumber, and returns the value.
+func convertFloats(value any) any {
+	switch v := value.(type) {
+	case float64:
+		return yamlNumber(v)
+	case map[string]any:
+		for name := range v {
+			v[name] = convertFloats(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = convertFloats(v[i])
+		}
+	}
+	return value
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/tidwall/gjson"
 	"github.com/tidwall/pretty"
 
 	"dwatch/watcher/event"
@@ -41,20 +42,28 @@ func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return append(append(dst, j.shown(value)...), '\n'), nil
 }
 
-// list writes a v1 List, indented wherever it goes, as kubectl does.
+// list writes a v1 List, or a single object by itself, as kubectl does: indented, and with the members of each object sorted
+// by name.
 func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
-	head, tail := "{\n"+indent+`"apiVersion": "v1",`+"\n"+indent+`"items": [`, "],\n"+indent+
-		`"kind": "List",`+"\n"+indent+`"metadata": {`+"\n"+indent+indent+`"resourceVersion": ""`+"\n"+indent+"}\n}\n"
-	if len(objects) > 0 {
+	head, tail, prefix := "{\n"+indent+`"apiVersion": "v1",`+"\n"+indent+`"items": [`, "],\n"+indent+
+		`"kind": "List",`+"\n"+indent+`"metadata": {`+"\n"+indent+indent+`"resourceVersion": ""`+"\n"+indent+"}\n}\n", indent+indent
+	separator := "\n" + prefix
+	switch {
+	case j.isSingle(objects):
+		head, tail, prefix, separator = "", "\n", "", ""
+	case len(objects) > 0:
 		tail = "\n" + indent + tail
 	}
-	separator := "\n" + indent + indent
 	return writeList(w, objects, string(j.shown([]byte(head))), string(j.shown([]byte(tail))), func(dst []byte, o event.Object) ([]byte, error) {
 		j.scratch.Reset()
 		j.scratch.WriteString(separator)
-		separator = ",\n" + indent + indent
+		separator = ",\n" + prefix
+		if j.line = j.line[:0]; !j.Masks.AppliesTo(o.APIVersion, o.Kind) { // else they are sorted, with masks that stay readable
+			j.line = appendSortedJSON(j.line, gjson.Parse(o.Raw()))
+			o = event.NewObject(o.Identity, string(j.line))
+		}
 		j.line, _ = j.appendObject(j.line[:0], o)
-		err := json.Indent(&j.scratch, j.line, indent+indent, indent)
+		err := json.Indent(&j.scratch, j.line, prefix, indent)
 		return append(dst, j.shown(j.scratch.Bytes())...), err
 	})
 }

@@ -38,8 +38,20 @@ func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) 
 	return append(dst, text...), nil
 }
 
-// list writes a v1 List, as kubectl does, one item after the other.
+// list writes a v1 List, or a single object by itself, as kubectl does, one item after the other.
 func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
+	if k.isSingle(objects) {
+		line, err := k.appendSorted(nil, objects[0])
+		if err != nil {
+			return err
+		}
+		document, err := appendKYAML(nil, line)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(document)
+		return err
+	}
 	head, tail := "---\n{\n  apiVersion: \"v1\",\n  items: [", "],\n  kind: \"List\",\n  metadata: {\n    resourceVersion: \"\",\n  },\n}\n"
 	separator := ""
 	return writeList(w, objects, head, tail, func(dst []byte, o event.Object) ([]byte, error) {

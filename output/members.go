@@ -100,8 +100,11 @@ func appendMember(dst []byte, key, value string) []byte {
 	return append(append(append(dst, key...), ':'), value...)
 }
 
-// LooksAt reports whether the template may look at a member of a member of an object.
-func (t *Template) MayRead(first, second string) bool {
-	names, known := t.looksAt[first]
-	return t.looksAt == nil || known && names == nil || slices.Contains(names, second)
+// MayRead reports whether the template may read a member of a top-level member of an object, such as "metadata" and
+// "managedFields".
+func (t *Template) MayRead(member, nested string) bool { return t.looksAt.mayContain(member, nested) }
+
+func (m members) mayContain(member, nested string) bool {
+	names, known := m[member]
+	return m == nil || known && names == nil || slices.Contains(names, nested)
 }

@@ -47,9 +47,12 @@ type Options struct {
 	Timestamps bool
 	// NoHeaders leaves out the line with the names of columns.
 	NoHeaders bool
-	// Single: the list is of one object that was asked for by its name. A template is given that.
+	// SingleObject is true if the arguments name exactly one object. If a list contains that object, json, yaml, kyaml and
+	// templates get the object itself instead of a List, as with kubectl.
 	SingleObject bool
 }
+
+func (o *Options) isSingle(objects []event.Object) bool { return o.SingleObject && len(objects) == 1 }
 
 // encoder is one format.
 type encoder interface {

@@ -15,6 +15,7 @@ import (
 type Order struct {
 	path  *jsonpath.JSONPath
 	field string
+	reads members
 }
 
 // ParseOrder parses what --sort-by takes: a JSONPath as RelaxedPath reads it.
@@ -23,11 +24,17 @@ func ParseOrder(text string) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Order{jsonpath.New("sorting").AllowMissingKeys(true), field}
+	o := &Order{jsonpath.New("sorting").AllowMissingKeys(true), field, members{}.with(field)}
 	if err := o.path.Parse(field); err != nil {
 		return nil, err
 	}
 	return o, nil
+}
+
+// MayRead reports whether the path of an order, which may be nil, may lead to a member of a top-level member of an object, such as "metadata" and
+// "managedFields".
+func (o *Order) MayRead(member, nested string) bool {
+	return o != nil && o.reads.mayContain(member, nested)
 }
 
 // sort sorts objects as kubectl does, down to the order of equal ones: what has no value first, and

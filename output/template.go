@@ -116,7 +116,7 @@ func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 		return err
 	}
 	var whole runtime.Unstructured = list
-	if t.SingleObject && len(list.Items) == 1 {
+	if t.isSingle(objects) {
 		whole = &list.Items[0]
 	}
 	t.filled.Reset()

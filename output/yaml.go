@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ func (y *yamlEncoder) document(e event.Event) (any, error) {
 		if m.value == "" && err == nil {
 			var u *unstructured.Unstructured
 			if u, err = y.open(m.object); err == nil {
-				item.Value = u.Object
+				item.Value = convertFloats(u.Object)
 			}
 		}
 		document = append(document, item)
@@ -80,28 +79,17 @@ func ordered(v gjson.Result) any {
 	return v.Value()
 }
 
-// list writes a v1 List, as kubectl does.
+// list writes a v1 List, or a single object by itself, as kubectl does.
 func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
+	if y.isSingle(objects) {
+		return writeList(w, objects, "", "", func(dst []byte, o event.Object) ([]byte, error) { return y.appendYAML(dst, o, 0) })
+	}
 	items := "items:\n"
 	if len(objects) == 0 {
 		items = "items: []\n"
 	}
 	tail := "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
 	return writeList(w, objects, "apiVersion: v1\n"+items, tail, func(dst []byte, o event.Object) ([]byte, error) {
-		object, err := y.YAML(o)
-		if dst = appendIndented(dst, "  ", object); err == nil {
-			dst[0] = '-'
-		}
-		return dst, err
+		return y.appendYAML(append(dst, "- "...), o, len("- "))
 	})
-}
-
-func appendIndented(dst []byte, prefix string, text []byte) []byte {
-	for line := range bytes.Lines(text) {
-		if len(line) > 1 {
-			dst = append(dst, prefix...)
-		}
-		dst = append(dst, line...)
-	}
-	return dst
 }

@@ -181,11 +181,36 @@ func TestKubectl(t *testing.T) {
 	b.compare("jsonpath={.items[*]}", everything, "-A")
 	b.compare("custom-columns=NAME:.metadata.name,SPEC:{.spec},M:metadata.managedFields[*].manager", everything, "-A")
 	b.compare("table", everything, "-A")
-	b.compare("kyaml", everything, "-A")
-	b.compare("kyaml", everything, "-A", "--show-managed-fields")
+	for _, format := range []string{"json", "yaml", "kyaml"} {
+		b.compare(format, everything, "-A")
+		b.compare(format, everything, "-A", "--show-managed-fields")
+	}
+	for _, selection := range kubectlSelections {
+		for _, format := range []string{"json", "yaml", "kyaml", "name", "table", "wide", "jsonpath={.kind}", "jsonpath-as-json={.kind}", "go-template={{.kind}}", "custom-columns=NAME:.metadata.name"} {
+			b.compare(format, strings.Fields(selection)...)
+		}
+	}
 	for _, test := range kubectlCases {
 		b.compare(test.format, strings.Fields(test.args)...)
 	}
+}
+
+// kubectlSelections lead to no object, one or several, by name or by selector. They are compared in all formats.
+var kubectlSelections = []string{
+	"configmaps/long",
+	"configmaps/long --show-managed-fields",
+	"nodes node-1",
+	"configmaps/nothing --ignore-not-found",
+	"configmaps/long configmaps/nothing --ignore-not-found",
+	"configmaps/long configmaps/settings",
+	"configmaps long settings",
+	"configmaps/long secrets/login",
+	"configmaps -l kept=long",
+	"configmaps --field-selector metadata.name=long",
+	"configmaps -l none=none",
+	"configmaps,services",
+	"configmaps --sort-by .metadata.managedFields[0].manager",
+	"odds,samples -A",
 }
 
 // kubectlCases are what is compared beside all types.
@@ -204,6 +229,7 @@ var kubectlCases = []struct{ format, args string }{
 	{"table", "clusterroles --sort-by {.metadata.creationTimestamp}"},
 	{"table", "persistentvolumes,services -l none=none"},
 	{"wide", "services -A --sort-by spec.clusterIP"},
+	{"json", "configmaps long settings --sort-by .metadata.creationTimestamp"},
 	{"name", "clusterroles --sort-by metadata.uid"},
 	{"jsonpath={.items[*].metadata.name}", "clusterroles --sort-by metadata.creationTimestamp"},
 	{`jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec}{"\n"}{end}`, "odds,samples -A"},
