@@ -12,18 +12,18 @@ import (
 	"dwatch/output"
 )
 
-// Clock says how the cells of a column go on with time: what the server says there is old at once.
+// AgeFormat tells how the cells of a column change as time passes, so that a view can update them without the server.
 type AgeFormat uint8
 
 const (
-	AgeNone   AgeFormat = iota // they stay as they are
-	AgeWhole                   // they say how long ago something was, such as 5m
-	AgeSuffix                  // they say that beside something else, such as "3 (5m ago)"
+	AgeNone   AgeFormat = iota // not at all
+	AgeWhole                   // the cell is an age, such as 5m
+	AgeSuffix                  // the cell ends with an age, such as "3 (5m ago)"
 )
 
-// clockOf returns the clock of a column of a kind, and where in an object the time is from which it
-// counts. Definitions do not tell: these are those of k8s.io/kubernetes/pkg/printers.
-func clockOf(kind schema.GroupKind, c *Column) (clock AgeFormat, begins []string) {
+// ageFormatOf returns the AgeFormat of a column, and the paths in the object at which the age may start. Column
+// definitions do not contain this: the rules are those of k8s.io/kubernetes/pkg/printers.
+func ageFormatOf(kind schema.GroupKind, c *Column) (clock AgeFormat, begins []string) {
 	named := func(name string) bool { return strings.EqualFold(c.Name, name) }
 	switch {
 	case named("Restarts"):
@@ -32,7 +32,7 @@ func clockOf(kind schema.GroupKind, c *Column) (clock AgeFormat, begins []string
 		clock = AgeWhole
 	}
 	switch kind.String() + " " + c.Name {
-	case "Job.batch Duration": // that of one that has completed stands
+	case "Job.batch Duration": // constant after completion
 		begins = []string{"status.startTime"}
 	case "CronJob.batch Last Schedule":
 		begins = []string{"status.lastScheduleTime"}
@@ -45,11 +45,11 @@ func clockOf(kind schema.GroupKind, c *Column) (clock AgeFormat, begins []string
 }
 
 type columnTime struct {
-	at    time.Time // zero: it is not known
+	start time.Time // zero if unknown
 	ended bool
 }
 
-// findTimes notes from when the cells count that do, as the content of the object says.
+// findTimes sets the start times of the columns that count from a time in the object.
 func (s *State) findTimes(content string) {
 	for n := range s.columns.all {
 		c := &s.columns.all[n]
@@ -60,24 +60,25 @@ func (s *State) findTimes(content string) {
 			s.times = make([]columnTime, len(s.columns.all))
 		}
 		s.times[n].ended = c.AgeFormat == AgeNone && gjson.Get(content, "status.completionTime").Exists()
-		for _, path := range c.begins {
+		for _, path := range c.startPaths {
 			if at, err := time.Parse(time.RFC3339, gjson.Get(content, path).String()); err == nil {
-				s.times[n].at = at
+				s.times[n].start = at
 				break
 			}
 		}
 	}
 }
 
-// Since returns from when the cell of a column counts, zero if unknown; false if it does not count.
+// CellStart returns the time from which the cell of a column counts, or zero if that is unknown. counts is false if the
+// cell does not count.
 func (s *State) CellStart(column int) (at time.Time, counts bool) {
 	if s.times == nil || !s.columns.all[column].HasStartTime || s.times[column].ended {
 		return time.Time{}, false
 	}
-	return s.times[column].at, true
+	return s.times[column].start, true
 }
 
-// sameCells reports whether the cells are those of another state, but for what goes on with time.
+// sameCells reports whether the cells equal those of another state, except for ages.
 func (s *State) sameCells(before *State) bool {
 	if s.columns != before.columns || !slices.Equal(s.times, before.times) {
 		return false
@@ -104,7 +105,7 @@ func (s *State) sameCells(before *State) bool {
 	return true
 }
 
-// At is a cell of a column with a clock as it is at another time, if it says something of time.
+// CellAt returns the text of a cell at another time. A cell without an age is returned unchanged.
 func (s *State) CellAt(cell string, now time.Time) string {
 	before, after := "", ""
 	if text, is := CutAgeSuffix(cell); is {
@@ -115,14 +116,15 @@ func (s *State) CellAt(cell string, now time.Time) string {
 		return cell
 	}
 	then := s.Time.Add(-said)
-	// Of the creation the second is known, if the server meant that, and its clock is the one here.
+	// An age has only the precision of its unit. If the object's creation matches it, the age is that of the object, and
+	// the creation time is exact to the second.
 	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {
 		then = s.Created
 	}
 	return before + output.FormatAge(now, then) + after
 }
 
-// CellChanged reports whether a cell has changed by more than the time that passes.
+// CellChanged reports whether a cell changed in more than its age.
 func CellChanged(before, now string) bool {
 	if before == now {
 		return false
@@ -135,7 +137,7 @@ func CellChanged(before, now string) bool {
 	return !IsDuration(before) || !IsDuration(now)
 }
 
-// CutAgo cuts from a cell such as "3 (5m ago)" when that was.
+// CutAgeSuffix removes the age from a cell such as "3 (5m ago)".
 func CutAgeSuffix(cell string) (string, bool) {
 	if i := strings.LastIndex(cell, " ("); i > 0 && strings.HasSuffix(cell, " ago)") {
 		return cell[:i], true
@@ -143,7 +145,7 @@ func CutAgeSuffix(cell string) (string, bool) {
 	return cell, false
 }
 
-// IsDuration reports whether a cell is one as kubectl writes them, such as 3d4h.
+// IsDuration reports whether a cell is a duration in kubectl's format, such as 3d4h.
 func IsDuration(cell string) bool {
 	_, _, is := parseAgo(cell)
 	return is
@@ -151,10 +153,10 @@ func IsDuration(cell string) bool {
 
 const day = 24 * time.Hour
 
-// units of durations. There are no days of another length than 24 hours, and no leap years.
+// units of durations. A day has 24 hours and a year 365 days, as in kubectl.
 var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'y': 365 * day}
 
-// parseAgo reads a duration as kubectl writes them, and says how much its last unit is.
+// parseAgo parses a duration in kubectl's format and returns the value of its last unit.
 func parseAgo(text string) (sum, unit time.Duration, ok bool) {
 	for text != "" {
 		i := strings.IndexAny(text, "smhdy")
@@ -162,7 +164,7 @@ func parseAgo(text string) (sum, unit time.Duration, ok bool) {
 			return 0, 0, false
 		}
 		n, err := strconv.ParseUint(text[:i], 10, 16)
-		if unit = units[text[i]]; err != nil || n > 200 && unit > day { // more than fits
+		if unit = units[text[i]]; err != nil || n > 200 && unit > day { // out of range
 			return 0, 0, false
 		}
 		sum += time.Duration(n) * unit

@@ -9,17 +9,17 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestAt: a cell that says how long ago something was goes on.
-func TestAt(t *testing.T) {
+// TestCellAt checks that ages in cells advance with time.
+func TestCellAt(t *testing.T) {
 	for _, test := range []struct {
 		cell    string
-		created time.Duration // before the state; 0: not known
+		created time.Duration // before the state; zero if unknown
 		after   time.Duration
 		want    string
 	}{
 		{"5m", 5*time.Minute + 59*time.Second, time.Second, "6m"},
 		{"5m", 0, 30 * time.Second, "5m30s"},
-		{"5m", 3 * time.Hour, time.Minute, "6m"},    // it is about something else
+		{"5m", 3 * time.Hour, time.Minute, "6m"},    // not the age of the object
 		{"5s", -5 * time.Minute, time.Second, "6s"}, // the server's clock is ahead
 		{"5s", 5 * time.Minute, time.Second, "6s"},  // and behind
 		{"3 (5s ago)", time.Hour, time.Minute, "3 (65s ago)"},
@@ -43,14 +43,14 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestColumns: columns stay the same for as long as the server's do; labels have columns
-// of their own, and so have objects of which there is no table.
+// TestColumns checks that equal definitions give the same columns, that labels get columns, and that objects without a
+// server table get columns, too.
 func TestColumns(t *testing.T) {
 	s := newSeen(t, Options{Labels: []string{"x/app", "none"}, ShowLabels: true})
 	row := func(columns, cells string) event.Object {
 		return pod("a", "u", "1", "Running").WithRow(`{"columnDefinitions":[` + columns + `],"cells":[` + cells + `]}`)
 	}
-	escaped := `"` + strings.Repeat("\\u0041", 200) + `"` // longer than what it stands for
+	escaped := `"` + strings.Repeat("\\u0041", 200) + `"` // longer than the text that it encodes
 	const two = `{"name":"Name","type":"string","format":"name"},{"name":"Last Seen","type":"string","priority":1}`
 	long := strings.Repeat("語", 2000)
 	all := s.deliver(
@@ -78,7 +78,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestCellChanged: a time that goes by is no change.
+// TestCellChanged checks that the passing of time is not a change.
 func TestCellChanged(t *testing.T) {
 	for _, c := range []struct {
 		before, now string

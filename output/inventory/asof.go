@@ -9,46 +9,48 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Since is from when on an Inventory holds what was: of what was before, too much is gone. Zero: from the start.
+// EarliestAsOf returns the earliest time that AsOf accepts. Zero means any time since the start.
 func EarliestAsOf(i *Inventory) time.Time {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.archive.since()
+	return i.archive.earliest()
 }
 
-func (a *archive) since() time.Time {
-	if a.forgotten.After(a.held) {
-		return a.forgotten
+func (a *archive) earliest() time.Time {
+	if a.forgottenUntil.After(a.completeSince) {
+		return a.forgottenUntil
 	}
-	return a.held
+	return a.completeSince
 }
 
-// AsOf returns what an Inventory holds of a time, with any Options: an Inventory of what there was, and of what had been, by then. It shares
-// what States hold, so it takes little, and is to be asked, not delivered to; what becomes of the other one changes nothing
-// in it. Drawn is of the view that asks. What was before Since is ErrPast, and an object is missing of which it is not held
-// how it was (Lacks).
+// AsOf returns an Inventory with the objects of i as they were at a time, including those that had been deleted by then.
+// It works with any Options. The result shares the content of states and so needs little memory. It can be queried, but
+// must not be delivered to. Later changes of i do not affect it. Its entries have their own ViewData.
+//
+// AsOf returns ErrNotRetained for times before EarliestAsOf. Objects whose state at the time was evicted are missing:
+// see HistoryGapsAt.
 func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 	o := i.options
-	o.FullHistory, o.LookupWarning = true, nil // nobody is asked what was said last by then
+	o.FullHistory, o.LookupWarning = true, nil // a lookup would return the current Warning
 	past := New(o, nil)
 	i.mu.RLock()
 	all := slices.Collect(maps.Values(i.byID))
 	past.kinds = maps.Clone(i.kinds)
 	i.mu.RUnlock()
-	for part := range slices.Chunk(all, chunk) { // others are to come in between
+	for part := range slices.Chunk(all, chunk) { // release the lock between chunks
 		then := asOf(i, part, t)
 		for _, one := range then {
-			one.put(past)
+			one.addTo(past)
 		}
 	}
 	i.mu.RLock()
-	since := i.archive.since()
-	past.archive.forgotten = i.archive.forgotten
+	since := i.archive.earliest()
+	past.archive.forgottenUntil = i.archive.forgottenUntil
 	i.mu.RUnlock()
-	if t.Before(since) { // by now, maybe
+	if t.Before(since) { // possibly since the call began
 		return nil, ErrNotRetained
 	}
-	slices.SortFunc(past.ended, func(a, b *Entry) int { return a.ended.Compare(b.ended) })
+	slices.SortFunc(past.deleted, func(a, b *Entry) int { return a.deleted.Compare(b.deleted) })
 	return past, nil
 }
 
@@ -63,8 +65,9 @@ func asOf(i *Inventory, some []*Entry, t time.Time) (then []*Entry) {
 	return then
 }
 
-// asOf is the object as it was at a time; nil: it had not been seen, or how it was is no longer held. It is called under the lock.
-// States before the last one are shared, and their Of is the live object: of that, what never changes may be read.
+// asOf returns the entry as it was at a time, or nil if it had not been seen or its state was evicted. It requires
+// Inventory.mu to be held. All states except the last are shared, and their Entry is the live one, of which only
+// immutable fields may be read.
 func (o *Entry) asOf(t time.Time) *Entry {
 	n := o.until(t)
 	if n == 0 || n < len(o.states) && o.states[n].EvictedSince(o.states[n-1]) > 0 {
@@ -78,46 +81,46 @@ func (o *Entry) asOf(t time.Time) *Entry {
 	last.Entry, last.queued = then, nil
 	then.states[n-1] = &last
 	for k := 1; k < n; k++ {
-		then.missing += then.states[k].EvictedSince(then.states[k-1])
+		then.evicted += then.states[k].EvictedSince(then.states[k-1])
 	}
 	if last.Type == event.Deleted {
-		then.ended = last.Time
+		then.deleted = last.Time
 	}
 	return then
 }
 
-// put puts an object that was there, or had been, into a new Inventory.
-func (o *Entry) put(i *Inventory) {
+// addTo adds an entry to a new Inventory.
+func (o *Entry) addTo(i *Inventory) {
 	i.byID[o.ID] = o
-	if other := i.named[o.called()]; other == nil || other.FirstSeen.Before(o.FirstSeen) {
-		i.named[o.called()] = o
+	if other := i.byName[o.name()]; other == nil || other.FirstSeen.Before(o.FirstSeen) {
+		i.byName[o.name()] = o
 	}
-	if !o.ended.IsZero() {
-		i.ended = append(i.ended, o)
+	if !o.deleted.IsZero() {
+		i.deleted = append(i.deleted, o)
 	}
 }
 
-// Lack is a time of which it is no longer held how some objects of a cluster were: they changed more often than is held.
+// HistoryGap is an interval for which states of some objects of a cluster were evicted, because they changed too often.
 type HistoryGap struct {
 	From, To time.Time
-	// Objects is how many, and One of them.
+	// ObjectCount is the number of objects, and Example is one of them.
 	ObjectCount int
 	Example     *Entry
 }
 
-// Lacks are all of these since Since, in order; none meets another one of its cluster.
-func HistoryGaps(i *Inventory) []HistoryGap { return merged(lacks(i, time.Time{})) }
+// HistoryGaps returns all gaps since EarliestAsOf in order. The gaps of a cluster do not overlap.
+func HistoryGaps(i *Inventory) []HistoryGap { return mergeGaps(findGaps(i, time.Time{})) }
 
-// LacksAt are those of a time, one for each cluster: of which objects it is not held how they were then.
-func HistoryGapsAt(i *Inventory, t time.Time) []HistoryGap { return merged(lacks(i, t)) }
+// HistoryGapsAt returns the gaps that contain a time: at most one per cluster.
+func HistoryGapsAt(i *Inventory, t time.Time) []HistoryGap { return mergeGaps(findGaps(i, t)) }
 
-// lacks has one for each object and time, in order; all that there are, or those of a time.
-func lacks(i *Inventory, at time.Time) (all []HistoryGap) {
+// findGaps returns the gaps of each object in order: all of them, or those that contain a time if at is not zero.
+func findGaps(i *Inventory, at time.Time) (all []HistoryGap) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	since := i.archive.since()
+	since := i.archive.earliest()
 	for _, o := range i.byID {
-		for n := 1; n < len(o.states) && o.missing > 0; n++ {
+		for n := 1; n < len(o.states) && o.evicted > 0; n++ {
 			from, to := o.states[n-1].Time, o.states[n].Time
 			if !to.After(since) || o.states[n].EvictedSince(o.states[n-1]) == 0 {
 				continue
@@ -136,8 +139,8 @@ func lacks(i *Inventory, at time.Time) (all []HistoryGap) {
 	return all
 }
 
-// merged has those of a cluster that meet as one.
-func merged(some []HistoryGap) (all []HistoryGap) {
+// mergeGaps merges overlapping gaps of a cluster.
+func mergeGaps(some []HistoryGap) (all []HistoryGap) {
 	last, of := map[string]int{}, map[int]map[*Entry]bool{}
 	for _, one := range some {
 		n, is := last[one.Example.Cluster]
@@ -155,14 +158,14 @@ func merged(some []HistoryGap) (all []HistoryGap) {
 	return all
 }
 
-// Count is how many objects an Inventory holds.
+// Count returns the number of entries in an Inventory, including deleted ones.
 func Count(i *Inventory) int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return len(i.byID)
 }
 
-// Find returns the object of an Inventory with an ID; false if it is not held.
+// Find returns the entry with an ID.
 func Find(i *Inventory, id string) (*Entry, bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

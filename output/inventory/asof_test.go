@@ -12,8 +12,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestAsOf: of each time it is said what was there then, as who holds all knows it, or that it is not held, or of which
-// objects it is not.
+// TestAsOf compares AsOf at each time with an inventory that retains everything. It may return ErrNotRetained, and it
+// may lack the objects that HistoryGapsAt counts.
 func TestAsOf(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -103,8 +103,8 @@ func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 	}
 }
 
-// TestLacks: of several clusters each is said to lack its own objects, and of a time those that lack then.
-func TestLacks(t *testing.T) {
+// TestHistoryGaps checks that gaps are reported per cluster and per time.
+func TestHistoryGaps(t *testing.T) {
 	s := newSeen(t, Options{})
 	s.archive.states = 3
 	change := func(cluster string, version, second int) {
@@ -140,9 +140,9 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestAsOfStays: what is looked at is what it was, whatever happens meanwhile; objects that are no longer held take with
-// them what was.
-func TestAsOfStays(t *testing.T) {
+// TestAsOfIsStable checks that later events do not affect the result of AsOf, and that AsOf rejects times before the
+// removal of an entry.
+func TestAsOfIsStable(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 1})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Running"), 1), of(event.Modified, pod("a", "u1", "3", "Failed"), 2))
 	past, err := AsOf(s.Inventory, start.Add(2*time.Second))

@@ -9,72 +9,74 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Cause is a change that somebody meant, after which something went wrong: it need not be why.
+// Cause is an intentional change that preceded a problem. It need not be the reason.
 type Cause struct {
 	Entry *Entry
-	// State is the one that the change led to.
+	// State is the state after the change.
 	State   *State
-	Manager string // a manager; empty: it is not known
-	// What says in a few words what was changed, and Brief in fewer, if that can be: of an image its tags.
+	Manager string // field manager; empty if unknown
+	// Summary describes the change in a few words. ShortSummary is shorter, for example only the tags of an image, or
+	// empty.
 	Summary, ShortSummary string
-	at                    time.Time // by the server, in seconds; zero: it does not say
-	parts                 parts
+	serverTime            time.Time // time in managedFields, in seconds; zero if absent
+	parts                 changedParts
 }
 
-// outOfOrder is how much later a change may arrive than what came of it: nothing orders two watches.
+// outOfOrder is how much later than its effect a change may arrive, because the events of two watches are not ordered.
 const outOfOrder = 2 * time.Second
 
-// causes has what was found of objects in which something is wrong: to find it, states are compared.
-type causes struct {
-	mu    sync.Mutex
-	known map[*Entry]*looked
+// causeFinder finds the causes of problems. It caches the intentional changes of entries, because finding them requires
+// comparing states.
+type causeFinder struct {
+	mu      sync.Mutex
+	scanned map[*Entry]*scannedEntry
 }
 
-// looked is how far the states of an object have been looked at, and the changes that were meant.
-type looked struct {
+// scannedEntry is the cache for one entry: the number of the last scanned state, and the intentional changes found.
+type scannedEntry struct {
 	number int
-	meant  []Cause
+	causes []Cause
 }
 
-// maxMeant is how many causes of an object are held.
-const maxMeant = 10
+// maxCauses is how many intentional changes of an object are retained.
+const maxCauses = 10
 
-// find gives each problem its cause. states returns those of an object.
-func (c *causes) find(all []Problem, states func(*Entry) []*State, o change.Options) {
+// find sets Cause and NamedCause of each problem. states returns the retained states of an object.
+func (c *causeFinder) find(all []Problem, states func(*Entry) []*State, o change.Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := make(map[*Entry]*looked, len(c.known))
-	look := func(at *Entry) *looked {
+	known := make(map[*Entry]*scannedEntry, len(c.scanned))
+	look := func(at *Entry) *scannedEntry {
 		l := known[at]
 		if l == nil {
-			if l = c.known[at]; l == nil {
-				l = &looked{number: -1, meant: at.meant}
+			if l = c.scanned[at]; l == nil {
+				l = &scannedEntry{number: -1, causes: at.intentional}
 			}
 			known[at] = l
-			l.at(states(at), o)
+			l.scan(states(at), o)
 		}
 		return l
 	}
 	for n := range all {
 		p := &all[n]
-		if p.Since.IsZero() { // what led to it was before all that is known
+		if p.Since.IsZero() { // the cause is older than the inventory
 			continue
 		}
-		for _, up := range p.ups {
+		for _, up := range p.chain {
 			l := look(up)
-			if m := l.before(p.Since); m != nil && (p.Cause == nil || m.State.Time.After(p.Cause.State.Time)) {
+			if m := l.lastBefore(p.Since); m != nil && (p.Cause == nil || m.State.Time.After(p.Cause.State.Time)) {
 				p.Cause = m
 			}
 		}
-		if p.names != nil {
-			p.NamedCause = look(p.names).of(p)
+		if p.culprit != nil {
+			p.NamedCause = look(p.culprit).namedCause(p)
 		}
 	}
-	c.known = known
+	c.scanned = known
 }
 
-// note takes over a change that was meant, of an object whose states are not held.
-func (c *causes) note(one *Change) {
+// add records an intentional change of an object whose states are not retained.
+func (c *causeFinder) add(one *Change) {
 	cause, is := causeOf(one)
 	if !is {
 		return
@@ -82,28 +84,29 @@ func (c *causes) note(one *Change) {
 	o := one.State.Entry
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.meant = append(o.meant[max(len(o.meant)-maxMeant+1, 0):], cause)
-	delete(c.known, o)
+	o.intentional = append(o.intentional[max(len(o.intentional)-maxCauses+1, 0):], cause)
+	delete(c.scanned, o)
 }
 
-// before is the last change that was made until a time.
-func (l *looked) before(t time.Time) *Cause {
-	for n := len(l.meant) - 1; n >= 0; n-- {
-		if one := &l.meant[n]; one.isBefore(t) {
+// lastBefore returns the latest change that precedes a time, or nil.
+func (l *scannedEntry) lastBefore(t time.Time) *Cause {
+	for n := len(l.causes) - 1; n >= 0; n-- {
+		if one := &l.causes[n]; one.precedes(t) {
 			return one
 		}
 	}
 	return nil
 }
 
-// isBefore reports whether the change was made until a time.
-func (c *Cause) isBefore(t time.Time) bool {
+// precedes reports whether the change was made at or before a time. A change that arrived up to outOfOrder later
+// precedes it if the server recorded an earlier time.
+func (c *Cause) precedes(t time.Time) bool {
 	late := c.State.Time.Sub(t)
-	return late <= 0 || late <= outOfOrder && !c.at.IsZero() && !c.at.After(t)
+	return late <= 0 || late <= outOfOrder && !c.serverTime.IsZero() && !c.serverTime.After(t)
 }
 
-// at looks at the states of an object that are new.
-func (l *looked) at(states []*State, o change.Options) {
+// scan scans the states of an object that were not scanned yet.
+func (l *scannedEntry) scan(states []*State, o change.Options) {
 	for n, s := range states {
 		if s.number <= l.number {
 			continue
@@ -114,12 +117,12 @@ func (l *looked) at(states []*State, o change.Options) {
 			before = states[n-1]
 		}
 		if cause, meant := causeBetween(before, s, o); meant {
-			l.meant = append(l.meant[max(len(l.meant)-maxMeant+1, 0):], cause)
+			l.causes = append(l.causes[max(len(l.causes)-maxCauses+1, 0):], cause)
 		}
 	}
 }
 
-// causeBetween is causeOf for two states that are held; before is nil if s is the first.
+// causeBetween is causeOf for two consecutive states. before is nil if s is the first.
 func causeBetween(before, s *State, o change.Options) (Cause, bool) {
 	if before != nil && before.number != s.number-1 {
 		return Cause{}, false
@@ -133,7 +136,7 @@ func causeBetween(before, s *State, o change.Options) (Cause, bool) {
 	return causeOf(&c)
 }
 
-// causeOf is what somebody meant by a change; false if nobody did.
+// causeOf returns the change as a Cause if it was intentional.
 func causeOf(c *Change) (Cause, bool) {
 	s := c.State
 	switch {
@@ -144,15 +147,15 @@ func causeOf(c *Change) (Cause, bool) {
 	case c.Diff == nil:
 		return Cause{}, false
 	}
-	meant, is := c.meant()
+	meant, is := c.firstIntentional()
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Entry, s, meant.Writer.Manager, inShort(meant), inBrief(meant), meant.Writer.Time, partsOf(c)}, true
+	return Cause{s.Entry, s, meant.Writer.Manager, summarize(meant), summarizeImage(meant), meant.Writer.Time, changedPartsOf(c)}, true
 }
 
-// inShort says a change by the last part of its path.
-func inShort(c *change.Change) string {
+// summarize describes a change by the last field of its path and its values.
+func summarize(c *change.Change) string {
 	field := c.Path[len(c.Path)-1].Field
 	for n := len(c.Path) - 2; field == "" && n >= 0; n-- { // an item of a list
 		field = c.Path[n].Field
@@ -176,8 +179,8 @@ func inShort(c *change.Change) string {
 	return field + " changed"
 }
 
-// inBrief says a new image of the same repository by its tag; empty for anything else.
-func inBrief(c *change.Change) string {
+// summarizeImage describes a change of an image by its tags if only the tag changed. Otherwise it returns "".
+func summarizeImage(c *change.Change) string {
 	before, after := scalar(c.Old), scalar(c.New)
 	n := strings.LastIndexByte(before, ':') + 1
 	tag, same := strings.CutPrefix(after, before[:n])
@@ -187,7 +190,7 @@ func inBrief(c *change.Change) string {
 	return "image " + before[n:] + " → " + tag
 }
 
-// scalar is a short value as text; empty for any other.
+// scalar returns a short scalar value as text, or "" for any other value.
 func scalar(value any) string {
 	text, isWhole := change.Abbreviate(value)
 	if value == nil || !isWhole {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestSameCells: cells are others if they say something else than how much time has passed.
+// TestSameCells checks that cells are equal if they only differ in their ages.
 func TestSameCells(t *testing.T) {
 	of := func(cells string, times ...columnTime) *State {
 		return &State{cells: cells, times: times}
@@ -17,10 +17,10 @@ func TestSameCells(t *testing.T) {
 	}{
 		{of(`["a","5m","1 (3m ago)","x"]`), of(`["a","6m","1 (4m ago)","x"]`), true},
 		{of(`["a","5m","1 (3m ago)","x"]`), of(`["a","6m","2 (4m ago)","x"]`), false},
-		{of(`["a","5m","0","5m"]`), of(`["a","5m","0","6m"]`), false}, // it is no column of times
+		{of(`["a","5m","0","5m"]`), of(`["a","5m","0","6m"]`), false}, // not an age column
 		{of(`["a","<none>","0","x"]`), of(`["a","6m","0","x"]`), false},
 		{of(`["a","5m","0"]`), of(`["a","5m"]`), false},
-		{of(`["a"]`, columnTime{at: at}), of(`["a"]`, columnTime{at: at.Add(time.Second)}), false},
+		{of(`["a"]`, columnTime{start: at}), of(`["a"]`, columnTime{start: at.Add(time.Second)}), false},
 		{of(``), of(``), true},
 	} {
 		all := &columns{all: []Column{{}, {AgeFormat: AgeWhole}, {AgeFormat: AgeSuffix}, {}}}

@@ -12,8 +12,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestClusters: two clusters of which one is the copy of the other one, with the same UIDs: what is
-// wrong in one is so there, belongs to what is there, and leaves with it.
+// TestClusters uses two clusters that are copies with equal UIDs. Problems and owners of one must not appear in the
+// other, and its objects leave with its targets.
 func TestClusters(t *testing.T) {
 	deploys, sets := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet")
 	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
@@ -41,7 +41,7 @@ func TestClusters(t *testing.T) {
 	if got := subjects(); !slices.Equal(got, []string{"us deployments/d"}) {
 		t.Errorf("%q", got)
 	}
-	if held, err := s.ListAt(Now, nil); err != nil || len(held) != 5 { // the Deployment of eu is there
+	if held, err := s.ListAt(Now, nil); err != nil || len(held) != 5 { // including the Deployment of eu
 		t.Errorf("%d objects are there, %v", len(held), err)
 	}
 	if !s.Has("eu", "d") || s.Has("asia", "d") {

@@ -12,19 +12,20 @@ import (
 	"dwatch/output"
 )
 
-// Column is a column of the server, or one for labels: its Name is a label, or empty for all.
+// Column is a column of the server's table, or a label column. The Name of a label column is a label, or empty for all
+// labels.
 type Column struct {
 	output.Column
 	IsLabel bool `json:"-"`
-	// Clock says how the cells go on with time.
+	// AgeFormat tells how the cells change as time passes.
 	AgeFormat AgeFormat `json:"-"`
-	// Counts: an object says from when the cells count.
+	// HasStartTime is true if the cells count from a time in the object.
 	HasStartTime bool `json:"counts,omitempty"`
-	// begins is where in an object that time is, the first that is there.
-	begins []string
+	// startPaths are the paths of that time. The first one that exists applies.
+	startPaths []string
 }
 
-// Header is the name as it stands in a header.
+// Header returns the text of the column's header.
 func (c *Column) Header() string {
 	switch {
 	case !c.IsLabel:
@@ -35,16 +36,16 @@ func (c *Column) Header() string {
 	return output.EscapeLine(output.LabelHeader(c.Name))
 }
 
-// IsAge reports whether it says how old the object is.
+// IsAge reports whether the column shows the age of the object.
 func (c *Column) IsAge() bool { return !c.IsLabel && strings.EqualFold(c.Name, "Age") }
 
-// columns are those of a resource, as they came with a row. It never changes.
+// columns is an immutable set of columns.
 type columns struct {
 	all    []Column
-	labels int // how many of them are for labels: the last
+	labels int // number of label columns, which are the last ones
 }
 
-// maxColumns is of how many definitions the columns are kept.
+// maxColumns bounds the number of cached column sets.
 const maxColumns = 1000
 
 type columnsKey struct {
@@ -52,22 +53,23 @@ type columnsKey struct {
 	definitions string // JSON, as the server sent it
 }
 
-// columnsOf returns the columns of a kind with these definitions, which are the same each time.
+// columnsOf returns the columns for a kind with the server's definitions. Equal arguments give the same pointer, as long
+// as the result is cached.
 func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *columns {
 	key := columnsKey{kind, definitions}
 	if known := i.columns[key]; known != nil {
 		return known
 	}
-	if len(i.columns) >= maxColumns { // a server that never sends the same twice
+	if len(i.columns) >= maxColumns { // the server sends different definitions each time
 		clear(i.columns)
 	}
-	key.definitions = strings.Clone(definitions) // not a part of the whole row
+	key.definitions = strings.Clone(definitions) // do not retain the whole row
 	c := &columns{}
 	for _, d := range output.ParseColumns(key.definitions) {
 		d.Name, d.Type, d.Format = shorten(d.Name), shorten(d.Type), shorten(d.Format)
 		column := Column{Column: d}
-		column.AgeFormat, column.begins = clockOf(kind, &column)
-		column.HasStartTime = column.begins != nil
+		column.AgeFormat, column.startPaths = ageFormatOf(kind, &column)
+		column.HasStartTime = column.startPaths != nil
 		c.all = append(c.all, column)
 	}
 	served := len(c.all)
@@ -82,16 +84,16 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 	return c
 }
 
-// Columns returns those of the cells, which stay as they are: others only where the slice is another one.
+// Columns returns the columns of the cells. The slice is immutable; SameColumns compares two of them.
 func (s *State) Columns() []Column { return s.columns.all }
 
-// SameColumns reports whether these are the very same columns.
+// SameColumns reports whether a and b are the same slice.
 func SameColumns(a, b []Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// MergeColumns returns columns, and behind them those of more that they lack, as a cluster of another
-// version may have others.
+// MergeColumns returns columns followed by the columns of more with other headers. Clusters of different versions can
+// have different columns.
 func MergeColumns(columns, more []Column) []Column {
 	if len(columns) == 0 || SameColumns(columns, more) {
 		return more
@@ -105,7 +107,7 @@ func MergeColumns(columns, more []Column) []Column {
 	return all
 }
 
-// maxCell is how many bytes of a cell are kept: more than anybody shows.
+// maxCell is the maximum number of bytes retained per cell, more than any view shows.
 const maxCell = 1000
 
 func cellsOf(row string) string {
@@ -122,7 +124,7 @@ func cellsOf(row string) string {
 		}
 	}
 	text, err := json.Marshal(short)
-	if err != nil { // the server's JSON, which was read
+	if err != nil { // cannot happen: the cells were parsed from JSON
 		panic(err)
 	}
 	return string(text)
@@ -135,10 +137,10 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxCell], "") + "…"
 }
 
-// Values returns the cells of the server's table, perhaps more than columns; none if it makes none.
+// CellValues returns the cells of the server's table. There can be more cells than columns, or none.
 func (s *State) CellValues() []gjson.Result { return gjson.Parse(s.cells).Array() }
 
-// Cells returns a cell for each of Columns as of the time of the state, safe for a terminal.
+// Cells returns the text for each of Columns at the time of the state, escaped for terminals.
 func (s *State) Cells() []string {
 	columns := s.Columns()
 	cells := []string{output.EscapeLine(s.Object.Name), output.FormatAge(s.Time, s.Created)}
@@ -159,5 +161,5 @@ func (s *State) Cells() []string {
 	return cells
 }
 
-// HasTable reports whether the server makes a table of the object.
+// HasCells reports whether the server sent table cells for the object.
 func (s *State) HasCells() bool { return s.cells != "" }

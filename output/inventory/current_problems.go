@@ -8,89 +8,92 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// present is what is wrong at a time, under the lock of the Inventory.
-type present struct {
-	wrong
-	// silent are the objects that are on their way, and do not say what keeps them.
-	silent   map[*Entry]*spell
-	revision uint64 // how often what is wrong has become another
+// problemTracker tracks which objects are unhealthy. It is guarded by Inventory.mu.
+type problemTracker struct {
+	unhealthy
+	// unexplained are the objects that are in progress without giving a reason.
+	unexplained map[*Entry]*episode
+	revision    uint64 // number of changes of the set of unhealthy objects or their reasons
 }
 
-func newPresent() present { return present{wrong: wrong{}, silent: map[*Entry]*spell{}} }
+func newProblemTracker() problemTracker {
+	return problemTracker{unhealthy: unhealthy{}, unexplained: map[*Entry]*episode{}}
+}
 
-// update takes over whether a state of an object that is the present one is wrong.
-func (p *present) update(o *Entry, s *State) {
-	if p.wrong.update(o, s) {
+// update takes the new current state of an object.
+func (p *problemTracker) update(o *Entry, s *State) {
+	if p.unhealthy.update(o, s) {
 		p.revision++
 	}
-	switch sp := p.silent[o]; {
+	switch sp := p.unexplained[o]; {
 	case s.EventType != "" || s.Status != kstatus.InProgressStatus || s.HasReason:
-		delete(p.silent, o)
+		delete(p.unexplained, o)
 	case sp == nil:
-		sp = &spell{from: s.Time, lastWrong: s, of: o}
+		sp = &episode{began: s.Time, lastWrong: s, entry: o}
 		if s.Initial {
-			sp.from, sp.settled = time.Time{}, s.byNow(s.settled)
+			sp.began, sp.stableSince = time.Time{}, s.notAfterSeen(s.stableSince)
 		}
-		p.silent[o] = sp
+		p.unexplained[o] = sp
 	default:
 		sp.lastWrong = s
 	}
 }
 
-// absolve takes an object out of what is wrong.
-func (p *present) absolve(o *Entry) {
-	delete(p.silent, o)
-	if p.wrong[o] != nil {
-		delete(p.wrong, o)
+// remove removes an object from the tracker.
+func (p *problemTracker) remove(o *Entry) {
+	delete(p.unexplained, o)
+	if p.unhealthy[o] != nil {
+		delete(p.unhealthy, o)
 		p.revision++
 	}
 }
 
 const (
-	// forgiven is how old a Warning may be to say what keeps an object: of what is tried again it comes again.
-	forgiven = time.Hour
-	// repeated is how old it may be without that being said.
-	repeated = time.Minute
-	// early is how long before an object was seen to be on its way a Warning about that may have been: clocks differ, and what
-	// comes by two watches comes in any order.
-	early = 2 * time.Second
+	// maxWarningAge is the maximum age of a Warning that explains why an object makes no progress. Controllers that retry
+	// repeat their Warnings.
+	maxWarningAge = time.Hour
+	// shownWarningAge is the age from which the message includes the age of the Warning.
+	shownWarningAge = time.Minute
+	// warningLead is how long before an object was seen to be in progress a Warning about it may be dated. Clocks differ,
+	// and the events of two watches are not ordered.
+	warningLead = 2 * time.Second
 )
 
-// explain takes in what has been on its way for so long that it is a problem, where a Warning about it says why, until
-// forget is called.
-func (p *present) explain(now time.Time, warning func(*State) (why string, last time.Time)) (forget func()) {
-	before := map[*Entry]*spell{}
-	for o, sp := range p.silent {
-		from := cmp.Or(sp.from, sp.settled, o.FirstSeen)
-		if now.Sub(from).Abs() < startsWithin {
+// explain adds objects that have been in progress for too long without a reason, if a Warning about them gives one. They
+// count as unhealthy until the caller calls forget.
+func (p *problemTracker) explain(now time.Time, warning func(*State) (why string, last time.Time)) (forget func()) {
+	before := map[*Entry]*episode{}
+	for o, sp := range p.unexplained {
+		from := cmp.Or(sp.began, sp.stableSince, o.FirstSeen)
+		if now.Sub(from).Abs() < startTolerance {
 			continue
 		}
 		why, last := warning(sp.lastWrong)
 		age := now.Sub(last)
-		if why == "" || age > forgiven || sp.isAfter(last) {
+		if why == "" || age > maxWarningAge || sp.beganAfter(last) {
 			continue
 		}
-		if age >= repeated {
+		if age >= shownWarningAge {
 			why += fmt.Sprintf(" (%d min ago)", int(age.Minutes()))
 		}
 		said := *sp.lastWrong
 		said.Message, said.HasReason, said.SelfReported = why, true, true
-		before[o] = p.wrong[o]
-		p.wrong[o] = &spell{from: sp.from, settled: sp.settled, lastWrong: &said, of: o}
+		before[o] = p.unhealthy[o]
+		p.unhealthy[o] = &episode{began: sp.began, stableSince: sp.stableSince, lastWrong: &said, entry: o}
 	}
 	return func() {
 		for o, sp := range before {
 			if sp == nil {
-				delete(p.wrong, o)
+				delete(p.unhealthy, o)
 			} else {
-				p.wrong[o] = sp
+				p.unhealthy[o] = sp
 			}
 		}
 	}
 }
 
-// isAfter reports whether what a Warning said was over, as far as is known, when the object got on its way.
-func (sp *spell) isAfter(warning time.Time) bool {
-	begun := cmp.Or(sp.from, sp.settled)
-	return !begun.IsZero() && warning.Before(begun.Add(-early))
+// beganAfter reports whether the episode began after the Warning, so that the Warning cannot explain it.
+func (sp *episode) beganAfter(warning time.Time) bool {
+	begun := cmp.Or(sp.began, sp.stableSince)
+	return !begun.IsZero() && warning.Before(begun.Add(-warningLead))
 }

@@ -1,24 +1,25 @@
-// Package inventory holds what is there and how it came to be, for who shows it.
+// Package inventory stores the objects of a watch and their history for views: the live table, the page and the
+// change view.
 //
-//	events -> Inventory: objects, their states -> a view, which gets each change
-//	                            ^ At, Between, History
+//	events -> Inventory: entries and their states -> view function, which receives each change
+//	              ^ ListAt, Transitions, History, Problems: queries of the views
 //
-// An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it was seen
-// first: each a [State], with its content, compressed, and with what is seen at a glance. What was
-// there, and what changed, is asked by time: the present ([Now]), or with [Options.Past] any time; without that, [AsOf] is what is held of one. What is
-// wrong is noted as it comes; who asks for [Inventory.Problems] gets it by root, with its cause.
+// An [Inventory] is an event.Sink. An [Entry] is one object. Its history is a list of states. A [State] has the
+// compressed content of the object and a summary: status, message, owners, table cells.
+//
+// Queries take a time: [Now], or any time with [Options.FullHistory]. Without that option, [AsOf] returns an inventory
+// of the retained states at a time. [Inventory.Problems] returns what is wrong, grouped by root owner, with the change
+// that preceded it.
 //
 // # Contract
 //
-// The content of objects is held here and nowhere else: the watcher need not keep it
-// (watcher.Options.KeepContent). The states before the present ones have one budget in bytes, of
-// all objects together; the oldest go first.
+// Only the inventory retains the content of objects, so the watcher need not (watcher.Options.KeepContent). All
+// historical states share one budget in bytes. The oldest are evicted first.
 //
-// A State never changes, nor what an Object exports, so that who has one may read it without a
-// lock. Everything else is under the one lock of the Inventory, which is held for no longer than it
-// takes to put some states in place. Objects are decoded, compressed and compared before it is
-// taken, and the view gets its changes when it has been released: a view may ask the Inventory
-// under a lock of its own. All methods but Deliver may be called by any goroutine.
+// A State (except its Repeat) and the exported fields of an Entry (except its ViewData) never change, so they can be
+// read without a lock. All other data is guarded by the inventory's mutex. Deliver decodes, compresses and compares objects before it locks the mutex, and
+// calls the view function after it has unlocked it, so a view may query the inventory while it holds a lock of its own.
+// All methods except Deliver are safe for concurrent use.
 //
-// What Options.Masks covers is masked in all that is read of a State, however it is read.
+// Whatever is read from a State is masked by Options.Masks.
 package inventory

@@ -9,7 +9,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// names are those of the pods that were there some seconds after the start, with their phases.
+// names returns the names and phases of the pods that existed some seconds after the start.
 func (s *seen) names(second int) (all []string) {
 	s.t.Helper()
 	states, err := s.ListAt(start.Add(time.Duration(second)*time.Second), nil)
@@ -22,9 +22,8 @@ func (s *seen) names(second int) (all []string) {
 	return all
 }
 
-// TestAnyTime: with Options.Past it is known of any time what was there, of what had gone, too, and what
-// happened between any two times.
-func TestAnyTime(t *testing.T) {
+// TestFullHistory checks that queries work for any time and interval with Options.FullHistory, also for deleted objects.
+func TestFullHistory(t *testing.T) {
 	s := newSeen(t, Options{FullHistory: true, MaxDeleted: 1, Compare: &change.Options{Noise: change.DefaultNoise()}})
 	initial := of(event.Added, pod("old", "u1", "1", "Running"), 0)
 	initial.Initial = true
@@ -60,8 +59,8 @@ func TestAnyTime(t *testing.T) {
 	}
 }
 
-// TestNoPast: what is not held is not guessed.
-func TestNoPast(t *testing.T) {
+// TestNotRetained checks that queries for times that are not retained return an error.
+func TestNotRetained(t *testing.T) {
 	s := newSeen(t, Options{FullHistory: true})
 	s.archive.limit = 5 * overhead
 	s.deliver(of(event.Added, pod("a", "u", "1", "Running"), 0))
@@ -80,8 +79,8 @@ func TestNoPast(t *testing.T) {
 	}
 }
 
-// TestPastNoise: a state that differs by nothing but noise was not there before its time.
-func TestPastNoise(t *testing.T) {
+// TestFullHistoryNoise checks that a state that differs only in noise does not replace its predecessor.
+func TestFullHistoryNoise(t *testing.T) {
 	s := newSeen(t, Options{FullHistory: true, Compare: &change.Options{Noise: change.DefaultNoise()}})
 	s.deliver(of(event.Added, pod("a", "u", "1", "Running"), 0), of(event.Modified, pod("a", "u", "2", "Running"), 10))
 	all, err := s.ListAt(start.Add(5*time.Second), nil)

@@ -10,37 +10,36 @@ import (
 )
 
 const (
-	// maxStates is how many states of one object are held, the present one among them.
+	// maxStates is the maximum number of states per object, including the current one.
 	maxStates = 100
-	// maxHistory is how many bytes those of an archive may take together, and maxPast those of what was,
-	// where that is what is asked for.
-	maxHistory, maxPast = 64 << 20, 256 << 20
-	// overhead is about what a state takes beside its content.
+	// maxArchiveBytes is the memory budget of an archive, and maxFullHistoryBytes the one with Options.FullHistory.
+	maxArchiveBytes, maxFullHistoryBytes = 64 << 20, 256 << 20
+	// overhead is the approximate size of a state without its content.
 	overhead = 600
 )
 
-// archive bounds what all states take that are neither the first nor the present one of an object.
+// archive limits the memory of historical states: all states of an object except the first and the current one.
 type archive struct {
 	bytes, limit int
-	states       int             // how many of one object are held at most; 0: as many as have room
-	alike        *change.Options // as Options.Alike
-	// queue has these states, in the order in which others took their place.
+	states       int             // maximum per object; zero means no limit
+	compare      *change.Options // Options.EvictionCompare
+	// queue has the historical states in the order in which they were replaced.
 	queue list.List
-	// held is since when all is, but for what objects with more than so many states lack; zero: since the start.
-	held time.Time
-	// forgotten is until when objects were there or deleted that are no longer held.
-	forgotten time.Time
+	// completeSince is the time since when the budget has caused no eviction. Zero means since the start. Objects with
+	// more than the maximum number of states still have gaps.
+	completeSince time.Time
+	// forgottenUntil is the latest time at which a removed entry existed or was deleted.
+	forgottenUntil time.Time
 }
 
-func archiveOf(o Options) archive {
+func newArchive(o Options) archive {
 	if o.FullHistory {
-		return archive{limit: maxPast}
+		return archive{limit: maxFullHistoryBytes}
 	}
-	return archive{limit: maxHistory, states: maxStates, alike: o.EvictionCompare}
+	return archive{limit: maxArchiveBytes, states: maxStates, compare: o.EvictionCompare}
 }
 
-// add appends a state; if quiet, nothing that counts has changed, and nothing of what is seen at a glance, and it replaces
-// the present one.
+// add appends a state. If quiet is true, only noise changed, and the state replaces the current one.
 func (o *Entry) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {
@@ -53,20 +52,20 @@ func (o *Entry) add(a *archive, s *State, quiet bool) {
 	}
 	s.number = o.states[last].number + 1
 	o.states = append(o.states, s)
-	if last > 0 { // with the first the changes begin: it stays
+	if last > 0 { // the first state is never evicted
 		a.push(o.states[last])
 	}
 	if a.states > 0 && len(o.states) > a.states {
-		if a.alike != nil {
-			o.count(*a.alike)
+		if a.compare != nil {
+			o.countRepeats(*a.compare)
 		}
-		a.remove(o.dullest())
+		a.remove(o.leastInformative())
 	}
 }
 
-// count finds which states say what another one said before: of all that are held, and from then on of
-// the present one. Most objects never have so many.
-func (o *Entry) count(compare change.Options) {
+// countRepeats sets Repeat of all retained states at the first call, and of the current state at later ones. It is only
+// needed for objects that reach the maximum number of states, which is rare.
+func (o *Entry) countRepeats(compare change.Options) {
 	from := len(o.states) - 1
 	if !o.counted {
 		from, o.counted = 1, true
@@ -81,13 +80,13 @@ func (o *Entry) count(compare change.Options) {
 		if !s.Object.IsEvent() {
 			c.Diff = new(DiffStates(before, s, compare))
 		}
-		s.Repeat = o.repeated(&c)
+		s.Repeat = o.countChange(&c)
 	}
 }
 
-// dullest is the state that is missed least: the oldest that says what another one said before it,
-// or else the oldest, but for the first.
-func (o *Entry) dullest() *State {
+// leastInformative returns the state to evict: the oldest that repeats an earlier change, or else the oldest except the
+// first.
+func (o *Entry) leastInformative() *State {
 	for _, s := range o.states[1 : len(o.states)-1] {
 		if s.Repeat.Times > 1 {
 			return s
@@ -96,53 +95,53 @@ func (o *Entry) dullest() *State {
 	return o.states[1]
 }
 
-// push takes a state that is no longer the present one, and makes room for it.
+// push adds a state that is no longer current, and evicts others if the budget is exceeded.
 func (a *archive) push(s *State) {
 	a.bytes += s.Size()
 	s.queued = a.queue.PushBack(s)
 	for a.bytes > a.limit && a.queue.Len() > 0 {
-		a.cut(a.queue.Front().Value.(*State))
+		a.evict(a.queue.Front().Value.(*State))
 	}
 }
 
-// cut removes a state for the sake of all: what was until it had its place taken is no longer held.
-func (a *archive) cut(s *State) {
-	if next := a.remove(s).Time; next.After(a.held) {
-		a.held = next
+// evict removes a state because of the budget. The history is complete only since the next state of its object.
+func (a *archive) evict(s *State) {
+	if next := a.remove(s).Time; next.After(a.completeSince) {
+		a.completeSince = next
 	}
 }
 
-// remove drops a state from its object, which is not the first, and returns the one behind it.
+// remove removes a state, which is not the first of its object, and returns the next one.
 func (a *archive) remove(s *State) (next *State) {
 	a.queue.Remove(s.queued)
 	a.bytes -= s.Size()
 	at := slices.Index(s.Entry.states, s)
 	s.Entry.states = slices.Delete(s.Entry.states, at, at+1)
-	s.Entry.missing++
+	s.Entry.evicted++
 	return s.Entry.states[at]
 }
 
 func (a *archive) drop(o *Entry) {
 	for len(o.states) > 2 {
-		a.cut(o.states[1])
+		a.evict(o.states[1])
 	}
 }
 
-// History is how an object came to be what it is.
+// History is the retained history of an object.
 type History struct {
 	Entry *Entry
-	// States are in order of time. Missing of them, behind the first, are no longer held: with
-	// Options.Compare or Alike mostly such as say what another one said before. State.Missing says where.
+	// States are in order of time. Evicted is the number of evicted states; State.EvictedSince tells where they are
+	// missing. States that repeat earlier changes are evicted first.
 	States  []*State
 	Evicted int
 }
 
-// Managers names who has set fields of the object in a state that is held, those of the last one first: who had
-// its fields taken over, or taken away, has none in that.
+// Managers returns the field managers of all retained states, those of the latest state first. A manager whose fields
+// were taken over or removed is missing from later states.
 func (h History) Managers() (names []string) {
 	var looked []string
 	for _, s := range slices.Backward(h.States) {
-		if len(s.Managers) == 0 || len(looked) > 0 && &looked[0] == &s.Managers[0] { // mostly it is the same
+		if len(s.Managers) == 0 || len(looked) > 0 && &looked[0] == &s.Managers[0] { // usually the same interned slice
 			continue
 		}
 		looked = s.Managers
@@ -155,7 +154,7 @@ func (h History) Managers() (names []string) {
 	return names
 }
 
-// History returns that of the object with an ID; false if it is not held.
+// History returns the history of the object with an ID.
 func (i *Inventory) History(id string) (History, bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -163,5 +162,5 @@ func (i *Inventory) History(id string) (History, bool) {
 	if o == nil {
 		return History{}, false
 	}
-	return History{o, slices.Clone(o.states), o.missing}, true
+	return History{o, slices.Clone(o.states), o.evicted}, true
 }

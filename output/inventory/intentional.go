@@ -18,30 +18,32 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Lead is a change that somebody meant, to which others led: a rollout is what followed one.
+// IntentionalChange is a change that a person or tool made on purpose. Others follow from it: a rollout consists of the
+// consequences of one.
 type IntentionalChange struct {
 	Entry *Entry
 	Time  time.Time
-	// Rollout: it is a template of pods that changed, or came.
+	// IsRollout is true if the change created or modified a Pod template.
 	IsRollout bool
-	// Number is what a view calls it, under a lock of the view's own.
+	// ViewNumber belongs to the view, which guards it with its own lock.
 	ViewNumber uint64
 
-	goesOn time.Time // when what followed was under way last; for Deliver alone
+	lastEffect time.Time // latest consequence in which an object was in progress, failed or terminating; only for Deliver
 }
 
-// lapses is how long after the last of what followed, and was not as it should be, nothing else
-// follows: what happens then has another reason.
-const lapses = relapse
+// effectWindow is how long after lastEffect another change still counts as a consequence.
+const effectWindow = relapseWindow
 
-// leads reports whether a change at a time may have followed.
-func (l *IntentionalChange) leads(t time.Time) bool { return l != nil && t.Sub(l.goesOn) <= lapses }
+// mayCause reports whether a change at time t may be a consequence.
+func (l *IntentionalChange) mayCause(t time.Time) bool {
+	return l != nil && t.Sub(l.lastEffect) <= effectWindow
+}
 
-// maxDepth bounds owners above each other, which may own each other in a circle.
+// maxDepth bounds the length of an owner chain, because owner references can form a cycle.
 const maxDepth = 16
 
-// trace says of a change that counts whether it was meant, and if not, what it followed.
-func (i *Inventory) trace(c *Change) {
+// findOrigin decides whether a significant change was intentional and, if not, which change caused it.
+func (i *Inventory) findOrigin(c *Change) {
 	s := c.State
 	if i.options.Compare == nil {
 		return
@@ -49,8 +51,8 @@ func (i *Inventory) trace(c *Change) {
 	if !c.IsSignificant() {
 		return
 	}
-	if repeat := s.Entry.repeated(c); repeat.Times > 0 {
-		i.mu.Lock() // the first state of an object is there for all by now
+	if repeat := s.Entry.countChange(c); repeat.Times > 0 {
+		i.mu.Lock() // other goroutines can already read the first state of an object
 		s.Repeat = repeat
 		i.mu.Unlock()
 	}
@@ -60,23 +62,23 @@ func (i *Inventory) trace(c *Change) {
 		about = []owner.Owner{{Ref: e.InvolvedObject}}
 		c.IntentionalOrWarning = e.IsWarning()
 	} else {
-		c.IntentionalOrWarning = c.isMeant()
+		c.IntentionalOrWarning = c.isIntentional()
 	}
 	if c.IntentionalOrWarning && s.EventType == "" {
-		c.CausedBy = &IntentionalChange{Entry: s.Entry, Time: s.Time, IsRollout: c.isRollout(), goesOn: s.Time}
-		s.Entry.lead = c.CausedBy
+		c.CausedBy = &IntentionalChange{Entry: s.Entry, Time: s.Time, IsRollout: c.isRollout(), lastEffect: s.Time}
+		s.Entry.lastIntentional = c.CausedBy
 		if i.options.WithoutContent {
-			i.causes.note(c)
+			i.causes.add(c)
 		}
 		return
 	}
-	i.follow(c, about)
+	i.setCauseAndRoot(c, about)
 	if c.CausedBy != nil && c.isUnderWay() {
-		c.CausedBy.goesOn = s.Time
+		c.CausedBy.lastEffect = s.Time
 	}
 }
 
-// isRollout reports whether pods are made anew, by a template that has changed or come.
+// isRollout reports whether the change replaces Pods because it created or modified a Pod template.
 func (c *Change) isRollout() bool {
 	kind := c.State.Target.Mapping.GroupVersionKind.GroupKind()
 	switch {
@@ -85,17 +87,17 @@ func (c *Change) isRollout() bool {
 	case c.Event.Type == event.Added:
 		return gjson.Get(c.Event.Object.Raw(), "spec.template").Exists()
 	}
-	return c.Diff != nil && rollsOut(kind, c.Diff.Changes)
+	return c.Diff != nil && changesTemplate(kind, c.Diff.Changes)
 }
 
-// rollsOut reports whether changes of an object are of the template of its pods.
-func rollsOut(kind schema.GroupKind, changes []change.Change) bool {
+// changesTemplate reports whether changes affect the Pod template of an object.
+func changesTemplate(kind schema.GroupKind, changes []change.Change) bool {
 	return owner.MayOwnPods(kind) && kind.Group != "batch" && slices.ContainsFunc(changes, func(one change.Change) bool {
 		return len(one.Path) > 1 && one.Path[0].Field == "spec" && one.Path[1].Field == "template"
 	})
 }
 
-// isUnderWay reports whether the object is, or was before the change, not as it should be.
+// isUnderWay reports whether the object is in progress, failed or terminating, or was so before the change.
 func (c *Change) isUnderWay() bool {
 	for _, s := range []*State{c.State, c.Before} {
 		if s != nil && (s.Status == kstatus.InProgressStatus || s.Status == kstatus.FailedStatus || s.Status == kstatus.TerminatingStatus) {
@@ -105,8 +107,8 @@ func (c *Change) isUnderWay() bool {
 	return false
 }
 
-// Retrace finds the lead of a change, its Root and whether that is Open, now that more of what is above the object may
-// be known. It may be called when no Deliver is under way.
+// FindCause sets CausedBy, Root and RootPending of a change again, after owners have been looked up. It must not run
+// concurrently with Deliver.
 func (i *Inventory) FindCause(c *Change) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -115,56 +117,56 @@ func (i *Inventory) FindCause(c *Change) {
 		about = []owner.Owner{{Ref: told.InvolvedObject}}
 	}
 	c.CausedBy, c.RootPending = nil, false
-	i.findLead(c, about)
+	i.findCauseLocked(c, about)
 }
 
-// Begin has a change lead to what follows below the Root of its object, which is not watched: that something was
-// changed there is all that is known. It may be called when no Deliver is under way.
+// StartUnwatchedCause assumes that Root, which is not watched, was changed, and sets CausedBy of c and of later
+// consequences to that assumed change. It must not run concurrently with Deliver.
 func (i *Inventory) StartUnwatchedCause(c *Change) {
 	resource, _ := meta.UnsafeGuessKindToResource(c.Root.GroupVersionKind)
 	called := name{c.State.Entry.Cluster, resource.GroupResource(), c.Root.Namespace, c.Root.Name}
 	root := &Entry{
 		ID: idOf(called, c.Root.UID), Cluster: called.cluster, Resource: called.resource, Namespace: called.namespace, Name: called.name, UID: c.Root.UID,
 	}
-	c.CausedBy = &IntentionalChange{Entry: root, Time: c.State.Time, goesOn: c.State.Time}
+	c.CausedBy = &IntentionalChange{Entry: root, Time: c.State.Time, lastEffect: c.State.Time}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.unseen.Add(unseenKey{called.cluster, c.Root.UID}, c.CausedBy)
+	i.unwatchedCauses.Add(unwatchedKey{called.cluster, c.Root.UID}, c.CausedBy)
 }
 
-// unseenKey is an object in a cluster that is not watched.
-type unseenKey struct {
+// unwatchedKey identifies an object that is not watched.
+type unwatchedKey struct {
 	cluster string
 	uid     types.UID
 }
 
-// maxUnseen is of how many objects that are not watched it is known what followed.
-const maxUnseen = 1000
+// maxUnwatchedCauses bounds the number of assumed changes of unwatched objects.
+const maxUnwatchedCauses = 1000
 
-// unseen has the last lead of objects that are not watched, by unseenKey.
-type unseen struct{ *lru.Cache }
+// unwatchedCauses maps an unwatchedKey to the latest assumed change of that object.
+type unwatchedCauses struct{ *lru.Cache }
 
-// lead is that of an object; nil if there is none.
-func (u unseen) lead(cluster string, of owner.Ref) *IntentionalChange {
-	lead, _ := u.Get(unseenKey{cluster, of.UID})
+// get returns the assumed change of an object, or nil.
+func (u unwatchedCauses) get(cluster string, of owner.Ref) *IntentionalChange {
+	lead, _ := u.Get(unwatchedKey{cluster, of.UID})
 	found, _ := lead.(*IntentionalChange)
 	return found
 }
 
-// follow finds what a change followed that nobody meant, and what its object belongs to.
-func (i *Inventory) follow(c *Change, about []owner.Owner) {
+// setCauseAndRoot sets CausedBy, Root and RootPending of a change that was not intentional.
+func (i *Inventory) setCauseAndRoot(c *Change, about []owner.Owner) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	s := c.State
 	c.Root = owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Entry.Namespace, Name: s.Entry.Name, UID: s.Entry.UID}
-	i.findLead(c, about)
+	i.findCauseLocked(c, about)
 }
 
-// findLead finds the last lead of the object of a change, or of one above it. It is called under the lock.
-func (i *Inventory) findLead(c *Change, about []owner.Owner) {
+// findCauseLocked finds the latest intentional change of the object or one of its owners. It requires i.mu to be held.
+func (i *Inventory) findCauseLocked(c *Change, about []owner.Owner) {
 	s := c.State
-	if s.Entry.lead.leads(s.Time) {
-		c.CausedBy = s.Entry.lead
+	if s.Entry.lastIntentional.mayCause(s.Time) {
+		c.CausedBy = s.Entry.lastIntentional
 	}
 	var above func(string, owner.Ref) ([]owner.Owner, bool)
 	if i.options.WithoutContent && i.options.LookupOwners != nil {
@@ -174,21 +176,22 @@ func (i *Inventory) findLead(c *Change, about []owner.Owner) {
 			return owners, known
 		}
 	}
-	for ref, o := range i.upFrom((*Entry).state, above)(s.Entry.Cluster, about) {
+	for ref, o := range i.chainFrom((*Entry).state, above)(s.Entry.Cluster, about) {
 		c.Root = ref
-		lead := i.unseen.lead(s.Entry.Cluster, ref)
+		lead := i.unwatchedCauses.get(s.Entry.Cluster, ref)
 		if o != nil {
-			lead = o.lead
+			lead = o.lastIntentional
 		}
-		if lead.leads(s.Time) && (c.CausedBy == nil || lead.Time.After(c.CausedBy.Time)) {
+		if lead.mayCause(s.Time) && (c.CausedBy == nil || lead.Time.After(c.CausedBy.Time)) {
 			c.CausedBy = lead
 		}
 	}
 }
 
-// upFrom are the owners that manage an object, from one to the next above it, as they are by last; nil:
-// it is not held, and what is above it is known by above alone, which may be nil.
-func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) ([]owner.Owner, bool)) owners {
+// chainFrom returns a function that climbs from an object to its root. At each step it follows the controller, or the
+// first owner if there is none. last returns the state of an entry at the time in question. above returns the owners of
+// objects of unwatched kinds; it may be nil.
+func (i *Inventory) chainFrom(last lastState, above func(string, owner.Ref) ([]owner.Owner, bool)) ownerChain {
 	return func(cluster string, owners []owner.Owner) iter.Seq2[owner.Ref, *Entry] {
 		return func(yield func(owner.Ref, *Entry) bool) {
 			for range maxDepth {
@@ -213,46 +216,47 @@ func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) ([]owne
 	}
 }
 
-// isMeant reports whether a change is more than what controllers do and say: of the status, and of
-// what they made themselves.
-func (c *Change) isMeant() bool {
+// isIntentional reports whether a change is more than the work of a controller: more than a change of the status or of
+// an object that the controller created.
+func (c *Change) isIntentional() bool {
 	owned := len(c.State.Owners) > 0
 	if c.Event.Type != event.Modified || c.Diff == nil || c.State.DeletionMessage != "" && c.Before.DeletionMessage == "" {
 		return !owned
 	}
-	_, is := c.meant()
+	_, is := c.firstIntentional()
 	return is
 }
 
-// meant is the first of what a change changed that is more than that; false if there is none.
-func (c *Change) meant() (*change.Change, bool) {
-	for one := range meantOf(c.Event.Object, len(c.State.Owners) > 0, c.Diff.Changes) {
+// firstIntentional returns the first changed field that a person or tool set on purpose.
+func (c *Change) firstIntentional() (*change.Change, bool) {
+	for one := range intentionalIn(c.Event.Object, len(c.State.Owners) > 0, c.Diff.Changes) {
 		return one, true
 	}
 	return nil, false
 }
 
-// Meant are those of the changes of an object that somebody meant, and whether pods are made anew by them:
-// they are of its template.
+// IntentionalChanges returns the changes of an object that a person or tool made on purpose, and whether they affect its
+// Pod template.
 func IntentionalChanges(o event.Object, changes []change.Change) (meant []change.Change, rollout bool) {
-	for one := range meantOf(o, len(owner.FromJSON(o.Raw())) > 0, changes) {
+	for one := range intentionalIn(o, len(owner.FromJSON(o.Raw())) > 0, changes) {
 		meant = append(meant, *one)
 	}
-	return meant, rollsOut(o.GroupVersionKind().GroupKind(), meant)
+	return meant, changesTemplate(o.GroupVersionKind().GroupKind(), meant)
 }
 
-// meantOf are the changes of an object that are more than what controllers do and say.
-func meantOf(o event.Object, owned bool, changes []change.Change) iter.Seq[*change.Change] {
+// intentionalIn yields the changes that were made on purpose: not those of the status, nor those that a scheduler or the
+// object's own controllers made. owned is true if the object has owners.
+func intentionalIn(o event.Object, owned bool, changes []change.Change) iter.Seq[*change.Change] {
 	return func(yield func(*change.Change) bool) {
 		var made map[string]bool
 		for n := range changes {
 			one := &changes[n]
 			switch {
-			case one.Path[0].Field == "status", one.Writer.Subresource == "status", one.Writer.Subresource == "binding", isPlacing(o, one):
+			case one.Path[0].Field == "status", one.Writer.Subresource == "status", one.Writer.Subresource == "binding", isScheduling(o, one):
 				continue
 			case !owned:
 			case made == nil:
-				made = makers(o.Raw())
+				made = controllersOf(o.Raw())
 				fallthrough
 			default:
 				if !one.Writer.IsKnown() || made[one.Writer.Manager] {
@@ -266,14 +270,15 @@ func meantOf(o event.Object, owned bool, changes []change.Change) iter.Seq[*chan
 	}
 }
 
-// isPlacing: a scheduler gave a pod its node, which no manager is recorded of.
-func isPlacing(o event.Object, one *change.Change) bool {
+// isScheduling reports whether a change is the assignment of a Pod to a node. The API server records no manager for it.
+func isScheduling(o event.Object, one *change.Change) bool {
 	return o.Kind == "Pod" && o.APIVersion == "v1" && one.Path.String() == "spec.nodeName"
 }
 
-// makers are the managers of an object that made it, or say how it goes. When a manager wrote first is
-// not known, only when it did last: so who made what belongs to something is who says to what.
-func makers(content string) map[string]bool {
+// controllersOf returns the managers that created an object or report its status. managedFields has only the time of
+// each manager's latest write, so the creator of an owned object is taken to be the manager of its ownerReferences, or
+// else the manager with the oldest entry.
+func controllersOf(content string) map[string]bool {
 	all, first, when := map[string]bool{}, "", ""
 	owning := false
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, e gjson.Result) bool {
@@ -294,8 +299,8 @@ func makers(content string) map[string]bool {
 	return all
 }
 
-// Counts reports whether a change is one to be told of: it is more than noise, and the object did
-// not exist before the start.
+// IsSignificant reports whether views should show the change. Initial objects, noise and expired Events are not
+// significant.
 func (c *Change) IsSignificant() bool {
 	switch {
 	case c.Event.Initial:

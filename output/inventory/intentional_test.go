@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// part is an object of a Deployment, as a manager wrote it last.
+// part returns an object that belongs to a Deployment, last written by a manager.
 func part(kind, uid, owner string, version int, rest, manager, subresource, fields string) event.Object {
 	api := map[string]string{"Pod": "v1", "Event": "v1"}[kind]
 	if api == "" {
@@ -29,9 +29,9 @@ func part(kind, uid, owner string, version int, rest, manager, subresource, fiel
 		api, kind, uid, version, owners, manager, version, subresource, fields, rest))
 }
 
-// TestLead: what somebody meant is told from what followed, and from how an object goes; and what
-// followed knows what it followed.
-func TestLead(t *testing.T) {
+// TestCausedBy checks that intentional changes are told from consequences and from progress, and that consequences refer
+// to their cause.
+func TestCausedBy(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
 	deploys, sets, events := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet"), target("", "events", "Event")
 	spec := func(n int) string { return fmt.Sprintf(`,"spec":{"image":"web:%d"}`, n) }
@@ -46,7 +46,7 @@ func TestLead(t *testing.T) {
 		target  event.Target
 		o       event.Object
 		initial bool
-		want    string // whether it was meant, of which second the lead is, and the root
+		want    string // whether it is intentional, the second of CausedBy, and the root
 	}{
 		{"it was there", event.Added, deploys, part("Deployment", "d", "", 1, spec(1), "maker", "", image), true, "false -1 "},
 		{"it was there", event.Added, sets, part("ReplicaSet", "r", "d", 1, spec(1), "maker", "", image), true, "false -1 "},
@@ -73,7 +73,7 @@ func TestLead(t *testing.T) {
 		if c.CausedBy != nil {
 			lead = int(c.CausedBy.Time.Sub(start) / time.Second)
 		}
-		if test.what == "a Warning" { // it is one whatever led to it
+		if test.what == "a Warning" { // IntentionalOrWarning whatever caused it
 			lead = -1
 		}
 		if got := fmt.Sprint(c.IntentionalOrWarning, lead) + " " + string(c.Root.UID); got != test.want {
@@ -82,8 +82,8 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// TestLapses: what happens long after the last of what followed a change has another reason.
-func TestLapses(t *testing.T) {
+// TestEffectWindow checks that changes long after the last consequence have another cause.
+func TestEffectWindow(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
 	pod := func(kind event.Type, name, phase string, version, second int) event.Event {
 		return of(kind, object("Pod", name, name, fmt.Sprint(version), `},"status":{"phase":"`+phase+`","n":`+fmt.Sprint(version)+`}`), second)
@@ -91,7 +91,7 @@ func TestLapses(t *testing.T) {
 	follows := func(name, phase string, version, second int) bool {
 		return s.deliver(pod(event.Modified, name, phase, version, second))[0].CausedBy != nil
 	}
-	quiet := int(lapses / time.Second)
+	quiet := int(effectWindow / time.Second)
 	s.deliver(pod(event.Added, "well", "Succeeded", 1, 0), pod(event.Added, "broken", "Failed", 1, 0))
 	if !follows("well", "Succeeded", 2, quiet) || follows("well", "Succeeded", 3, quiet+1) {
 		t.Error("a change of what is well follows for ever, or not at all")
@@ -101,8 +101,8 @@ func TestLapses(t *testing.T) {
 	}
 }
 
-// TestMakers: who wrote first is not known, but who says to what an object belongs.
-func TestMakers(t *testing.T) {
+// TestControllersOf checks that the manager of ownerReferences counts as the creator, not the one with the oldest entry.
+func TestControllersOf(t *testing.T) {
 	entry := func(manager, at, sub, fields string) string {
 		return fmt.Sprintf(`{"manager":%q,"time":"2026-01-31T%sZ","subresource":%q,"fieldsV1":{%s}}`, manager, at, sub, fields)
 	}
@@ -116,13 +116,13 @@ func TestMakers(t *testing.T) {
 		"it belongs to nothing": {entry("b", "09:00:00", "", "") + "," + entry("a", "08:00:00", "", ""), map[string]bool{"a": true}},
 		"nobody is known":       {"", map[string]bool{"": true}},
 	} {
-		if got := makers(`{"metadata":{"managedFields":[` + test.entries + `]}}`); !maps.Equal(got, test.want) {
+		if got := controllersOf(`{"metadata":{"managedFields":[` + test.entries + `]}}`); !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// TestRepeats: a pod that crashes again and again does not lose how that began.
+// TestRepeats checks that a pod that crashes repeatedly keeps the states from the beginning of the episode.
 func TestRepeats(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
 	phases := []string{"Running", "Failed", "Pending"}
@@ -142,8 +142,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestAlike: so does one that nobody compares with what was before until there are too many states.
-func TestAlike(t *testing.T) {
+// TestEvictionCompare is TestRepeats without Options.Compare: states are only compared when there are too many.
+func TestEvictionCompare(t *testing.T) {
 	s := newSeen(t, Options{EvictionCompare: &change.Options{}})
 	phases := []string{"Running", "Failed", "Pending"}
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
@@ -165,7 +165,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestNoRepeats: what came and went did so once, and an Event that comes again is the same again.
+// TestNoRepeats checks that creations and deletions are not counted as repeats, and that a repeated Event is.
 func TestNoRepeats(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
 	o := pod("a", "u1", "1", "Running")
@@ -184,32 +184,32 @@ func TestNoRepeats(t *testing.T) {
 	}
 }
 
-// TestManyKinds: of what is no longer counted it is not said that it happened once.
-func TestManyKinds(t *testing.T) {
+// TestMaxFingerprints checks that Repeat is zero for changes beyond the maximum number of fingerprints.
+func TestMaxFingerprints(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
-	for n := range maxKinds + 1 {
+	for n := range maxFingerprints + 1 {
 		o := object("Pod", "a", "u1", fmt.Sprint(n+2), fmt.Sprintf(`,"labels":{"l%d":""}}`, n))
 		c := s.deliver(of(event.Modified, o, n))[0]
-		if got, want := c.State.Repeat.Times, map[bool]int{true: 1}[n < maxKinds]; got != want {
+		if got, want := c.State.Repeat.Times, map[bool]int{true: 1}[n < maxFingerprints]; got != want {
 			t.Errorf("change %d: %d times", n, got)
 		}
 	}
 }
 
-// TestMissing: a state knows whether the one that stands before it came before it.
-func TestMissing(t *testing.T) {
+// TestEvictedSince checks that a state knows whether states before it were evicted.
+func TestEvictedSince(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
 	for n := range 2 * maxStates {
 		o := pod("a", "u1", fmt.Sprint(n+2), []string{"Running", "Failed"}[n%2])
-		s.deliver(of(event.Modified, o, n+1), of(event.Modified, o, n+1)) // and one that changes nothing
+		s.deliver(of(event.Modified, o, n+1), of(event.Modified, o, n+1)) // the second one changes nothing
 	}
 	h, _ := s.History("pods/u1")
 	sum := 0
 	for n, state := range h.States[1:] {
 		missing := state.EvictedSince(h.States[n])
-		if missing > 0 != (n == 2) { // behind those that began it
+		if missing > 0 != (n == 2) { // after the first states
 			t.Errorf("before state %d %d are missing", n+1, missing)
 		}
 		sum += missing

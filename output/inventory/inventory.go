@@ -17,102 +17,101 @@ import (
 	"dwatch/watcher/pack"
 )
 
-// Options say what is held.
+// Options configures an Inventory.
 type Options struct {
-	// Where says which objects are, nil: all. What it no longer holds of leaves without a trace.
+	// Where selects objects. nil selects all. An object that no longer matches is removed with its history.
 	Where func(*event.Event) bool
-	// Labels and ShowLabels are as in output.TableOptions.
+	// Labels and ShowLabels add label columns, as in output.TableOptions.
 	Labels     []string
 	ShowLabels bool
-	// Compare has Change.Diff computed on arrival; a state without a change that counts takes the
-	// place of the one before, unless it looks otherwise at a glance. nil: what changed is computed when it is asked for.
+	// Compare makes the inventory compute Change.Diff on arrival. A state that differs from its predecessor only in
+	// noise then replaces it, unless its summary differs. If nil, differences are computed on request.
 	Compare *change.Options
-	// Alike, without Compare, is how the states of an object are compared once there are more than are held:
-	// those that say what another one said are missed least.
+	// EvictionCompare is used if Compare is nil and an object has more states than the inventory retains. It tells
+	// which changes repeat earlier ones: those states are evicted first.
 	EvictionCompare *change.Options
-	// Bare: of what was is held what Problems and Lead take, and no content: States have none, and are
-	// the present ones. What an event changed is that since its Old. It takes Compare.
+	// WithoutContent retains only the current state of each object, without its content, and what Problems and CausedBy
+	// need of the history. Differences are computed from Event.Old. It requires Compare.
 	WithoutContent bool
-	// Masks cover what is never read, also by an expression; nil: nothing.
+	// Masks hides values from all readers. nil hides nothing.
 	Masks *change.Masks
-	// Unmanaged leaves metadata.managedFields out of what is read.
+	// OmitManagedFields removes metadata.managedFields from the content that readers get.
 	OmitManagedFields bool
-	// Ended is how many objects are held that were deleted; 0: all, until Forget.
+	// MaxDeleted bounds the number of deleted objects that are retained. Zero retains all of them until Forget.
 	MaxDeleted int
-	// Above returns the owners of an object that is not held, of a kind that is not watched, and whether they are known
-	// yet; nil: nobody can. It does not wait. It is asked about what is wrong, and with Bare also about what changed.
+	// LookupOwners returns the owners of an object whose kind is not watched. known is false while a lookup is pending.
+	// It must not block. It is called for unhealthy objects and, with WithoutContent, for changed ones. nil disables it.
 	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
-	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
-	// nil: nobody can. It does not wait. It is asked about what does not get on, and does not say why, where Events are not
-	// watched.
+	// LookupWarning returns the message of the latest Warning about an object and its last time, or an empty message if
+	// none is known yet. It must not block. It is called for objects that make no progress without giving a reason, if
+	// Events are not watched. nil disables it.
 	LookupWarning func(cluster string, o owner.Ref) (why string, last time.Time)
-	// Targets are what is watched at first. SomeEvents: where Events are watched, some may be left out, so that Warned is asked,
-	// too, about an object that no Warning is held of.
+	// Targets are watched from the start. KubeEventsFiltered is true if a filter may hide Events: the inventory then
+	// also calls LookupWarning for objects without a retained Warning.
 	Targets            []event.Target
 	KubeEventsFiltered bool
-	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
-	// of objects that were deleted; the oldest go where all together are too large (Held).
+	// FullHistory retains each state exactly, also of deleted objects, so that queries can name any time, as for a
+	// recording. The oldest states are evicted when the budget is exceeded.
 	FullHistory bool
 }
 
-// Inventory holds objects. It is an event.Sink.
+// Inventory is an event.Sink that stores objects and their history.
 type Inventory struct {
 	options Options
 	view    func([]Change)
-	// What follows is for Deliver alone.
+	// Only Deliver uses the fields up to mu.
 	packer  pack.Packer
 	columns map[columnsKey]*columns
-	// managers has those of states by their names.
+	// managers interns the lists of field managers, so that states share them.
 	managers map[string][]string
 
-	mu   sync.RWMutex // for all below, and for what Objects do not export
+	mu   sync.RWMutex // guards the fields below and the unexported fields of entries
 	byID map[string]*Entry
-	// named has the last object of each name, which may have ended.
-	named   map[name]*Entry
-	ended   []*Entry // in this order
-	present present
-	tellers tellers
-	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
-	archive archive
-	unseen  unseen
+	// byName maps each name to its latest object, which may be deleted.
+	byName          map[name]*Entry
+	deleted         []*Entry // in order of deletion
+	problems        problemTracker
+	eventTargets    eventTargets
+	kinds           map[schema.GroupKind]schema.GroupResource // of all observed objects; owner references name kinds
+	archive         archive
+	unwatchedCauses unwatchedCauses
 
-	causes causes
+	causes causeFinder
 }
 
 var _ event.Sink = (*Inventory)(nil)
 
-// New returns an empty Inventory. view gets all changes in order, from Deliver; it keeps none.
+// New returns an empty Inventory. Deliver calls view with all changes in order. view must not retain the slice.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Entry{}, named: map[name]*Entry{}, present: newPresent(), tellers: tellersOf(o.Targets), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
+		byID: map[string]*Entry{}, byName: map[name]*Entry{}, problems: newProblemTracker(), eventTargets: newEventTargets(o.Targets), archive: newArchive(o), unwatchedCauses: unwatchedCauses{lru.New(maxUnwatchedCauses)},
 	}
 }
 
-// Object is one object until it was deleted; a later one of the same name is another Object.
+// Entry is one object from its creation to its deletion. A later object with the same name is another Entry.
 type Entry struct {
-	// ID names the object in this run, for ever: the resource and the UID, of several clusters behind
-	// the name of one.
+	// ID identifies the object within this run: resource and UID, after the cluster's name if there are several clusters.
 	ID              string
-	Cluster         string // of several
+	Cluster         string // empty if there is only one
 	Resource        schema.GroupResource
 	Namespace, Name string
 	UID             types.UID
-	// First is when it was seen first, and Initial that it existed before that.
+	// FirstSeen is the time of the first observed state. Initial is true if the object existed before the watch began.
 	FirstSeen time.Time
 	Initial   bool
-	// Replaced is when the object of this name before it was deleted; zero: no such one is held.
+	// PredecessorDeleted is when the previous object with this name was deleted. Zero means that none is retained.
 	PredecessorDeleted time.Time
-	// Drawn is what a view has made of the object, under a lock of the view's own.
+	// ViewData belongs to the view, which guards it with its own lock.
 	ViewData any
 
-	states  []*State           // the present one last
-	missing int                // how many states behind the first are no longer held
-	ended   time.Time          // when it was deleted; zero if it is there
-	lead    *IntentionalChange // the last change of it that somebody meant; nil: none was seen
-	meant   []Cause            // the last of these, with Options.Bare, under the lock of the causes
-	repeats []Repeat
-	counted bool // all states that are held have their Repeat, with Options.Alike
+	states          []*State           // in order of time; the last is current
+	evicted         int                // number of evicted states after the first one
+	deleted         time.Time          // time of the deletion; zero if the object exists
+	lastIntentional *IntentionalChange // latest intentional change; nil if none was observed
+	intentional     []Cause            // latest intentional changes, with Options.WithoutContent; guarded by causeFinder.mu
+	repeats         []Repeat
+	counted         bool // every retained state has its Repeat, with Options.EvictionCompare
 }
 
 type name struct {
@@ -121,38 +120,40 @@ type name struct {
 	namespace, name string
 }
 
-func (o *Entry) called() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
+func (o *Entry) name() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
 
-// state is the present one, or the last.
+// state returns the current state, or the last one of a deleted object.
 func (o *Entry) state() *State { return o.states[len(o.states)-1] }
 
-// Change is what an event changed.
+// Change describes the effect of one event.
 type Change struct {
-	// Event is as it was delivered. Of a mark there is nothing else.
+	// Event is the delivered event. The other fields are zero for a status event.
 	Event *event.Event
-	// State is how the object is now; nil if it is not held: Before is then its last State, if any.
+	// State is the new state of the object. nil means that the object was removed from the inventory: Before is then its
+	// last state, if any.
 	State *State
-	// Before is the state before; nil if none is known.
+	// Before is the previous state, or nil if it is unknown.
 	Before *State
-	// Diff is what Modified changed, with Options.Compare; nil: that is not known.
+	// Diff is the difference of a Modified event, with Options.Compare. nil means that it is unknown.
 	Diff *change.Result
-	// Meant: somebody wanted it, or it warns. Else it followed, or says how it goes. It is known, as
-	// what follows, with Options.Compare and of what Counts.
+	// IntentionalOrWarning is true if a person or tool made the change on purpose, or if the event is a Warning. Other
+	// changes are consequences or reports of progress. This field and those below are only set with Options.Compare,
+	// and only for significant changes.
 	IntentionalOrWarning bool
-	// Lead is the last change that was meant of the object, or of what it belongs to: the change
-	// itself if it was meant and is no warning; nil if none was seen.
+	// CausedBy is the latest intentional change of the object or of one of its owners. For an intentional change it is
+	// the change itself. nil means that none was observed.
 	CausedBy *IntentionalChange
-	// Root is what the object belongs to in the end, or the object of an Event; itself if to nothing.
-	// Zero if it is the lead.
+	// Root is the topmost owner of the object, or of the object that an Event is about. An object without owners is its
+	// own root. Root is zero if CausedBy is the change itself.
 	Root owner.Ref
-	// Open: what is above Root is being asked for, with Options.Above and Bare.
+	// RootPending is true while the owners of Root are being looked up (Options.LookupOwners with WithoutContent).
 	RootPending bool
 }
 
-// chunk is how many changes at most the view gets at once.
+// chunk is the maximum number of changes in one call of the view function.
 const chunk = 128
 
-// Deliver implements event.Sink. It takes as long as it takes to look at the events.
+// Deliver implements event.Sink. It does not block on anything except the view function.
 func (i *Inventory) Deliver(_ context.Context, batch []event.Event) error {
 	changes := make([]Change, 0, min(len(batch), chunk))
 	for part := range slices.Chunk(batch, chunk) {
@@ -169,38 +170,38 @@ func (i *Inventory) observe(e *event.Event) Change {
 	c := Change{Event: e}
 	switch {
 	case e.Type == event.Left:
-		i.drop(e)
+		i.dropTarget(e)
 		return c
 	case e.Type.IsKeepalive():
 		return c
 	case e.Type.IsStatus():
 		i.mu.Lock()
-		i.tellers.join(e.Target)
+		i.eventTargets.add(e.Target)
 		i.mu.Unlock()
 		return c
 	case e.Type != event.Deleted && i.options.Where != nil && !i.options.Where(e):
-		i.leave(&c)
+		i.filterOut(&c)
 		return c
 	}
-	c.State = i.read(e) // it takes time, and so does Between
-	if c.Before = i.before(e); c.Before == nil {
-		c.State.follow(&c)
-		i.begin(&c)
-		i.trace(&c)
+	c.State = i.read(e) // slow, as change.Diff is: not under the lock
+	if c.Before = i.currentState(e); c.Before == nil {
+		c.State.countChange(&c)
+		i.addEntry(&c)
+		i.findOrigin(&c)
 		return c
 	}
 	s := c.State
 	s.Entry = c.Before.Entry
 	if e.Type == event.Deleted {
-		s.keep(c.Before)
+		s.inheritFrom(c.Before)
 	}
 	quiet := false
 	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.WithoutContent || !e.Old.IsZero()) {
 		c.Diff = new(change.Diff(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
 		quiet = !i.options.FullHistory && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
 	}
-	s.follow(&c)
-	i.trace(&c)
+	s.countChange(&c)
+	i.findOrigin(&c)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.options.WithoutContent {
@@ -208,14 +209,14 @@ func (i *Inventory) observe(e *event.Event) Change {
 	} else {
 		s.Entry.add(&i.archive, s, quiet)
 	}
-	i.present.update(s.Entry, s)
+	i.problems.update(s.Entry, s)
 	if e.Type == event.Deleted {
-		i.end(s.Entry)
+		i.markDeleted(s.Entry)
 	}
 	return c
 }
 
-// contentBefore is that of the object before a change.
+// contentBefore returns the content of the object before a change.
 func (i *Inventory) contentBefore(c *Change) string {
 	if i.options.WithoutContent {
 		return c.Event.Old.Raw()
@@ -223,17 +224,17 @@ func (i *Inventory) contentBefore(c *Change) string {
 	return c.Before.content.unpack()
 }
 
-// before returns the present state of the object of an event; nil if none is known.
-func (i *Inventory) before(e *event.Event) *State {
+// currentState returns the current state of the object of an event, or nil if the object is unknown.
+func (i *Inventory) currentState(e *event.Event) *State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	if o := i.byID[idOf(nameOf(e), e.Object.UID)]; o != nil && o.ended.IsZero() {
+	if o := i.byID[idOf(nameOf(e), e.Object.UID)]; o != nil && o.deleted.IsZero() {
 		return o.state()
 	}
 	return nil
 }
 
-func (i *Inventory) begin(c *Change) {
+func (i *Inventory) addEntry(c *Change) {
 	s, called := c.State, nameOf(c.Event)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -242,62 +243,62 @@ func (i *Inventory) begin(c *Change) {
 		UID: s.Object.UID, FirstSeen: s.Time, Initial: s.Initial, states: []*State{s},
 	}
 	switch o := i.byID[s.Entry.ID]; {
-	case o != nil && i.options.FullHistory: // it is selected again
-		i.goOn(o, s)
+	case o != nil && i.options.FullHistory: // selected again
+		i.resume(o, s)
 		return
-	case o != nil: // there again, with the same UID: the watch was wrong
-		i.forget(o, o.ended)
+	case o != nil: // a deleted object reappeared with the same UID: the deletion was wrong
+		i.forgetLocked(o, o.deleted)
 	}
-	last := i.named[called]
+	last := i.byName[called]
 	if last != nil {
-		s.Entry.PredecessorDeleted = last.ended
+		s.Entry.PredecessorDeleted = last.deleted
 	}
 	i.byID[s.Entry.ID] = s.Entry
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
-	i.tellers.join(s.Target) // its mark comes behind what it has first
-	i.present.update(s.Entry, s)
-	if last == nil || s.Type != event.Deleted { // else the name is another one's already
-		i.named[called] = s.Entry
+	i.eventTargets.add(s.Target) // its status event follows its first objects
+	i.problems.update(s.Entry, s)
+	if last == nil || s.Type != event.Deleted { // otherwise the name already belongs to a newer object
+		i.byName[called] = s.Entry
 	}
 	if s.Type == event.Deleted {
-		i.end(s.Entry)
+		i.markDeleted(s.Entry)
 	}
 }
 
-// goOn takes the next state of an object that had gone.
-func (i *Inventory) goOn(o *Entry, s *State) {
+// resume adds a state to an entry that was marked as deleted.
+func (i *Inventory) resume(o *Entry, s *State) {
 	last := o.state()
-	s.Entry, o.ended = o, time.Time{}
+	s.Entry, o.deleted = o, time.Time{}
 	s.ChangeCount, s.StatusChangeCount = last.ChangeCount+s.ChangeCount, last.StatusChangeCount+s.StatusChangeCount
-	i.ended = slices.DeleteFunc(i.ended, func(one *Entry) bool { return one == o })
-	i.named[o.called()] = o
+	i.deleted = slices.DeleteFunc(i.deleted, func(one *Entry) bool { return one == o })
+	i.byName[o.name()] = o
 	if o.add(&i.archive, s, false); s.Type == event.Deleted {
-		i.end(o)
+		i.markDeleted(o)
 	}
 }
 
-func (i *Inventory) leave(c *Change) {
+func (i *Inventory) filterOut(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if o := i.byID[idOf(nameOf(c.Event), c.Event.Object.UID)]; o != nil {
 		c.Before = o.state()
-		i.forget(o, c.Event.Time)
+		i.forgetLocked(o, c.Event.Time)
 	}
 }
 
-// drop lets go of the objects of a target that has left, which are there and of which nothing more is heard.
-func (i *Inventory) drop(left *event.Event) {
+// dropTarget removes the existing objects of a target that is no longer watched.
+func (i *Inventory) dropTarget(left *event.Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.tellers, left.Target.Key())
+	delete(i.eventTargets, left.Target.Key())
 	for _, o := range i.byID {
-		if o.ended.IsZero() && o.IsIn(left.Target) {
-			i.forget(o, left.Time)
+		if o.deleted.IsZero() && o.IsIn(left.Target) {
+			i.forgetLocked(o, left.Time)
 		}
 	}
 }
 
-// IsIn reports whether the object is one of those that a target has.
+// IsIn reports whether the target selects the object by cluster, resource, namespace and name.
 func (o *Entry) IsIn(t event.Target) bool {
 	return o.Cluster == t.Cluster && o.Resource == t.Resource().GroupResource() &&
 		(t.Namespace == "" || t.Namespace == o.Namespace) && (t.Name == "" || t.Name == o.Name)
@@ -318,41 +319,41 @@ func idOf(called name, uid types.UID) string {
 	return id
 }
 
-func (i *Inventory) end(o *Entry) {
-	i.present.absolve(o)
-	o.ended = o.state().Time
-	i.ended = append(i.ended, o)
-	if limit := i.options.MaxDeleted; limit > 0 && !i.options.FullHistory && len(i.ended) > limit {
-		i.forget(i.ended[0], i.ended[0].ended)
+func (i *Inventory) markDeleted(o *Entry) {
+	i.problems.remove(o)
+	o.deleted = o.state().Time
+	i.deleted = append(i.deleted, o)
+	if limit := i.options.MaxDeleted; limit > 0 && !i.options.FullHistory && len(i.deleted) > limit {
+		i.forgetLocked(i.deleted[0], i.deleted[0].deleted)
 	}
 }
 
-// Forget lets go of an object that was deleted, and is no longer shown; others stay.
+// Forget removes a deleted object that no view shows any more. It does nothing if the object exists.
 func (i *Inventory) Forget(o *Entry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.byID[o.ID] == o && !o.ended.IsZero() {
-		i.forget(o, o.ended)
+	if i.byID[o.ID] == o && !o.deleted.IsZero() {
+		i.forgetLocked(o, o.deleted)
 	}
 }
 
-// forget lets go of an object that was there, or deleted, at a time.
-func (i *Inventory) forget(o *Entry, at time.Time) {
-	i.present.absolve(o)
+// forgetLocked removes an object that existed, or was deleted, at a time. It requires i.mu to be held.
+func (i *Inventory) forgetLocked(o *Entry, at time.Time) {
+	i.problems.remove(o)
 	i.archive.drop(o)
-	if at.After(i.archive.forgotten) {
-		i.archive.forgotten = at
+	if at.After(i.archive.forgottenUntil) {
+		i.archive.forgottenUntil = at
 	}
 	delete(i.byID, o.ID)
-	if i.named[o.called()] == o {
-		delete(i.named, o.called())
+	if i.byName[o.name()] == o {
+		delete(i.byName, o.name())
 	}
-	if at := slices.Index(i.ended, o); at >= 0 { // mostly it is the first
-		i.ended = slices.Delete(i.ended, at, at+1)
+	if at := slices.Index(i.deleted, o); at >= 0 { // usually the first one
+		i.deleted = slices.Delete(i.deleted, at, at+1)
 	}
 }
 
-// Order is how objects are listed.
+// CompareStates orders states by resource, group, namespace, name and ID.
 func CompareStates(a, b *State) int {
 	x, y := a.Entry, b.Entry
 	for _, pair := range [...][2]string{

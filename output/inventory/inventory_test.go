@@ -27,8 +27,7 @@ func target(group, resource, kind string) event.Target {
 	return event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, kind, true)}
 }
 
-// object returns an object; rest is what stands behind its metadata, of which the brace is
-// still open.
+// object returns an object. rest is the JSON that follows the name and UID in its metadata, up to the end.
 func object(kind, name, uid, version, rest string) event.Object {
 	id := &event.Identity{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version}
 	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":%q,"creationTimestamp":"2026-01-31T08:55:00Z"%s}`,
@@ -39,12 +38,12 @@ func pod(name, uid, version, phase string) event.Object {
 	return object("Pod", name, uid, version, `,"labels":{"app":"`+name+`"}},"status":{"phase":"`+phase+`"}`)
 }
 
-// of is an event of a pod, some seconds after the start.
+// of returns an event of a pod some seconds after the start.
 func of(t event.Type, o event.Object, second int) event.Event {
 	return event.Event{Type: t, Target: pods, Object: o, Time: start.Add(time.Duration(second) * time.Second)}
 }
 
-// seen is an inventory with all changes that its view was told of.
+// seen is an inventory together with all changes that its view function received.
 type seen struct {
 	*Inventory
 	t       testing.TB
@@ -57,7 +56,7 @@ func newSeen(t testing.TB, o Options) *seen {
 	return s
 }
 
-// deliver returns the changes that some events make.
+// deliver delivers events and returns the resulting changes.
 func (s *seen) deliver(events ...event.Event) []Change {
 	s.t.Helper()
 	s.changes = nil
@@ -67,7 +66,7 @@ func (s *seen) deliver(events ...event.Event) []Change {
 	return s.changes
 }
 
-// there is what is there now, by name and version.
+// there returns the names and versions of the existing objects.
 func (s *seen) there() string {
 	s.t.Helper()
 	all, err := s.ListAt(Now, nil)
@@ -81,7 +80,7 @@ func (s *seen) there() string {
 	return strings.Join(names, " ")
 }
 
-// history is that of an object, by types and versions.
+// history returns the event types and versions of an object's states.
 func (s *seen) history(id string) string {
 	h, held := s.History(id)
 	if !held {
@@ -97,8 +96,8 @@ func (s *seen) history(id string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLife: an object comes, changes, goes, and another one takes its place.
-func TestLife(t *testing.T) {
+// TestLifecycle creates, modifies and deletes an object, and creates another one with the same name.
+func TestLifecycle(t *testing.T) {
 	s := newSeen(t, Options{})
 	initial := of(event.Added, pod("a", "u1", "1", "Pending"), 0)
 	initial.Initial = true
@@ -129,7 +128,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("%v", ended)
 	}
 	s.Forget(ended[0].Entry)
-	s.Forget(c.State.Entry) // which is there
+	s.Forget(c.State.Entry) // no effect: the object exists
 	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
@@ -138,8 +137,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestUnseen: what was never seen may change and go, too: the run before had seen it.
-func TestUnseen(t *testing.T) {
+// TestModifiedFirst checks events of objects without an ADDED event, as after a restart from a state file.
+func TestModifiedFirst(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
 	c := s.deliver(of(event.Modified, pod("a", "u1", "2", "Running"), 1), of(event.Deleted, pod("b", "u2", "3", "Running"), 1))
 	if c[0].Before != nil || c[0].Diff != nil || c[1].Before != nil {
@@ -150,8 +149,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestEndKnownLater: of a deletion that was found out later, what was known stays.
-func TestEndKnownLater(t *testing.T) {
+// TestFinalStateUnknown checks that a deletion with an unknown final state keeps the last known content.
+func TestFinalStateUnknown(t *testing.T) {
 	s := newSeen(t, Options{})
 	before := pod("a", "u1", "1", "Running")
 	row := before.WithRow(`{"columnDefinitions":[{"name":"Phase","type":"string"}],"cells":["Running"]}`)
@@ -163,8 +162,8 @@ func TestEndKnownLater(t *testing.T) {
 	}
 }
 
-// TestBad: of an object that can't be decoded no more is kept than of others.
-func TestBad(t *testing.T) {
+// TestUndecodable checks that the message of an object that cannot be decoded is bounded.
+func TestUndecodable(t *testing.T) {
 	s := newSeen(t, Options{})
 	state := s.deliver(of(event.Added, object("Pod", "a", "u1", "1", `},"n":1e999,"text":"`+strings.Repeat("x", 1<<20)+`"}`), 0))[0].State
 	if state.Status != "Unknown" || state.Message == "" || len(state.Message) > 2*maxCell {
@@ -172,8 +171,8 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestSameAgain: an object that was deleted, and is there after all, is there once.
-func TestSameAgain(t *testing.T) {
+// TestReappeared checks that an object that reappears after its deletion is listed once.
+func TestReappeared(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 10})
 	o := pod("a", "u1", "1", "Running")
 	s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 1), of(event.Added, o, 2))
@@ -182,9 +181,9 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestLate: that an object was deleted is said when another one has its name already, as
-// two targets may that have both: the other one stays.
-func TestLate(t *testing.T) {
+// TestLateDeletion checks that a deletion that arrives after another object took the name does not remove that object.
+// This can happen if two targets include both.
+func TestLateDeletion(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 10})
 	before, now := pod("a", "u1", "1", "Running"), pod("a", "u2", "2", "Running")
 	s.deliver(of(event.Added, before, 0), of(event.Deleted, before, 1), of(event.Added, now, 1), of(event.Deleted, before, 2))
@@ -194,8 +193,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLeaves: what Where does not hold for is not there.
-func TestLeaves(t *testing.T) {
+// TestWhere checks that objects that do not match Options.Where are removed.
+func TestWhere(t *testing.T) {
 	s := newSeen(t, Options{Where: func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), "Running") }})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Pending"), 0))
 	if got := s.there(); got != "a1" {
@@ -207,9 +206,9 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestQuiet: a state in which nothing changed that counts takes the place of the one
-// before, and the next change is one from it.
-func TestQuiet(t *testing.T) {
+// TestNoise checks that a state that differs only in noise replaces its predecessor, and that the next difference is
+// computed from it.
+func TestNoise(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
 	c := s.deliver(
 		of(event.Added, pod("a", "u1", "1", "Pending"), 0), of(event.Modified, pod("a", "u1", "2", "Running"), 1),
@@ -231,7 +230,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestHistory: of many states of an object the first and the last are held.
+// TestHistory checks that the first and the latest of many states are retained.
 func TestHistory(t *testing.T) {
 	s := newSeen(t, Options{})
 	for n := range 3*maxStates + 1 {
@@ -248,8 +247,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestBudget: of what all objects were, the oldest is forgotten first; what they are, and
-// what they were first, stays. What is forgotten is let go of.
+// TestBudget checks that the oldest historical states of all objects are evicted first and released, and that first and
+// current states stay.
 func TestBudget(t *testing.T) {
 	s := newSeen(t, Options{})
 	s.archive.limit = 20_000
@@ -279,27 +278,27 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestEnded: of the objects that were deleted the last ones are held.
-func TestEnded(t *testing.T) {
+// TestMaxDeleted checks that the last deleted objects are retained.
+func TestMaxDeleted(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 5})
 	for n := range 20 {
 		o := pod(fmt.Sprint("p", n), fmt.Sprint("u", n), "1", "Running")
 		s.deliver(of(event.Added, o, n), of(event.Deleted, o, n))
 	}
-	if ended := s.ListDeleted(); len(ended) != 5 || len(s.byID) != 5 || len(s.named) != 5 || ended[0].Entry.Name != "p15" {
-		t.Errorf("%d ended, %d objects, %d names", len(ended), len(s.byID), len(s.named))
+	if ended := s.ListDeleted(); len(ended) != 5 || len(s.byID) != 5 || len(s.byName) != 5 || ended[0].Entry.Name != "p15" {
+		t.Errorf("%d ended, %d objects, %d names", len(ended), len(s.byID), len(s.byName))
 	}
 }
 
-// TestPast: what is not known is not answered.
-func TestPast(t *testing.T) {
+// TestListAtWithoutFullHistory checks that queries for other times than Now return an error.
+func TestListAtWithoutFullHistory(t *testing.T) {
 	s := newSeen(t, Options{})
 	if _, err := s.ListAt(start, nil); !errors.Is(err, ErrNotRetained) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestMasked: what is masked can't be read in any way, and that it has changed is known.
+// TestMasked checks that masked values cannot be read in any way, while their changes are reported.
 func TestMasked(t *testing.T) {
 	masks := &change.Masks{Secrets: true, Key: []byte("k")}
 	s := newSeen(t, Options{Masks: masks, Compare: &change.Options{Masks: masks}, OmitManagedFields: true})
@@ -329,8 +328,8 @@ func TestMasked(t *testing.T) {
 	}
 }
 
-// TestTogether: who reads does so while events are delivered.
-func TestTogether(t *testing.T) {
+// TestConcurrentReads reads while events are delivered.
+func TestConcurrentReads(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 3, Compare: &change.Options{}})
 	s.archive.limit = 5000
 	x, err := expression.Compile("object.status.phase == 'Running'")
@@ -371,9 +370,9 @@ func TestTogether(t *testing.T) {
 	readers.Wait()
 }
 
-// TestWhy: why a Pod is not ready is said with the limit of its memory, or the probe, though else its spec
-// is not decoded.
-func TestWhy(t *testing.T) {
+// TestPodMessage checks that the message of a Pod includes its memory limit or its probe, although most of the spec is
+// not decoded.
+func TestPodMessage(t *testing.T) {
 	for want, container := range map[string]string{
 		"Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi": `{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}`,
 		"InProgress: its readiness probe does not succeed":     `{"name":"web","ready":false,"started":true,"state":{"running":{}}}`,

@@ -14,45 +14,47 @@ import (
 	"dwatch/watcher/object/refer"
 )
 
-// LeadUp is what somebody meant in the time before something went wrong: none of it need be why.
+// LeadUp lists the intentional changes in the time before a problem. None of them need be the reason.
 type LeadUp struct {
-	// Changes are in the order of Near, of the same the latest first.
+	// Changes are ordered by Proximity, then the latest first.
 	Changes []LeadUpChange
-	// Missing is of how many objects it is not held what all they changed in that time.
+	// IncompleteObjects is the number of objects of which states in that time were evicted.
 	IncompleteObjects int
-	// Since is when the first of the changes was that were looked at, if there were too many; else zero.
+	// ScannedFrom is the time of the first scanned change if there were too many to scan all. Otherwise it is zero.
 	ScannedFrom time.Time
-	// Forgotten is until when objects that are no longer held were there or deleted, if that is within the time.
+	// ForgottenUntil is the latest time at which an object that the inventory no longer retains existed or was deleted,
+	// if that is within the time.
 	ForgottenUntil time.Time
 }
 
-// LedUp is one of these changes.
+// LeadUpChange is an intentional change and its relation to the problem.
 type LeadUpChange struct {
 	Cause
 	Proximity Proximity
 }
 
-// Near is how much a change has to do with what went wrong.
+// Proximity tells how a changed object is related to the object with the problem.
 type Proximity int
 
 const (
-	// Belonging: of the object, of what it belongs to or what belongs to that, or of what one of these names.
+	// ProximityRelated: the object itself, an object under the same root, or one that the object or its owners refer to.
 	ProximityRelated Proximity = iota
-	// Neighbouring: in the same namespace.
+	// ProximityNamespace: an object in the same namespace.
 	ProximityNamespace
-	// Elsewhere in the cluster.
+	// ProximityCluster: an object elsewhere in the cluster.
 	ProximityCluster
 )
 
-// maxSteps is how many changes are looked at, the last: to compare them takes time.
-const maxSteps = 10_000
+// maxTransitions bounds the number of changes that are compared. The latest are used.
+const maxTransitions = 10_000
 
-// NewLeadUp returns what is held of what somebody meant in a cluster in the time before something went wrong with one
-// of its objects, at some time. What o masks is masked. It compares many objects, and ends with ctx.
+// FindLeadUp returns the retained intentional changes within the duration before at, when the object with had a problem.
+// It considers the cluster of that object. Values are masked as o says. It compares many states and returns early with
+// ctx.Err() if ctx is done.
 func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, before time.Duration, o change.Options) (l LeadUp, err error) {
-	from, n := at.Add(-before), nearnessOf(i, with)
+	from, n := at.Add(-before), newProximityFinder(i, with)
 	steps := i.Transitions(from, at.Add(outOfOrder))
-	if more := len(steps) - maxSteps; more > 0 {
+	if more := len(steps) - maxTransitions; more > 0 {
 		steps = steps[more:]
 		l.ScannedFrom = steps[0].State.Time
 	}
@@ -67,8 +69,8 @@ func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, be
 		if isDeletion := step.State.Type == event.Deleted && len(step.State.Owners) == 0 && step.State.EventType == ""; isDeletion {
 			c, meant = Cause{Entry: step.State.Entry, State: step.State, Summary: "it was deleted"}, true
 		}
-		if meant && c.isBefore(at) {
-			l.Changes = append(l.Changes, LeadUpChange{c, n.near(step.State)})
+		if meant && c.precedes(at) {
+			l.Changes = append(l.Changes, LeadUpChange{c, n.proximity(step.State)})
 		}
 	}
 	slices.SortStableFunc(l.Changes, func(a, b LeadUpChange) int {
@@ -76,19 +78,19 @@ func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, be
 	})
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	if i.archive.forgotten.After(from) {
-		l.ForgottenUntil = i.archive.forgotten
+	if i.archive.forgottenUntil.After(from) {
+		l.ForgottenUntil = i.archive.forgottenUntil
 	}
 	for _, one := range i.byID {
-		if one.Cluster == with.Cluster && one.lacks(from, at) {
+		if one.Cluster == with.Cluster && one.hasGap(from, at) {
 			l.IncompleteObjects++
 		}
 	}
 	return l, nil
 }
 
-// lacks reports whether states of a time are no longer held. It is called under the lock.
-func (o *Entry) lacks(from, to time.Time) bool {
+// hasGap reports whether states between two times were evicted. It requires Inventory.mu to be held.
+func (o *Entry) hasGap(from, to time.Time) bool {
 	for n := 1; n < len(o.states); n++ {
 		if o.states[n].EvictedSince(o.states[n-1]) > 0 && o.states[n].Time.After(from) && !o.states[n-1].Time.After(to) {
 			return true
@@ -97,19 +99,19 @@ func (o *Entry) lacks(from, to time.Time) bool {
 	return false
 }
 
-// nearness says how near objects are to one of them.
-type nearness struct {
-	namespace string
-	family    map[types.UID]bool
-	named     map[owner.Ref]bool
+// proximityFinder determines the Proximity of objects to one object.
+type proximityFinder struct {
+	namespace  string
+	family     map[types.UID]bool
+	referenced map[owner.Ref]bool
 }
 
-func nearnessOf(i *Inventory, with *Entry) nearness {
-	n := nearness{with.Namespace, map[types.UID]bool{with.UID: true}, map[owner.Ref]bool{}}
+func newProximityFinder(i *Inventory, with *Entry) proximityFinder {
+	n := proximityFinder{with.Namespace, map[types.UID]bool{with.UID: true}, map[owner.Ref]bool{}}
 	i.mu.RLock()
 	own, top := with.state(), with
 	above := []*State{own}
-	for _, up := range i.upFrom((*Entry).state, nil)(with.Cluster, own.Owners) {
+	for _, up := range i.chainFrom((*Entry).state, nil)(with.Cluster, own.Owners) {
 		if up != nil {
 			top, above = up, append(above, up.state())
 		}
@@ -121,17 +123,17 @@ func nearnessOf(i *Inventory, with *Entry) nearness {
 	for _, s := range above {
 		if u, err := s.Object.Decode(); err == nil {
 			for _, ref := range refer.References(u) {
-				n.named[ref.NameKey()] = true
+				n.referenced[ref.NameKey()] = true
 			}
 		}
 	}
 	return n
 }
 
-func (n nearness) near(s *State) Proximity {
+func (n proximityFinder) proximity(s *State) Proximity {
 	this := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Entry.Namespace, Name: s.Entry.Name}
 	switch {
-	case n.family[s.Entry.UID], n.named[this.NameKey()], slices.ContainsFunc(s.Owners, func(o owner.Owner) bool { return n.family[o.UID] }):
+	case n.family[s.Entry.UID], n.referenced[this.NameKey()], slices.ContainsFunc(s.Owners, func(o owner.Owner) bool { return n.family[o.UID] }):
 		return ProximityRelated
 	case n.namespace != "" && s.Entry.Namespace == n.namespace:
 		return ProximityNamespace

@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// What somebody meant in the ten minutes before a pod crashed, what has to do with it first.
+// TestLeadUp lists the intentional changes in the ten minutes before a pod crashed, related ones first.
 func TestLeadUp(t *testing.T) {
 	maps, deploys, sets := target("", "configmaps", "ConfigMap"), target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet")
 	const image, data, none = `{"f:spec":{"f:image":{}}}`, `{"f:data":{}}`, `{"f:status":{}}`
@@ -48,13 +48,13 @@ func TestLeadUp(t *testing.T) {
 	deliver(event.Added, &maps, 0, true, settings("gone", 1))
 	deliver(event.Added, &sets, 0, true, with("ReplicaSet", "rs", "web", "", "kube-controller-manager", none))
 	deliver(event.Added, nil, 0, true, with("Pod", "web-1", "rs", names+working, "kubelet", none))
-	deliver(event.Modified, &maps, 10, false, settings("other", 2)) // too long before
+	deliver(event.Modified, &maps, 10, false, settings("other", 2)) // too early
 	deliver(event.Modified, &maps, 100, false, settings("named", 2))
 	deliver(event.Modified, &deploys, 200, false, web(2))
 	deliver(event.Modified, &maps, 300, false, settings("other", 3))
 	deliver(event.Deleted, &maps, 400, false, olds["gone"])
 	deliver(event.Modified, nil, 650, false, with("Pod", "web-1", "rs", names+crashing, "kubelet", none))
-	deliver(event.Modified, &maps, 700, false, settings("named", 3)) // later
+	deliver(event.Modified, &maps, 700, false, settings("named", 3)) // too late
 	past, _ := s.History("pods/web-1")
 	pod := past.Entry
 	found, err := FindLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
@@ -66,13 +66,13 @@ func TestLeadUp(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) || found.IncompleteObjects > 0 || !found.ForgottenUntil.IsZero() {
 		t.Errorf("%q and %+v", got, found)
 	}
-	// What is no longer held is said.
+	// Evicted states are counted.
 	deliver(event.Deleted, &maps, 710, false, olds["other"])
 	found, err = FindLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
 	if err != nil || len(found.Changes) != 3 || !found.ForgottenUntil.Equal(start.Add(400*time.Second)) {
 		t.Errorf("%+v", found)
 	}
-	// Who does not wait for it any more has it end.
+	// A canceled context ends the search.
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := FindLeadUp(gone, s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare); !errors.Is(err, context.Canceled) {

@@ -8,42 +8,43 @@ import (
 	"dwatch/watcher/object/reason"
 )
 
-// parts say in a few words what a change did to what reasons name: to the keys in data, or to the spec of a quota.
-type parts map[string]string
+// changedParts describes the effects of a change on the parts of an object that reasons name: the removed keys of a
+// ConfigMap or Secret, or the spec of a ResourceQuota. Keys are the names of the parts.
+type changedParts map[string]string
 
 const (
-	// ofSpec is the name of the part that a spec is.
-	ofSpec = ".spec"
-	// maxParts is how many parts of a change are held.
+	// specPart is the name of the spec.
+	specPart = ".spec"
+	// maxParts is the maximum number of parts per change.
 	maxParts = 50
 )
 
-// partsOf are those of a change that is known.
-func partsOf(c *Change) (found parts) {
+// changedPartsOf returns the changed parts of a change with a Diff, or nil for other kinds of objects.
+func changedPartsOf(c *Change) (found changedParts) {
 	kind := c.Event.Object.Kind
 	isQuota, hasData := kind == "ResourceQuota", kind == "ConfigMap" || kind == "Secret"
 	if c.Event.Object.APIVersion != "v1" || !isQuota && !hasData {
 		return nil
 	}
-	found = parts{}
+	found = changedParts{}
 	for n := range c.Diff.Changes {
 		one := &c.Diff.Changes[n]
 		switch at := one.Path[0].Field; {
 		case len(found) == maxParts:
 			return found
-		case isQuota && at == "spec" && found[ofSpec] == "":
-			found[ofSpec] = inShort(one)
+		case isQuota && at == "spec" && found[specPart] == "":
+			found[specPart] = summarize(one)
 		case hasData && (at == "data" || at == "binaryData") && one.Kind == change.Removed:
-			found.removed(one)
+			found.addRemoved(one)
 		}
 	}
 	return found
 }
 
-// removed takes in the keys that were removed, one or all of them.
-func (p parts) removed(c *change.Change) {
+// addRemoved adds the removed keys: one, or all of a removed map.
+func (p changedParts) addRemoved(c *change.Change) {
 	if len(c.Path) == 2 {
-		p[c.Path[1].Field] = c.Path[0].Field + "." + inShort(c)
+		p[c.Path[1].Field] = c.Path[0].Field + "." + summarize(c)
 		return
 	}
 	all, _ := c.Old.(map[string]any)
@@ -52,12 +53,12 @@ func (p parts) removed(c *change.Change) {
 			return
 		}
 		one := change.Change{Path: append(c.Path[:1:1], change.Step{Field: key}), Kind: change.Removed, Old: value, Masked: c.Masked}
-		p[key] = one.Path[0].Field + "." + inShort(&one)
+		p[key] = one.Path[0].Field + "." + summarize(&one)
 	}
 }
 
-// find finds what the reason names, under the lock of the Inventory.
-func (p *Problem) find(i *Inventory) {
+// findCulprit finds the object that the problem's reason names. It requires Inventory.mu to be held.
+func (p *Problem) findCulprit(i *Inventory) {
 	named, is := reason.NamedBy(p.State.Message)
 	if !is {
 		return
@@ -67,26 +68,26 @@ func (p *Problem) find(i *Inventory) {
 	if !isWatched {
 		return
 	}
-	p.named, p.names = named, i.named[name{of.Cluster, resource, of.Namespace, named.Name}]
-	if p.names != nil && p.names.state().Type == event.Deleted {
-		p.gone = p.names.state()
+	p.namedByReason, p.culprit = named, i.byName[name{of.Cluster, resource, of.Namespace, named.Name}]
+	if p.culprit != nil && p.culprit.state().Type == event.Deleted {
+		p.deletedCulprit = p.culprit.state()
 	}
 }
 
-// of is the last change before a problem of what its reason names, to the part that it names.
-func (l *looked) of(p *Problem) *Cause {
-	part := p.named.Key
+// namedCause returns the latest change before the problem to the part of the object that the reason names, or nil.
+func (l *scannedEntry) namedCause(p *Problem) *Cause {
+	part := p.namedByReason.Key
 	switch {
-	case p.named.Kind == "ResourceQuota":
-		part = ofSpec
+	case p.namedByReason.Kind == "ResourceQuota":
+		part = specPart
 	case part == "":
-		return p.deletion()
+		return p.deletionCause()
 	}
-	for n := len(l.meant) - 1; n >= 0; n-- {
-		one := l.meant[n]
+	for n := len(l.causes) - 1; n >= 0; n-- {
+		one := l.causes[n]
 		what, changed := one.parts[part]
-		isNew := one.parts == nil && part == ofSpec // it was created
-		if !changed && !isNew || !one.isBefore(p.Since) {
+		isNew := one.parts == nil && part == specPart // creation of the object
+		if !changed && !isNew || !one.precedes(p.Since) {
 			continue
 		}
 		if changed {
@@ -97,13 +98,13 @@ func (l *looked) of(p *Problem) *Cause {
 	return nil
 }
 
-// deletion is that of an object that is missing.
-func (p *Problem) deletion() *Cause {
-	s := p.gone
+// deletionCause returns the deletion of the missing object that the reason names, or nil.
+func (p *Problem) deletionCause() *Cause {
+	s := p.deletedCulprit
 	if s == nil {
 		return nil
 	}
-	if one := (Cause{Entry: s.Entry, State: s, Summary: "it was deleted"}); one.isBefore(p.Since) {
+	if one := (Cause{Entry: s.Entry, State: s, Summary: "it was deleted"}); one.precedes(p.Since) {
 		return &one
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestNamed: of what the reason names as in the way the change is known that made it so, and nothing else is said of it.
-func TestNamed(t *testing.T) {
+// TestNamedCause checks that NamedCause is the change that led to the named fault, and not another change of that object.
+func TestNamedCause(t *testing.T) {
 	const (
 		noKey   = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"CreateContainerConfigError","message":"couldn't find key timeout in %s shop/settings"}}}]}`
 		noMap   = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"CreateContainerConfigError","message":"configmap \"settings\" not found"}}}]}`
@@ -41,7 +41,7 @@ func TestNamed(t *testing.T) {
 	initial := func(e event.Event) event.Event { e.Type, e.Initial = event.Added, true; return e }
 	there := initial(ofMap(`"timeout":"30s","theme":"dark"`))
 	for name, c := range map[string]struct {
-		events []event.Event // a second from one to the next
+		events []event.Event // one second apart
 		want   string
 	}{
 		"a key was removed":           {[]event.Event{there, ofMap(`"theme":"dark"`), ofMap(`"theme":"light"`), wrong("ConfigMap")}, "cm/settings data.timeout removed (was 30s)"},

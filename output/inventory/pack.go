@@ -6,21 +6,21 @@ import (
 	"dwatch/watcher/pack"
 )
 
-// packed is the content of an object in less memory. It implements event.LazyContent.
+// packed is the compressed content of an object. It implements event.LazyContent.
 type packed struct {
 	pack.Packed
-	// masks and unmanaged say what is not read; see Options.
-	masks     *change.Masks
-	unmanaged bool
+	// masks and omitManagedFields are those of Options.
+	masks             *change.Masks
+	omitManagedFields bool
 }
 
 // unpack returns the content as the server sent it.
 func (p *packed) unpack() string { return p.Packed.Content() }
 
-// Content implements event.LazyContent: it is what may be read.
+// Content implements event.LazyContent. It returns the masked content.
 func (p *packed) Content() string {
 	content := p.masks.MaskJSON(p.unpack())
-	if p.unmanaged {
+	if p.omitManagedFields {
 		before, after := event.CutManagedFields(content)
 		content = before + after
 	}

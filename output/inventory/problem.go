@@ -15,162 +15,161 @@ import (
 	"dwatch/watcher/object/reason"
 )
 
-// Problem is what is wrong with an object that belongs to nothing, or with what belongs to it: with
-// all that are wrong for the same reason.
+// Problem is a set of unhealthy objects with the same root owner and the same reason.
 type Problem struct {
-	// Root names the object that nothing owns, or what is known of it where it is not held; Resource
-	// is empty where its kind is not watched.
+	// Root is the topmost owner. It may be an object that is not in the inventory. Resource is empty if the kind of Root
+	// is not watched.
 	Root     owner.Ref
 	Resource schema.GroupResource
-	// State is of the object that says why: of several the first by name.
+	// State is the last unhealthy state of one of the objects: the first in the order of CompareStates.
 	State *State
-	// Objects is how many are wrong for this reason.
+	// ObjectCount is the number of unhealthy objects.
 	ObjectCount int
-	// Failed: it does not go on by itself.
+	// Failed is true if the objects will not recover by themselves, as far as their status says.
 	Failed bool
-	// Since is when it began; zero: before the object was seen first.
+	// Since is when the problem began. Zero means that it began before the object was first seen.
 	Since time.Time
-	// Over is when the last one of them was well again, which stays for a moment; zero: it is not.
+	// RecoveredAt is when the last affected object recovered. Recovered problems stay listed for 30 seconds. Zero means
+	// that the problem persists.
 	RecoveredAt time.Time
-	// Cause is the last change before it that somebody meant, of the root or of what is wrong; nil: none
+	// Cause is the latest intentional change before the problem, of one of the objects or its owners. nil means that none
 	// is known.
 	Cause *Cause
-	// Named is the last change before it of what State.Why names as in the way: the key that is missing was
-	// removed, the quota changed; nil: none is known.
+	// NamedCause is the latest change before the problem of an object that State.Message names, for example the removal
+	// of a missing key or a change of the exceeded quota. nil means that none is known.
 	NamedCause *Cause
 
-	ups   []*Entry
-	names *Entry // is in the way, by named
-	gone  *State // is the last of that, if it was deleted
-	named reason.Named
+	chain          []*Entry
+	culprit        *Entry // the object that namedByReason names; nil if unknown
+	deletedCulprit *State // last state of culprit, if it was deleted
+	namedByReason  reason.Named
 }
 
 const (
-	// startsWithin is how long an object may take that says what it waits for, before that is a
-	// problem; endsWithin is that for a deletion.
-	startsWithin, endsWithin = 10 * time.Second, 2 * time.Minute
-	// relapse: what is wrong again so soon has been all the time, as a container that crashes.
-	relapse = 6 * time.Minute
-	// lingers is how long what is well again stays a problem.
-	lingers = 30 * time.Second
+	// startTolerance is how long an object may be in progress with a reason before it counts as a problem.
+	// deletionTolerance is how long its deletion may take.
+	startTolerance, deletionTolerance = 10 * time.Second, 2 * time.Minute
+	// relapseWindow is how soon after its recovery an object must become unhealthy again for both episodes to count as
+	// one, as with a container that crashes repeatedly.
+	relapseWindow = 6 * time.Minute
+	// recoveredFor is how long a recovered problem stays listed.
+	recoveredFor = 30 * time.Second
 )
 
-// spell is how long an object has been wrong, or had been.
-type spell struct {
-	from      time.Time
-	settled   time.Time // by what the object said at the start; zero: that is not known
-	to        time.Time // zero: it still is
-	lastWrong *State
-	of        *Entry
+// episode is a period in which an object is unhealthy.
+type episode struct {
+	began       time.Time
+	stableSince time.Time // of an initial object: when its conditions last changed; zero if unknown
+	ended       time.Time // zero while it lasts
+	lastWrong   *State
+	entry       *Entry
 }
 
-// wrong are the objects that are not as they should be, or were not a while ago, under the lock of
-// the Inventory.
-type wrong map[*Entry]*spell
+// unhealthy maps each object that is unhealthy, or was until recently, to its episode. It is guarded by Inventory.mu.
+type unhealthy map[*Entry]*episode
 
-// update takes over whether a state of an object that is the present one is wrong, and reports whether it says something else of the
-// object than the one before.
-func (w wrong) update(o *Entry, s *State) (anew bool) {
+// update takes the new current state of an object. It reports whether the object's health or its reason changed.
+func (w unhealthy) update(o *Entry, s *State) (anew bool) {
 	sp := w[o]
-	is := s.patience() >= 0
-	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
+	is := s.tolerance() >= 0
+	anew = is != (sp != nil && sp.ended.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
 	switch {
-	case is && !sp.goesOn(s):
-		sp = &spell{from: s.Time, lastWrong: s, of: o}
+	case is && !sp.continues(s):
+		sp = &episode{began: s.Time, lastWrong: s, entry: o}
 		if s.Initial {
-			sp.from, sp.settled = s.byNow(s.deleting), s.byNow(s.settled) // from is zero for what is there to stay
+			sp.began, sp.stableSince = s.notAfterSeen(s.deletionRequested), s.notAfterSeen(s.stableSince) // zero unless the object is being deleted
 		}
 		w[o] = sp
 	case is:
-		sp.to, sp.lastWrong = time.Time{}, s
-	case sp != nil && sp.to.IsZero():
-		if sp.to = s.Time; !sp.isLong(sp.to) { // it never was a problem, and its state is not held for that
+		sp.ended, sp.lastWrong = time.Time{}, s
+	case sp != nil && sp.ended.IsZero():
+		if sp.ended = s.Time; !sp.isLongEnough(sp.ended) { // too short to be a problem: release its state
 			delete(w, o)
 		}
 	}
 	return anew
 }
 
-// byNow is a time of the server's clock, to which that of this machine may be behind: it was when the state
-// was seen, at the latest.
-func (s *State) byNow(at time.Time) time.Time {
+// notAfterSeen limits a time of the server's clock to the time at which the state was seen, because the local clock may
+// be behind.
+func (s *State) notAfterSeen(at time.Time) time.Time {
 	if at.After(s.Time) {
 		return s.Time
 	}
 	return at
 }
 
-// goesOn reports whether what is wrong in a state is part of the spell: it has been all the time, or
-// is again soon after it was a problem. That an object goes is another matter.
-func (sp *spell) goesOn(s *State) bool {
+// continues reports whether an unhealthy state belongs to the episode: the episode has not ended, or it was a problem
+// and ended within relapseWindow. A deletion starts a new episode.
+func (sp *episode) continues(s *State) bool {
 	switch {
 	case sp == nil, (s.Status == kstatus.TerminatingStatus) != (sp.lastWrong.Status == kstatus.TerminatingStatus):
 		return false
-	case sp.to.IsZero():
+	case sp.ended.IsZero():
 		return true
 	}
-	return s.Time.Sub(sp.to) <= relapse && sp.isLong(sp.to)
+	return s.Time.Sub(sp.ended) <= relapseWindow && sp.isLongEnough(sp.ended)
 }
 
-// patience is for how long the state may last before it is a problem; negative: it is none.
-func (s *State) patience() time.Duration {
+// tolerance returns how long the state may last before it is a problem. Negative means that the state is healthy.
+func (s *State) tolerance() time.Duration {
 	switch {
 	case s.EventType != "":
 		return -1
 	case s.Status == kstatus.FailedStatus:
 		return 0
 	case s.Status == kstatus.InProgressStatus && s.HasReason:
-		return startsWithin
+		return startTolerance
 	case s.Status == kstatus.TerminatingStatus:
-		return endsWithin
+		return deletionTolerance
 	}
 	return -1
 }
 
-// isDue reports whether the spell is a problem at a time.
-func (sp *spell) isDue(now time.Time) bool {
-	if sp.to.IsZero() {
-		return sp.isLong(now)
+// isProblem reports whether the episode counts as a problem at a time.
+func (sp *episode) isProblem(now time.Time) bool {
+	if sp.ended.IsZero() {
+		return sp.isLongEnough(now)
 	}
-	return now.Sub(sp.to) < lingers && sp.isLong(sp.to)
+	return now.Sub(sp.ended) < recoveredFor && sp.isLongEnough(sp.ended)
 }
 
-// isLong reports whether it had lasted until then for so long that it is a problem. A time before it began
-// is one of a clock that was put back by as much at least.
-func (sp *spell) isLong(until time.Time) bool {
-	from := sp.from
+// isLongEnough reports whether the episode had exceeded its tolerance at a time. If that time is before the beginning,
+// the clock was put back, and the absolute difference is a lower bound of the duration.
+func (sp *episode) isLongEnough(until time.Time) bool {
+	from := sp.began
 	if from.IsZero() {
-		from = cmp.Or(sp.settled, sp.lastWrong.Entry.FirstSeen)
+		from = cmp.Or(sp.stableSince, sp.lastWrong.Entry.FirstSeen)
 	}
-	return until.Sub(from).Abs() >= sp.lastWrong.patience()
+	return until.Sub(from).Abs() >= sp.lastWrong.tolerance()
 }
 
-// owners are those of an object that are known, from one to the next above it.
-type owners func(cluster string, of []owner.Owner) iter.Seq2[owner.Ref, *Entry]
+// ownerChain yields the known owners of an object, from the direct owner upwards. The Entry is nil for owners that are
+// not in the inventory.
+type ownerChain func(cluster string, of []owner.Owner) iter.Seq2[owner.Ref, *Entry]
 
-// problems are those of a time at which objects are as last says, by their roots: what has failed
-// first, of those the newest first.
-func (w wrong) problems(now time.Time, up owners, last lastState) []Problem {
+// problems returns the problems at a time, in the order of compare. last returns the states of objects at that time.
+func (w unhealthy) problems(now time.Time, up ownerChain, last lastState) []Problem {
 	var due []*Entry
-	above := map[*Entry]bool{} // of something else that is wrong
+	above := map[*Entry]bool{} // owners of unhealthy objects
 	for o, sp := range w {
 		switch {
-		case sp.isDue(now):
+		case sp.isProblem(now):
 			if sp.isReplaced(up, last) {
 				continue
 			}
 			due = append(due, o)
 			for _, parent := range up(o.Cluster, sp.lastWrong.Owners) {
-				above[parent] = above[parent] || sp.to.IsZero()
+				above[parent] = above[parent] || sp.ended.IsZero()
 			}
-		case !sp.to.IsZero() && now.Sub(sp.to) > relapse:
+		case !sp.ended.IsZero() && now.Sub(sp.ended) > relapseWindow:
 			delete(w, o)
 		}
 	}
-	found := map[folds]*Problem{}
+	found := map[problemKey]*Problem{}
 	for _, o := range due {
 		if !above[o] {
-			fold(found, w[o], up, last)
+			addToProblem(found, w[o], up, last)
 		}
 	}
 	sorted := slices.SortedFunc(maps.Values(found), (*Problem).compare)
@@ -181,7 +180,7 @@ func (w wrong) problems(now time.Time, up owners, last lastState) []Problem {
 	return all
 }
 
-// compare is negative if p stands before other.
+// compare orders failed problems before waiting ones and those before recovered ones, then the latest first.
 func (p *Problem) compare(other *Problem) int {
 	if by := other.rank() - p.rank(); by != 0 {
 		return by
@@ -202,12 +201,12 @@ func (p *Problem) rank() int {
 	return 1
 }
 
-// folds is by what objects are folded into one Problem.
-type folds struct{ cluster, uid, kind, namespace, name, why string }
+// problemKey is equal for objects that belong to the same Problem.
+type problemKey struct{ cluster, uid, kind, namespace, name, why string }
 
-// fold adds an object that is wrong to the Problem of its root. It does not matter in which order they come.
-func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
-	s, o := sp.lastWrong, sp.of
+// addToProblem adds an unhealthy object to the Problem of its root. The result does not depend on the order of calls.
+func addToProblem(found map[problemKey]*Problem, sp *episode, up ownerChain, last lastState) {
+	s, o := sp.lastWrong, sp.entry
 	root := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	failed, ups := s.Status == kstatus.FailedStatus, []*Entry{o}
 	for ref, parent := range up(o.Cluster, s.Owners) {
@@ -217,38 +216,39 @@ func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 			failed = failed || last(parent).Status == kstatus.FailedStatus
 		}
 	}
-	key := folds{o.Cluster, string(root.UID), root.Kind, root.Namespace, root.Name, s.ReasonKey()}
+	key := problemKey{o.Cluster, string(root.UID), root.Kind, root.Namespace, root.Name, s.ReasonKey()}
 	p := found[key]
-	over := !sp.to.IsZero()
+	over := !sp.ended.IsZero()
 	switch {
-	case p == nil, !p.RecoveredAt.IsZero() && !over: // what still is wrong counts alone
-		since := sp.from
+	case p == nil, !p.RecoveredAt.IsZero() && !over: // recovered objects do not count if others are still unhealthy
+		since := sp.began
 		if p != nil && p.Since.Before(since) {
 			since = p.Since
 		}
-		p = &Problem{Root: root, State: s, Since: since, ups: ups}
+		p = &Problem{Root: root, State: s, Since: since, chain: ups}
 		found[key] = p
 	case over && p.RecoveredAt.IsZero():
-		if sp.from.Before(p.Since) {
-			p.Since = sp.from
+		if sp.began.Before(p.Since) {
+			p.Since = sp.began
 		}
 		return
 	case CompareStates(s, p.State) < 0:
-		p.State, p.ups = s, ups
+		p.State, p.chain = s, ups
 	}
 	p.ObjectCount++
 	p.Failed = p.Failed || failed
-	if sp.to.After(p.RecoveredAt) {
-		p.RecoveredAt = sp.to
+	if sp.ended.After(p.RecoveredAt) {
+		p.RecoveredAt = sp.ended
 	}
-	if sp.from.Before(p.Since) { // zero: longer than is known
-		p.Since = sp.from
+	if sp.began.Before(p.Since) { // zero: since before it was first seen
+		p.Since = sp.began
 	}
 }
 
-// isReplaced: a pod that has failed for good, in whose place another one works; it may stay for days.
-func (sp *spell) isReplaced(up owners, last lastState) bool {
-	if !sp.lastWrong.isOver {
+// isReplaced reports whether the object is a failed Pod whose owner is healthy, so another Pod has replaced it. Such
+// Pods can remain for days.
+func (sp *episode) isReplaced(up ownerChain, last lastState) bool {
+	if !sp.lastWrong.isFinishedPod {
 		return false
 	}
 	for _, parent := range up(sp.lastWrong.Entry.Cluster, sp.lastWrong.Owners) {
@@ -259,8 +259,8 @@ func (sp *spell) isReplaced(up owners, last lastState) bool {
 	return false
 }
 
-// Sort is what the reason of a state has in common with that of other objects: it goes without
-// numbers, and what stands in brackets.
+// ReasonKey returns the message without digits and without the part in parentheses, so that equal reasons of different
+// objects have equal keys.
 func (s *State) ReasonKey() string {
 	why, _, _ := strings.Cut(s.Message, " (")
 	return strings.Map(func(r rune) rune {

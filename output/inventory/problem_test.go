@@ -21,12 +21,12 @@ const (
 	unpulled = `,"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \"web:9\""}}}]}`
 )
 
-// TestProblems: what is wrong is one line for each root, since when it is, and after what.
+// TestProblems checks that problems are grouped by root, with their start and the change before them.
 func TestProblems(t *testing.T) {
 	deploys, sets := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet")
 	const image, none = `{"f:spec":{"f:image":{}}}`, `{"f:status":{}}`
 	spec := func(n int) string { return fmt.Sprintf(`,"spec":{"image":"web:%d"}`, n) }
-	made := func(o event.Object) event.Object { // kstatus asks when
+	made := func(o event.Object) event.Object { // kstatus reads the creation time
 		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1))
 	}
 	compare := &change.Options{Noise: change.DefaultNoise()}
@@ -92,24 +92,24 @@ func TestProblems(t *testing.T) {
 		second = 20
 		deliver(event.Modified, pods, false, pod("p1", "r", working))
 		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2")
-		second = 22 // it has waited for long enough to be one
+		second = 22 // beyond startTolerance
 		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2",
 			"new ImagePullBackOff ×1 since 12 after it was created")
 		deliver(event.Modified, pods, false, pod("new", "", working))
 		deliver(event.Modified, pods, false, pod("p2", "r", working))
 		want("new ImagePullBackOff ×1 since 12 over 22 after it was created",
 			"d CrashLoopBackOff ×2 failed since 10 over 22 after kubectl-set: image web:1 → web:2")
-		second = 51 // p1 is no more one of them
+		second = 51 // p1 has recovered
 		want("new ImagePullBackOff ×1 since 12 over 22 after it was created",
 			"d CrashLoopBackOff ×1 failed since 12 over 22 after kubectl-set: image web:2 → web:3")
 		second = 52
 		want()
-		second = 60 // it was never well
+		second = 60 // not healthy in between
 		deliver(event.Modified, pods, false, pod("p2", "r", crashing))
 		want("d CrashLoopBackOff ×1 failed since 12 after kubectl-set: image web:2 → web:3")
 		second = 70
 		deliver(event.Modified, pods, false, pod("p2", "r", working))
-		second = 70 + int(relapse/time.Second) + 1
+		second = 70 + int(relapseWindow/time.Second) + 1
 		want()
 		deliver(event.Modified, pods, false, pod("p2", "r", crashing))
 		want(fmt.Sprintf("d CrashLoopBackOff ×1 failed since %d after kubectl-set: image web:2 → web:3", second))
@@ -118,9 +118,9 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsOver: a moment is no problem, nor is that something goes; what is wrong and what is well
-// again are not counted together, and of what still is wrong it is never said that it is well.
-func TestProblemsOver(t *testing.T) {
+// TestRecoveredProblems checks that short episodes and ordinary deletions are not problems, that unhealthy and recovered
+// objects are not counted together, and that a lasting problem is never reported as recovered.
+func TestRecoveredProblems(t *testing.T) {
 	const (
 		none    = `{"f:status":{}}`
 		starts  = `,"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"app","ready":false,"started":true,"state":{"running":{}}}]}`
@@ -144,7 +144,7 @@ func TestProblemsOver(t *testing.T) {
 		kind    event.Type
 		initial bool
 		o       event.Object
-		want    string // roots, reasons, how many, and whether it is over
+		want    string // roots, reasons, counts, and whether the problem has ended
 	}
 	pod := func(name, meta, rest string) event.Object { return object("Pod", name, "", meta, rest) }
 	ofSet := func(name, rest string) event.Object { return object("Pod", name, "r", created, rest) }
@@ -216,22 +216,22 @@ func TestProblemsOver(t *testing.T) {
 	}
 }
 
-// TestMoments: what was wrong for a moment holds no memory, also if nobody asks for problems.
-func TestMoments(t *testing.T) {
+// TestShortEpisodes checks that short episodes are released even if Problems is never called.
+func TestShortEpisodes(t *testing.T) {
 	s := newSeen(t, Options{})
 	const starts = `,"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"app","ready":false,"started":true,"state":{"running":{}}}]}`
 	for n, status := range []string{starts, working} {
 		o := part("Pod", "a", "", n+1, status, "kubelet", "status", `{"f:status":{}}`)
 		kind := []event.Type{event.Added, event.Modified}[n]
 		s.deliver(of(kind, event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1)), 3*n))
-		if got := len(s.present.wrong); got != 1-n {
+		if got := len(s.problems.unhealthy); got != 1-n {
 			t.Errorf("event %d: %d objects are wrong", n, got)
 		}
 	}
 }
 
-// TestLong: of what has been so for long before the start that is known at once.
-func TestLong(t *testing.T) {
+// TestInitialProblems checks that an initial object that has been unhealthy for long is a problem at once.
+func TestInitialProblems(t *testing.T) {
 	s := newSeen(t, Options{})
 	waits := func(name, since string) event.Event {
 		return of(event.Added, object("Pod", name, name, "1", `},"status":{"phase":"Pending","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"`+since+`"}],`+
@@ -245,7 +245,7 @@ func TestLong(t *testing.T) {
 	for _, test := range []struct {
 		at   time.Duration
 		want string
-	}{{0, "[long]"}, {startsWithin, "[long new]"}} {
+	}{{0, "[long]"}, {startTolerance, "[long new]"}} {
 		var names []string
 		for _, p := range s.Problems(start.Add(test.at), 0, change.Options{}) {
 			names = append(names, p.Root.Name)
@@ -256,8 +256,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestProblemsClock: what the server's clock says lies ahead, where that of this machine is behind, and no problem is
-// hidden by that; nor where it is put back.
+// TestProblemsClock checks that problems are found although the local clock is behind the server's or is put back.
 func TestProblemsClock(t *testing.T) {
 	const (
 		ahead  = `"creationTimestamp":"2026-01-31T18:00:00Z",`
@@ -278,7 +277,7 @@ func TestProblemsClock(t *testing.T) {
 		at   time.Duration
 		want string
 	}{
-		{0, "[fails]"}, {startsWithin - 1, "[fails]"}, {startsWithin, "[fails starts]"}, {endsWithin, "[fails goes starts]"},
+		{0, "[fails]"}, {startTolerance - 1, "[fails]"}, {startTolerance, "[fails starts]"}, {deletionTolerance, "[fails goes starts]"},
 		{-time.Second, "[fails]"}, {-time.Hour, "[fails goes starts]"},
 	} {
 		var names []string
@@ -294,8 +293,8 @@ func TestProblemsClock(t *testing.T) {
 	}
 }
 
-// TestWords: a problem in one line, of which nothing steers a terminal.
-func TestWords(t *testing.T) {
+// TestProblemText checks the text of problems, including the escaping of control characters.
+func TestProblemText(t *testing.T) {
 	now := start.Add(time.Minute)
 	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Message: "CrashLoopBackOff\x1b[2J"}, ObjectCount: 3, Failed: true,
 		Since: start, Cause: &Cause{Manager: "kubectl", Summary: "image 1 → 2"}}
@@ -333,8 +332,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestBrief: what an image has beside its tag is left out only where it is the same.
-func TestBrief(t *testing.T) {
+// TestSummarizeImage checks that the repository of an image is only left out if it did not change.
+func TestSummarizeImage(t *testing.T) {
 	for _, test := range []struct{ before, after, want string }{
 		{"nginx:1.27", "nginx:1.28", "image 1.27 → 1.28"},
 		{"example.com:5000/a/web:7", "example.com:5000/a/web:8", "image 7 → 8"},
@@ -344,35 +343,35 @@ func TestBrief(t *testing.T) {
 		{"web@sha256:aa", "web@sha256:bb", ""},
 	} {
 		c := change.Change{Path: change.Path{{Field: "image"}}, Old: test.before, New: test.after}
-		if got := inBrief(&c); got != test.want {
+		if got := summarizeImage(&c); got != test.want {
 			t.Errorf("%s → %s: %q, want %q", test.before, test.after, got, test.want)
 		}
 	}
 }
 
-// TestShorter: as much of a reason is said as there is room for, up to where a part of it ends.
-func TestShorter(t *testing.T) {
-	got := strings.Join(shorter("FailedCreate: exceeded quota: few, requested: pods=1"), "|")
+// TestShorterReasons checks that reasons are cut at the end of a part to fit the room.
+func TestShorterReasons(t *testing.T) {
+	got := strings.Join(shorterReasons("FailedCreate: exceeded quota: few, requested: pods=1"), "|")
 	if want := "FailedCreate: exceeded quota: few, requested…|FailedCreate: exceeded quota: few…|FailedCreate: exceeded quota…|FailedCreate"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	got = strings.Join(shorter(`FailedMount: volume "config": configmap "shop" not found`), "|")
+	got = strings.Join(shorterReasons(`FailedMount: volume "config": configmap "shop" not found`), "|")
 	if want := `FailedMount: configmap "shop" not found|configmap "shop" not found|FailedMount`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	got = strings.Join(shorter("FailedCreate: no PriorityClass with name nosuch was found (3 min ago)"), "|")
+	got = strings.Join(shorterReasons("FailedCreate: no PriorityClass with name nosuch was found (3 min ago)"), "|")
 	if want := "no PriorityClass with name nosuch was found (3 min ago)|no PriorityClass with name nosuch was found|FailedCreate"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	got = strings.Join(shorter("CrashLoopBackOff (exit 1, 5 restarts): panic: at a.go:7"), "|")
+	got = strings.Join(shorterReasons("CrashLoopBackOff (exit 1, 5 restarts): panic: at a.go:7"), "|")
 	if want := "CrashLoopBackOff (exit 1, 5 restarts): panic…|CrashLoopBackOff (exit 1, 5 restarts)|CrashLoopBackOff (exit 1)|CrashLoopBackOff"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// TestProblemsWarned: what is on its way and does not say what keeps it is a problem once a Warning about it says that, as far
-// as it is not old, by an Event that is held or by one that is asked for; nobody is asked about what is well.
-func TestProblemsWarned(t *testing.T) {
+// TestExplainedByWarning checks that an object in progress without a reason is a problem if a recent Warning about it,
+// retained or looked up, gives one. Nothing is looked up for healthy objects.
+func TestExplainedByWarning(t *testing.T) {
 	const creating = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`
 	warns := func(version, about, last string) event.Object {
 		id := &event.Identity{APIVersion: "v1", Kind: "Event", Namespace: "shop", Name: "e" + version, UID: types.UID("e" + version), ResourceVersion: version}
@@ -423,16 +422,16 @@ func TestProblemsWarned(t *testing.T) {
 			if asked["well"] || !held && !asked["b"] {
 				t.Errorf("asked about %v", asked)
 			}
-			if len(s.present.wrong) > 0 {
-				t.Errorf("%d are still wrong", len(s.present.wrong))
+			if len(s.problems.unhealthy) > 0 {
+				t.Errorf("%d are still wrong", len(s.problems.unhealthy))
 			}
 		}
 	}
 }
 
-// TestProblemsWarnedBefore: what a Warning said before an object got on its way is over. Of one that was there at the start that
-// is known as far as the object says when it was as it is.
-func TestProblemsWarnedBefore(t *testing.T) {
+// TestOldWarnings checks that a Warning from before the episode does not count. For initial objects the beginning of the
+// episode is known only if the conditions contain it.
+func TestOldWarnings(t *testing.T) {
 	const (
 		well     = `,"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":2,"currentReplicas":2,"updatedReplicas":2,"availableReplicas":2,"observedGeneration":1,"currentRevision":"a","updateRevision":"a"}`
 		rolling  = `,"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":1,"currentReplicas":1,"updatedReplicas":1,"availableReplicas":1,"observedGeneration":1,"currentRevision":"a","updateRevision":"b"}`
@@ -446,7 +445,7 @@ func TestProblemsWarnedBefore(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		initial bool
-		states  []string // of a StatefulSet, the second at 50 min; or else of a pod
+		states  []string // of a StatefulSet with the second state at 50 min, or of a pod
 		warned  time.Duration
 		at      time.Duration
 		want    string
@@ -483,9 +482,8 @@ func TestProblemsWarnedBefore(t *testing.T) {
 	}
 }
 
-// TestProblemsAskedFor: Warnings are asked for where Events about the object are not watched, or not all of these come, and not
-// where they are and none is about it.
-func TestProblemsAskedFor(t *testing.T) {
+// TestLookupWarning checks that Warnings are looked up only if Events about the object are not watched or are filtered.
+func TestLookupWarning(t *testing.T) {
 	const creating = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`
 	events := func(group, cluster, namespace, name string) event.Target {
 		to := target(group, "events", "Event")

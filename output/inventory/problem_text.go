@@ -12,45 +12,45 @@ import (
 	"dwatch/output"
 )
 
-// Words say a Problem in one line: the sign, what it is about, and why; the Rest as far as it has
-// room. Nothing in them can steer a terminal.
+// ProblemText describes a Problem on one line: sign, subject, reason and, if there is room, time and cause. All texts
+// are escaped for terminals.
 type ProblemText struct {
-	// Sign has a meaning that Look repeats: what is wrong, is on its way, or is well again.
+	// Sign is the sign of Severity.
 	Sign     rune
 	Severity Severity
-	// Subject is the root, as kubectl names it, after its namespace where it was asked for, and after Cluster
-	// where there are several.
+	// Subject names the root as kubectl does. It begins with the cluster if there are several, and with the namespace if
+	// NameOptions.ShowNamespaces is set.
 	Subject, Cluster string
-	// Why says all, and Shorter less and less, for where that has no room.
+	// Reason is the complete reason. ShortReasons are shorter and shorter forms.
 	Reason       string
 	ShortReasons []string
 	When         string
-	// After is the change before it, and that of what the reason names; empty if none is known. Briefly says less of
-	// it; empty: it can't.
+	// Cause describes the changes before the problem: the root's and that of the object that the reason names. It is
+	// empty if none is known. ShortCause is shorter, or empty.
 	Cause, ShortCause string
 }
 
-// Look is how bad a problem is.
+// Severity is how severe a problem is.
 type Severity uint8
 
 const (
-	SeverityFailed Severity = iota // it does not go on by itself
+	SeverityFailed Severity = iota
 	SeverityWaiting
-	SeverityRecovered // again
+	SeverityRecovered
 )
 
-// Sign is how it is marked.
+// Sign returns the character that marks the severity.
 func (l Severity) Sign() rune { return signs[l] }
 
 var signs = map[Severity]rune{SeverityFailed: '✗', SeverityWaiting: '◌', SeverityRecovered: '●'}
 
-// NothingWrong says that there are no problems, and NotKnown that nobody can know; see also NothingWrongIn.
+// AllHealthy is the text for "no problems", and HealthUnknown the one if no cluster is connected. See DescribeHealth.
 const (
 	AllHealthy    = "nothing needs a look"
 	HealthUnknown = "what needs a look is not known before all is connected"
 )
 
-// NothingWrongIn says that there are no problems in those of several clusters that are connected.
+// DescribeHealth returns the text for "no problems" if connected of all clusters are connected.
 func DescribeHealth(connected, all int) string {
 	switch {
 	case connected == 0:
@@ -61,24 +61,24 @@ func DescribeHealth(connected, all int) string {
 	return fmt.Sprintf("%s in %d of %d clusters; of the others it is not known", AllHealthy, connected, all)
 }
 
-// FoundLater says of a change that nobody saw it happen: there may have been other states in between.
+// DetectedLate marks a change that a list revealed. There may have been other states in between.
 const DetectedLate = "found out later"
 
-// Names says how objects are named, and times are written.
+// NameOptions configures how Describe writes names and times.
 type NameOptions struct {
-	// Short returns the name that a resource is shown by.
+	// ShortName returns the short name of a resource.
 	ShortName func(schema.GroupResource) string
-	// Namespaces: there are several, and each object is named with its own.
+	// ShowNamespaces adds the namespace to each name.
 	ShowNamespaces bool
-	// Dated: times have their date, milliseconds and the offset of their zone.
+	// FullTimestamps writes times with date, milliseconds and zone offset.
 	FullTimestamps bool
 }
 
-// Words of a problem as of a time.
+// Describe returns the text of a problem at a time.
 func (p *Problem) Describe(now time.Time, names NameOptions) ProblemText {
-	w := ProblemText{Severity: p.look(), Reason: output.EscapeLine(p.State.Message), When: p.when(now, names.FullTimestamps)}
+	w := ProblemText{Severity: p.severity(), Reason: output.EscapeLine(p.State.Message), When: p.when(now, names.FullTimestamps)}
 	w.Sign = w.Severity.Sign()
-	w.ShortReasons = shorter(w.Reason)
+	w.ShortReasons = shorterReasons(w.Reason)
 	if p.ObjectCount > 1 {
 		times := fmt.Sprintf(" ×%d", p.ObjectCount)
 		w.Reason += times
@@ -99,15 +99,15 @@ func (p *Problem) Describe(now time.Time, names NameOptions) ProblemText {
 		w.Subject = w.Cluster + " " + w.Subject
 	}
 	if p.RecoveredAt.IsZero() {
-		w.sayAfter(p, names)
+		w.setCause(p, names)
 	}
 	return w
 }
 
-// sayAfter says what was changed before: of the root, and of what the reason names.
-func (w *ProblemText) sayAfter(p *Problem, names NameOptions) {
+// setCause sets Cause and ShortCause.
+func (w *ProblemText) setCause(p *Problem, names NameOptions) {
 	if c := p.Cause; c != nil {
-		w.Cause, w.ShortCause = c.by(c.Summary), c.by(c.ShortSummary)
+		w.Cause, w.ShortCause = c.withManager(c.Summary), c.withManager(c.ShortSummary)
 	}
 	c := p.NamedCause
 	if c == nil {
@@ -117,22 +117,22 @@ func (w *ProblemText) sayAfter(p *Problem, names NameOptions) {
 	if w.ShortCause = what; w.Cause != "" {
 		w.Cause += "; "
 	}
-	w.Cause += c.by(what)
+	w.Cause += c.withManager(what)
 }
 
-// by puts who did it before what was done.
-func (c *Cause) by(what string) string {
+// withManager prefixes a description with the manager that made the change.
+func (c *Cause) withManager(what string) string {
 	if what = output.EscapeLine(what); what != "" && c.Manager != "" {
 		what = output.EscapeLine(c.Manager) + ": " + what
 	}
 	return what
 }
 
-// shorter says why up to where a part of it ends, then without what it was that said so, then of what is in
-// brackets only the first: "CrashLoopBackOff (exit 1)".
-func shorter(why string) (all []string) {
+// shorterReasons returns shorter and shorter forms of a reason. It cuts the message at colons and commas, then drops the
+// message, then keeps only the first item in parentheses: "CrashLoopBackOff (exit 1)".
+func shorterReasons(why string) (all []string) {
 	short, rest, _ := strings.Cut(why, ": ")
-	if short == "FailedMount" { // which volume matters less than what it lacks
+	if short == "FailedMount" { // the volume matters less than the missing object
 		if of := strings.LastIndex(rest, `": `); of >= 0 {
 			rest = rest[of+len(`": `):]
 			all = append(all, short+": "+rest)
@@ -157,8 +157,8 @@ func shorter(why string) (all []string) {
 	return all
 }
 
-// Fit returns which texts stand behind the subject, where two columns are between them: why, and as
-// much as has room of when, and after what. width is how wide a text is.
+// Fit chooses the texts that follow the subject within room columns, with two columns between texts. The reason has
+// priority over the time and the cause, which are empty if there is no room. width returns the width of a text.
 func (w *ProblemText) Fit(room int, width func(string) int) (why, when, after string) {
 	total := func(texts ...string) (n int) {
 		for _, text := range texts {
@@ -184,7 +184,7 @@ func (w *ProblemText) Fit(room int, width func(string) int) (why, when, after st
 	return w.Reason, "", ""
 }
 
-// Below is what stands below the line in which Fit had no room for after what it was; empty: that is not known.
+// CauseLine returns the cause as a line of its own, for use if Fit returned no cause. It is empty if no cause is known.
 func (w *ProblemText) CauseLine(room int, width func(string) int) string {
 	for _, after := range []string{w.Cause, w.ShortCause} {
 		if after != "" && width("after "+after) <= room {
@@ -197,7 +197,7 @@ func (w *ProblemText) CauseLine(room int, width func(string) int) string {
 	return ""
 }
 
-func (p *Problem) look() Severity {
+func (p *Problem) severity() Severity {
 	switch {
 	case !p.RecoveredAt.IsZero():
 		return SeverityRecovered

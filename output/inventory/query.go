@@ -17,26 +17,26 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Now is the time of the present.
+// Now is passed to queries to ask for the current state.
 var Now time.Time
 
-// ErrPast means that what was is asked for, and it is not held.
+// ErrNotRetained means that the inventory no longer retains the requested time.
 var ErrNotRetained = errors.New("what was there at that time is not known any more")
 
-// lastState is how an object is, or was at some time; nil: it was not there.
+// lastState returns the state of an object at some time, or nil if it did not exist.
 type lastState func(*Entry) *State
 
-// lastAt is how objects were at a time. It is called under the lock.
+// lastAt returns the lastState for a time. It requires i.mu to be held.
 func (i *Inventory) lastAt(t time.Time) (lastState, error) {
 	switch {
 	case t.Equal(Now):
 		return func(o *Entry) *State {
-			if !o.ended.IsZero() {
+			if !o.deleted.IsZero() {
 				return nil
 			}
 			return o.state()
 		}, nil
-	case !i.options.FullHistory || t.Before(i.archive.held):
+	case !i.options.FullHistory || t.Before(i.archive.completeSince):
 		return nil, ErrNotRetained
 	}
 	return func(o *Entry) *State {
@@ -48,20 +48,20 @@ func (i *Inventory) lastAt(t time.Time) (lastState, error) {
 	}, nil
 }
 
-// until is how many states the object had had at a time.
+// until returns the number of states that the object had up to a time.
 func (o *Entry) until(t time.Time) int {
 	return sort.Search(len(o.states), func(n int) bool { return o.states[n].Time.After(t) })
 }
 
-// Held is since when all is held that was; zero: since the start.
+// RetainedSince returns the time since when the memory budget has caused no eviction. Zero means since the start.
 func (i *Inventory) RetainedSince() time.Time {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.archive.held
+	return i.archive.completeSince
 }
 
-// At returns the objects of a time of which keep (nil: always) returns true, in Order. Without
-// Options.Past that is Now.
+// ListAt returns the objects that existed at a time and for which keep returns true, in the order of CompareStates. A nil
+// keep selects all. Without Options.FullHistory the time must be Now.
 func (i *Inventory) ListAt(t time.Time, keep func(*State) bool) ([]*State, error) {
 	i.mu.RLock()
 	last, err := i.lastAt(t)
@@ -83,17 +83,17 @@ func (i *Inventory) ListAt(t time.Time, keep func(*State) bool) ([]*State, error
 	return all, nil
 }
 
-// Step is one change of an object. Before is nil of what came, or where it is no longer held.
+// Transition is one change of an object. Before is nil if the object was created or if the previous state was evicted.
 type Transition struct{ Before, State *State }
 
-// Steps returns what is held of what happened after a time, until another one (zero: to the end), in
-// order. What was there at the start did not happen.
+// Transitions returns the retained changes after a time and up to another time, in order. A zero until means no limit.
+// The initial states of objects are not included.
 func (i *Inventory) Transitions(after, until time.Time) []Transition {
-	return i.steps(after, until, false)
+	return i.transitions(after, until, false)
 }
 
-// steps are Steps, or with initial also what was seen first.
-func (i *Inventory) steps(after, until time.Time, initial bool) (all []Transition) {
+// transitions is Transitions. If initial is true, it includes the initial states.
+func (i *Inventory) transitions(after, until time.Time, initial bool) (all []Transition) {
 	i.mu.RLock()
 	for _, o := range i.byID {
 		for n := o.until(after); n < len(o.states); n++ {
@@ -117,7 +117,7 @@ func (i *Inventory) steps(after, until time.Time, initial bool) (all []Transitio
 	return all
 }
 
-// Counts reports whether the change is one to be told of, as with a Change.
+// IsSignificant is Change.IsSignificant for a transition.
 func (s Transition) IsSignificant(o change.Options) bool {
 	e := s.State.ToEvent(s.Before)
 	c := Change{Event: &e, State: s.State, Before: s.Before}
@@ -127,54 +127,55 @@ func (s Transition) IsSignificant(o change.Options) bool {
 	return c.IsSignificant()
 }
 
-// Fails reports whether the object was not failed before, and is.
+// BecameFailed reports whether the object failed in this transition.
 func (s Transition) BecameFailed() bool {
 	return s.State.Status == kstatus.FailedStatus && s.State.Type != event.Deleted && (s.Before == nil || s.Before.Status != kstatus.FailedStatus)
 }
 
-// Problems are what needs a look at a time, which without Options.Past is the present: what has failed
-// first, of those the newest first. Of so many of them the causes are looked for, which takes time; o
-// says how they are compared and masked.
+// Problems returns the problems at a time: failed ones first, then the latest first. Without Options.FullHistory the time
+// must be the current time. Finding causes takes time, so only the first causes problems get one. o configures the
+// comparison and the masks.
 func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
 	i.mu.Lock()
-	p, last := i.present, lastState((*Entry).state)
+	p, last := i.problems, lastState((*Entry).state)
 	if i.options.FullHistory {
-		p, last = i.wrongAt(now)
+		p, last = i.problemsAtLocked(now)
 	}
-	forget := p.explain(now, warningsOf(i, last))
-	all := p.wrong.problems(now, i.upFrom(last, i.options.LookupOwners), last)
+	forget := p.explain(now, warningLookup(i, last))
+	all := p.unhealthy.problems(now, i.chainFrom(last, i.options.LookupOwners), last)
 	forget()
 	for n := range all {
 		all[n].Resource = i.resourceOf(&all[n])
-		all[n].find(i)
+		all[n].findCulprit(i)
 	}
 	i.mu.Unlock()
 	states := i.statesOf
 	if i.options.WithoutContent {
-		states = func(*Entry) []*State { return nil } // its changes were noted as they came
+		states = func(*Entry) []*State { return nil } // Deliver recorded the intentional changes
 	}
 	i.causes.find(all[:min(len(all), causes)], states, o)
 	return all
 }
 
-// ProblemsRevision is another number once what is wrong may have become another, but for what time alone makes of it.
+// ProblemsRevision returns a number that changes whenever an event may have changed the problems. The passing of time
+// can change them, too, and does not change the number.
 func (i *Inventory) ProblemsRevision() uint64 {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.present.revision
+	return i.problems.revision
 }
 
-// resourceOf is that of the root of a problem, as far as objects of it were seen, or it is known what followed there.
+// resourceOf returns the resource of a problem's root. It is empty if no object of its kind was observed.
 func (i *Inventory) resourceOf(p *Problem) schema.GroupResource {
-	if lead := i.unseen.lead(p.State.Entry.Cluster, p.Root); lead != nil {
+	if lead := i.unwatchedCauses.get(p.State.Entry.Cluster, p.Root); lead != nil {
 		return lead.Entry.Resource
 	}
 	return i.kinds[p.Root.GroupKind()]
 }
 
-// wrongAt returns what was wrong at a time, and how objects were. It is called under the lock.
-func (i *Inventory) wrongAt(t time.Time) (present, lastState) {
-	p := newPresent()
+// problemsAtLocked returns the problems at a time and the states of objects at that time. It requires i.mu to be held.
+func (i *Inventory) problemsAtLocked(t time.Time) (problemTracker, lastState) {
+	p := newProblemTracker()
 	last, err := i.lastAt(t)
 	if err != nil {
 		return p, last
@@ -196,30 +197,29 @@ func (i *Inventory) statesOf(o *Entry) []*State {
 	return slices.Clone(o.states)
 }
 
-// Ended returns the last states of the deleted objects that are held, the first deleted first.
+// ListDeleted returns the last states of the retained deleted objects in order of deletion.
 func (i *Inventory) ListDeleted() []*State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	all := make([]*State, len(i.ended))
-	for n, o := range i.ended {
+	all := make([]*State, len(i.deleted))
+	for n, o := range i.deleted {
 		all[n] = o.state()
 	}
 	return all
 }
 
-// Owned returns the objects that are there and name the one with a UID as an owner, sorted; of several
-// clusters those in this one.
+// OwnedBy returns the existing objects of a cluster with an owner reference to a UID, in the order of CompareStates.
 func (i *Inventory) OwnedBy(cluster string, uid types.UID) []*State {
 	if uid == "" {
 		return nil
 	}
-	owned, _ := i.ListAt(Now, func(s *State) bool { // of now it is known
+	owned, _ := i.ListAt(Now, func(s *State) bool { // never fails for Now
 		return s.Entry.Cluster == cluster && slices.ContainsFunc(s.Owners, func(o owner.Owner) bool { return o.UID == uid })
 	})
 	return owned
 }
 
-// Has reports whether an object is held, of several clusters in this one.
+// Has reports whether the inventory retains an object of a cluster with a UID.
 func (i *Inventory) Has(cluster string, uid types.UID) bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -231,20 +231,19 @@ func (i *Inventory) Has(cluster string, uid types.UID) bool {
 	return false
 }
 
-// Present returns the states of those of the objects with these IDs that are there.
+// ExistingByID returns the states of the existing objects with the given IDs.
 func (i *Inventory) ExistingByID(ids []string) (all []*State) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	for _, id := range ids {
-		if o := i.byID[id]; o != nil && o.ended.IsZero() {
+		if o := i.byID[id]; o != nil && o.deleted.IsZero() {
 			all = append(all, o.state())
 		}
 	}
 	return all
 }
 
-// Around returns how each object was some time before another time, if it was there, and what happened
-// from then until that, in order.
+// ReplayWindow returns the states of all objects at the duration before t, followed by the transitions up to t in order.
 func (i *Inventory) ReplayWindow(t time.Time, before time.Duration) (all []Transition) {
 	i.mu.RLock()
 	from := t.Add(-before)
@@ -255,14 +254,14 @@ func (i *Inventory) ReplayWindow(t time.Time, before time.Duration) (all []Trans
 	}
 	i.mu.RUnlock()
 	slices.SortFunc(all, func(a, b Transition) int { return CompareStates(a.State, b.State) })
-	return append(all, i.steps(from, t, true)...)
+	return append(all, i.transitions(from, t, true)...)
 }
 
-// ErrNoEvents means that Events of Kubernetes are not among what was asked of a recording.
+// ErrEventsNotSelected means that the query of a recording does not include Events.
 var ErrEventsNotSelected = errors.New("of a recording, Events are shown that are asked for: name events, too, and they must have been recorded")
 
-// EventsAbout returns the Events of Kubernetes that are held of a time about some objects of a cluster, the newest
-// first. Without events among the targets that is ErrNoEvents.
+// EventsFor returns the retained Events about some objects of a cluster at a time, the latest first. It returns
+// ErrEventsNotSelected if targets does not include Events.
 func (i *Inventory) EventsFor(t time.Time, targets []event.Target, cluster string, objects ...event.Object) (all []kubeevent.Event, err error) {
 	isNamed := func(t event.Target) bool { return t.Resource().Resource == "events" }
 	if !slices.ContainsFunc(targets, isNamed) {
@@ -283,25 +282,25 @@ func (i *Inventory) EventsFor(t time.Time, targets []event.Target, cluster strin
 	return all, err
 }
 
-// maxFamily bounds how many objects are looked for below one.
-const maxFamily = 500
+// maxTreeSize bounds the number of objects in an ownership tree.
+const maxTreeSize = 500
 
-// Family returns an object that is there and what it owns, and what that owns; nil: it is not there.
+// OwnershipTree returns an existing object followed by all objects below it. It returns nil if the object does not exist.
 func (i *Inventory) OwnershipTree(id string) (all []*State) {
 	all = i.ExistingByID([]string{id})
 	if len(all) == 0 {
 		return nil
 	}
 	owned := map[types.UID][]*State{}
-	there, _ := i.ListAt(Now, func(s *State) bool { return s.Entry.Cluster == all[0].Entry.Cluster && len(s.Owners) > 0 }) // of now it is known
+	there, _ := i.ListAt(Now, func(s *State) bool { return s.Entry.Cluster == all[0].Entry.Cluster && len(s.Owners) > 0 }) // never fails for Now
 	for _, s := range there {
 		for _, o := range s.Owners {
 			owned[o.UID] = append(owned[o.UID], s)
 		}
 	}
-	delete(owned, "") // an owner that says so is none
+	delete(owned, "") // a reference without a UID names no object
 	has := map[string]bool{id: true}
-	for n := 0; n < len(all) && len(all) < maxFamily; n++ {
+	for n := 0; n < len(all) && len(all) < maxTreeSize; n++ {
 		for _, s := range owned[all[n].Entry.UID] {
 			if !has[s.Entry.ID] {
 				has[s.Entry.ID] = true

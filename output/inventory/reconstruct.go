@@ -8,16 +8,17 @@ import (
 	"dwatch/watcher/object/history"
 )
 
-// Before is what happened to an object before it was seen, as far as what is there shows it.
+// ReconstructedChange is a change of an object from before the watch began, derived from its metadata or its revisions.
 type ReconstructedChange struct {
 	Time time.Time
 	event.Evidence
-	// Diff is how the template of pods changed, From a revision; From managedFields what the writer holds since.
+	// Diff depends on Evidence.From. From a revision, it is the change of the Pod template. From managedFields, it lists
+	// the fields that the writer has owned since.
 	Diff change.Result
 }
 
-// Before returns what an object that existed at the start, and its revisions, show of the time before that, in the
-// order of time. What o masks is masked.
+// Reconstruct returns the changes that an initial object and its revisions show for the time before the watch began, in
+// order of time. Values are masked as o says.
 func (past History) Reconstruct(revisions []event.Object, o change.Options) (all []ReconstructedChange) {
 	if !past.Entry.Initial {
 		return nil
@@ -36,7 +37,7 @@ func (past History) Reconstruct(revisions []event.Object, o change.Options) (all
 		case event.FromRevision:
 			b.Diff = change.Diff(e.Old.Raw(), e.Object.Raw(), o)
 		}
-		b.Base = event.Object{} // it is not masked
+		b.Base = event.Object{} // not masked
 		all = append(all, b)
 	}
 	return all

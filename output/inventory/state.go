@@ -18,64 +18,63 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// State is an object as an event showed it. It never changes.
+// State is an object as one event showed it. It never changes, except for Repeat of an object's first state.
 type State struct {
 	Entry *Entry
-	// What the event said.
+	// Members of the event.
 	Type                               event.Type
 	Time                               time.Time
 	Target                             event.Target
 	Initial, Listed, FinalStateUnknown bool
-	// Object is compressed: each of its methods that looks into the content takes time.
+	// Object is compressed. Each method that reads its content decompresses it.
 	Object event.Object
 
-	// Quiet is when a state was observed last in whose place this one's content is, as nothing that counts
-	// had changed, nor what is seen at a glance; zero: that was not so.
+	// LastNoise is when this state last replaced one that differed from it only in noise. Zero means never.
 	LastNoise time.Time
-	// Changes is how often the object had changed by then in a way that Counts, and Changed when it did last; Turns is
-	// how often Status, or the EventType, had become another one, the first among them.
+	// ChangeCount is the number of significant changes up to this state, and LastChanged the time of the latest one.
+	// StatusChangeCount is how often Status or EventType changed, including the first value.
 	ChangeCount, StatusChangeCount int
 	LastChanged                    time.Time
 
-	// What is seen of it at a glance. Created is zero if it is not known.
+	// Summary. Created is zero if it is unknown.
 	Created time.Time
-	// Status is a word of kstatus, and Why says why it is not Current. Of an Event it is Unknown: what
-	// that tells is EventType, Normal or Warning.
+	// Status is a word of kstatus. Message is the reason if it is not Current. The status of an Event is Unknown; its
+	// EventType is Normal or Warning.
 	Status       kstatus.Status
 	Message      string
-	HasReason    bool // that is what is wrong, and not only how far it is
-	SelfReported bool // and the object itself says so, and nobody else has to be asked
+	HasReason    bool // Message says what is wrong, not only how far the object got
+	SelfReported bool // Message comes from the object itself, so that no lookup is needed
 	EventType    string
-	KubeEvent    *KubeEvent // by an Event; nil of all else
-	// Deletion says what the deletion of the object waits for; empty: it has not begun.
-	DeletionMessage string
-	deleting        time.Time // when that was asked for; zero: it was not, or is not known
-	settled         time.Time // what existed at the start says that none of its conditions has changed since; zero: it does not
-	isOver          bool      // it is a pod that has failed, and never runs again
-	Owners          []owner.Owner
-	// Managers are those who have set fields, but with Options.Bare.
+	KubeEvent    *KubeEvent // nil unless the object is an Event
+	// DeletionMessage says what the deletion of the object waits for. Empty means that the deletion was not requested.
+	DeletionMessage   string
+	deletionRequested time.Time // when the deletion was requested; zero if it was not, or if that is unknown
+	stableSince       time.Time // latest transition of the conditions of an initial object; zero if it has none
+	isFinishedPod     bool      // a failed Pod that never runs again
+	Owners            []owner.Owner
+	// Managers are the field managers of the object. It is empty with Options.WithoutContent.
 	Managers []string
-	// Repeat says whether the object changed so before, with Options.Compare; with Alike of objects with many
-	// states.
+	// Repeat counts equal changes of the object. It is set with Options.Compare, and with EvictionCompare for objects
+	// with many states.
 	Repeat Repeat
 
 	content *packed
 	columns *columns
-	// cells are the server's, and labels those of the object, as JSON; empty if there are none.
+	// cells of the server's table, and labels of the object, as JSON. Empty if there are none.
 	cells, labels string
-	times         []columnTime  // of the columns, where there is one that counts
-	queued        *list.Element // where it stands in the archive
-	number        int           // of how many states of the object it came behind
+	times         []columnTime  // by column; nil if no column counts from a time in the object
+	queued        *list.Element // element of archive.queue
+	number        int           // number of earlier states of the object
 }
 
-// Told is what an Event is about, and when that happened last.
+// KubeEvent is the summary of an Event.
 type KubeEvent struct {
 	InvolvedObject owner.Ref
 	LastSeen       time.Time
-	Warning        string // what is, by a Warning
+	Warning        string // message of a Warning; empty for other types
 }
 
-// Size is how many bytes it takes, about.
+// Size returns the approximate memory use in bytes.
 func (s *State) Size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
 
 func (i *Inventory) read(e *event.Event) *State {
@@ -84,17 +83,17 @@ func (i *Inventory) read(e *event.Event) *State {
 		Initial: e.Initial, Listed: e.Listed, FinalStateUnknown: e.FinalStateUnknown,
 	}
 	if i.options.WithoutContent {
-		i.glance(s, e)
+		i.readWithoutContent(s, e)
 		return s
 	}
 	resource := e.Target.Resource().GroupResource()
 	content := e.Object.Raw()
-	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.OmitManagedFields}
+	s.content = &packed{masks: i.options.Masks, omitManagedFields: i.options.OmitManagedFields}
 	s.content.Packed = i.packer.Pack(resource, content)
 	s.Object = event.NewLazyObject(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.MaskJSON(content))
-	s.Managers = i.shared(change.Managers(content))
-	definitions := "" // the server makes no table
+	s.Managers = i.internNames(change.Managers(content))
+	definitions := "" // without a table from the server
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
 		s.cells = cellsOf(row)
@@ -104,8 +103,9 @@ func (i *Inventory) read(e *event.Event) *State {
 	return s
 }
 
-// glance is read with Options.Bare. What can't be wrong is not decoded, which takes longer than all else.
-func (i *Inventory) glance(s *State, e *event.Event) {
+// readWithoutContent is read for Options.WithoutContent. It does not decode objects whose status can only be Current,
+// because decoding dominates the cost.
+func (i *Inventory) readWithoutContent(s *State, e *event.Event) {
 	content := e.Object.Raw()
 	s.Object = event.NewObject(e.Object.Identity, "")
 	if !e.Object.IsEvent() && !status.MayBeOther(e.Object.GroupVersionKind(), content) {
@@ -116,23 +116,23 @@ func (i *Inventory) glance(s *State, e *event.Event) {
 	s.labels = ""
 }
 
-// shared returns the same names in memory that other states have, too.
-func (i *Inventory) shared(names []string) []string {
+// internNames returns an equal slice that other states already use, to save memory.
+func (i *Inventory) internNames(names []string) []string {
 	key := strings.Join(names, " ")
 	if known, is := i.managers[key]; is {
 		return known
 	}
-	if len(i.managers) >= maxManagers { // somebody takes another name each time
+	if len(i.managers) >= maxManagers { // some client uses a new name each time
 		clear(i.managers)
 	}
 	i.managers[key] = names
 	return names
 }
 
-// maxManagers is of how many sets of managers the memory is shared.
+// maxManagers bounds the number of interned lists of managers.
 const maxManagers = 1000
 
-// summarize finds what is seen at a glance, in content that may be seen.
+// summarize sets the summary from masked content.
 func (s *State) summarize(content string) {
 	before, after := event.CutManagedFields(content)
 	content = status.Part(s.Object.APIVersion, s.Object.Kind, before+after)
@@ -141,8 +141,8 @@ func (s *State) summarize(content string) {
 		s.labels = strings.Clone(all)
 	}
 	u, err := event.NewObject(s.Object.Identity, content).Decode()
-	if err != nil { // a number that nothing can hold
-		s.Message = shorten(err.Error()) // it may have all of the content in it
+	if err != nil { // for example a number out of range
+		s.Message = shorten(err.Error()) // the error may quote the whole content
 		return
 	}
 	s.Created = u.GetCreationTimestamp().Time
@@ -157,32 +157,32 @@ func (s *State) summarize(content string) {
 		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
 	}
 	if s.Initial {
-		s.settled = status.Settled(u)
+		s.stableSince = status.Settled(u)
 	}
-	s.Owners, s.DeletionMessage, s.isOver = owner.FromObject(u), shorten(status.Deletion(u)), status.IsOver(u)
+	s.Owners, s.DeletionMessage, s.isFinishedPod = owner.FromObject(u), shorten(status.Deletion(u)), status.IsOver(u)
 	if at := u.GetDeletionTimestamp(); at != nil {
-		s.deleting = at.Time
-		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the time is that of its end
-			s.deleting = at.Add(-time.Duration(*grace) * time.Second)
+		s.deletionRequested = at.Time
+		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the timestamp includes the grace period
+			s.deletionRequested = at.Add(-time.Duration(*grace) * time.Second)
 		}
 	}
 }
 
-// looksLike reports whether nothing of what is seen at a glance is another than in the state before: noise may tell how an
-// object is, as status.observedGeneration does.
+// looksLike reports whether the summaries of two states are equal. They can differ although only noise changed:
+// status.observedGeneration is noise and affects Status.
 func (s *State) looksLike(before *State) bool {
 	return s.Status == before.Status && s.Message == before.Message && s.HasReason == before.HasReason && s.SelfReported == before.SelfReported &&
-		s.DeletionMessage == before.DeletionMessage && s.isOver == before.isOver && s.labels == before.labels &&
+		s.DeletionMessage == before.DeletionMessage && s.isFinishedPod == before.isFinishedPod && s.labels == before.labels &&
 		slices.Equal(s.Owners, before.Owners) && sameNames(s.Managers, before.Managers) && s.sameCells(before)
 }
 
-// sameNames reports whether these are the same names, in whatever order.
+// sameNames reports whether a and b contain the same names in any order.
 func sameNames(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }
 
-// follow counts the change that led to the state.
-func (s *State) follow(c *Change) {
+// countChange sets the counters of the state from the previous state and the change.
+func (s *State) countChange(c *Change) {
 	turns := s.Type != event.Deleted
 	if b := c.Before; b != nil {
 		s.ChangeCount, s.LastChanged, s.StatusChangeCount = b.ChangeCount, b.LastChanged, b.StatusChangeCount
@@ -197,9 +197,9 @@ func (s *State) follow(c *Change) {
 	}
 }
 
-// keep takes over from before a deletion what that does not say: the server's cells, and all else
-// where no more is known than which object it was.
-func (s *State) keep(known *State) {
+// inheritFrom completes the state of a deletion from the last known state: the cells of the table, and everything else
+// if the final state is unknown.
+func (s *State) inheritFrom(known *State) {
 	if s.cells == "" {
 		s.columns, s.cells, s.times = known.columns, known.cells, known.times
 	}
@@ -210,7 +210,8 @@ func (s *State) keep(known *State) {
 	}
 }
 
-// Short is why an object is not as it should be, as shortly as that is said, or else the word of its state; empty if it is.
+// ShortReason returns the shortest form of Message, or the word of Status if there is none. It is empty if the object is
+// Current, Unknown or an Event.
 func (s *State) ShortReason() string {
 	if s.EventType != "" || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus {
 		return ""
@@ -225,7 +226,7 @@ func (s *State) ShortReason() string {
 	return short
 }
 
-// Labels returns those of the object.
+// Labels returns the labels of the object.
 func (s *State) Labels() labels.Set {
 	if s.labels == "" {
 		return nil
@@ -238,11 +239,10 @@ func (s *State) Labels() labels.Set {
 	return set
 }
 
-// Missing is how many states between an earlier one of the same object and this are no longer held:
-// of what they changed it is not known which of them did.
+// EvictedSince returns the number of evicted states between an earlier state of the same object and this one.
 func (s *State) EvictedSince(earlier *State) int { return s.number - earlier.number - 1 }
 
-// Event returns the event that showed the state; before is the one before, or nil.
+// ToEvent returns the event that showed the state. before is the previous state, or nil.
 func (s *State) ToEvent(before *State) event.Event {
 	e := event.Event{
 		Type: s.Type, Target: s.Target, Object: s.Object, Time: s.Time,
@@ -254,8 +254,8 @@ func (s *State) ToEvent(before *State) event.Event {
 	return e
 }
 
-// Between returns what changed from one state to another. What o masks is masked; who made a change
-// is said whatever Options leave out.
+// DiffStates returns the difference of two states, masked as o says. It includes the writers even if
+// Options.OmitManagedFields is set.
 func DiffStates(before, after *State, o change.Options) change.Result {
 	return change.Diff(before.content.unpack(), after.content.unpack(), o)
 }

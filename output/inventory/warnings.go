@@ -11,25 +11,26 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// tellers are the targets of Events of Kubernetes that are watched, but those with a name.
-type tellers map[event.Key]bool
+// eventTargets are the watched targets of Events, except those for a single name.
+type eventTargets map[event.Key]bool
 
-func tellersOf(targets []event.Target) tellers {
-	t := tellers{}
+func newEventTargets(targets []event.Target) eventTargets {
+	t := eventTargets{}
 	for _, one := range targets {
-		t.join(one)
+		t.add(one)
 	}
 	return t
 }
 
-func (t tellers) join(target event.Target) {
+func (t eventTargets) add(target event.Target) {
 	if event.IsEvent(target.Mapping.GroupVersionKind.GroupKind()) && target.Name == "" {
 		t[target.Key()] = true
 	}
 }
 
-// tell reports whether Events about an object in a namespace come; empty: an object in none, whose Events are in the default one.
-func (t tellers) tell(cluster, namespace string) bool {
+// covers reports whether Events about objects in a namespace are watched. Events about cluster-scoped objects, whose
+// namespace is empty, are in the namespace default.
+func (t eventTargets) covers(cluster, namespace string) bool {
 	for _, group := range []string{"", "events.k8s.io"} {
 		key := event.Key{Cluster: cluster, Resource: schema.GroupResource{Group: group, Resource: "events"}}
 		if t[key] {
@@ -43,26 +44,27 @@ func (t tellers) tell(cluster, namespace string) bool {
 	return false
 }
 
-// warningsOf finds the newest Warning about an object, as all are by last: among the Events that are held, or else, where they are
-// not watched, by Options.Warned. It is called under the lock.
-func warningsOf(i *Inventory, last lastState) func(*State) (why string, at time.Time) {
-	var held map[string]*kubeevent.LatestMessages // by cluster; all at once, and only if somebody asks
+// warningLookup returns a function that finds the latest Warning about an object: among the retained Events, or, if
+// Events are not watched, with Options.LookupWarning. last returns the states at the time in question. It requires i.mu
+// to be held.
+func warningLookup(i *Inventory, last lastState) func(*State) (why string, at time.Time) {
+	var held map[string]*kubeevent.LatestMessages // by cluster; built at the first call
 	return func(s *State) (why string, at time.Time) {
 		if held == nil {
-			held = heldWarnings(i, last)
+			held = retainedWarnings(i, last)
 		}
 		ref := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Entry.Namespace, Name: s.Entry.Name, UID: s.Entry.UID}
 		if n := held[s.Entry.Cluster]; n != nil {
 			why, at = n.Get(ref)
 		}
-		if why != "" || i.options.LookupWarning == nil || !i.options.KubeEventsFiltered && i.tellers.tell(s.Entry.Cluster, s.Entry.Namespace) {
+		if why != "" || i.options.LookupWarning == nil || !i.options.KubeEventsFiltered && i.eventTargets.covers(s.Entry.Cluster, s.Entry.Namespace) {
 			return why, at
 		}
 		return i.options.LookupWarning(s.Entry.Cluster, ref)
 	}
 }
 
-func heldWarnings(i *Inventory, last lastState) map[string]*kubeevent.LatestMessages {
+func retainedWarnings(i *Inventory, last lastState) map[string]*kubeevent.LatestMessages {
 	all := map[string]*kubeevent.LatestMessages{}
 	if _, held := i.kinds[schema.GroupKind{Kind: "Event"}]; !held {
 		if _, held = i.kinds[schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}]; !held {
