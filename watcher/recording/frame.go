@@ -14,8 +14,6 @@ import (
 const (
 	zstdMagic = 0xFD2FB528
 	skipMagic = 0x184D2A5D // of the 16 that there are
-	// maxFrame bounds what a frame may come to: a writer closes it long before.
-	maxFrame = 64 << 20
 )
 
 // part is what a frame, or the damage between two of them, takes of a segment.
@@ -156,26 +154,26 @@ func hidden(frame []byte) error {
 		return errZeros
 	}
 	for at := 1; at < len(rest); at++ {
-		if magicOf(rest[at:]) == zstdMagic || isChain(rest, at) {
+		if magicOf(rest[at:]) == zstdMagic {
 			return errHidden
 		}
+	}
+	if endsWithBlock(rest) {
+		return errHidden
 	}
 	return nil
 }
 
-// isChain reports whether blocks, one after the other, end where data does. By chance two of 16 million
-// places look so.
-func isChain(data []byte, at int) bool {
-	for n := 0; ; n++ {
+// endsWithBlock reports whether a block that begins behind the first byte ends exactly where data does. By chance two
+// of 16 million offsets look so.
+func endsWithBlock(data []byte) bool {
+	for at := 1; at < len(data); at++ {
 		b, whole := blockAt(data, at)
-		switch {
-		case at == len(data):
-			return n > 0
-		case !whole || b.last || b.size == 0 || b.size > maxBlock || b.kind != blockRaw && b.kind != blockCompressed:
-			return false
+		if whole && b.end == len(data) && !b.last && b.size > 0 && b.size <= maxBlock && (b.kind == blockRaw || b.kind == blockCompressed) {
+			return true
 		}
-		at = b.end
 	}
+	return false
 }
 
 const maxBlock = 128 << 10
@@ -197,16 +195,20 @@ func newUnpacker() (*unpacker, error) {
 	if u, ok := unpackers.Get().(*unpacker); ok {
 		return u, nil
 	}
-	whole, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindowBytes)}
+	whole, err := zstd.NewReader(nil, options...)
 	if err != nil {
 		return nil, err
 	}
-	part, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame), zstd.IgnoreChecksum(true))
+	part, err := zstd.NewReader(nil, append(options, zstd.IgnoreChecksum(true))...)
 	return &unpacker{whole: whole, part: part}, err
 }
 
 // close ends the use of it. Without a reader a decoder of one goroutine holds nothing but memory.
 func (u *unpacker) close() {
+	if cap(u.text) > 4*chunkBytes {
+		u.text = nil
+	}
 	if u.whole.Reset(nil) == nil && u.part.Reset(nil) == nil {
 		unpackers.Put(u)
 	}
@@ -232,11 +234,15 @@ func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, da
 	from, damage := u.open(p)
 	var sums summing
 	text := u.text[:0]
+	total := 0
 	for damage == nil {
 		text = slices.Grow(text, chunkBytes)
 		var n int
 		n, damage = from.Read(text[len(text) : len(text)+chunkBytes])
 		text = text[:len(text)+n]
+		if total += n; total > maxFrameBytes+maxSumLine { // earlier versions did not count the last sum
+			damage = errFrameTooLong
+		}
 		sure := sums.upTo(text)
 		switch {
 		case p.kind == compressed && damage == io.EOF: // its checksum is right
@@ -247,7 +253,9 @@ func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, da
 		if err := take(text[:sure]); err != nil {
 			return nil, nil, err
 		}
-		text = sums.passed(text, sure)
+		if text = sums.passed(text, sure); len(text) > maxUncheckedBytes {
+			damage = errLineTooLong
+		}
 	}
 	if u.text = text; damage == io.EOF {
 		damage = nil

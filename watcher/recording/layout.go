@@ -73,23 +73,23 @@ type header struct {
 	Run      string          `json:"run"`
 	LastTime event.Timestamp `json:"last"`
 	RunInfo
-	Targets   []sightState         `json:"targets"`
-	Resources []metav1.APIResource `json:"resources"` // of the targets
+	Targets   BoundedList[sightState]         `json:"targets"`
+	Resources BoundedList[metav1.APIResource] `json:"resources"` // of the targets
 }
 
 // index is what the last frame of a segment says of it.
 type index struct {
-	Version    int                  `json:"version"`
-	From       event.Timestamp      `json:"from"`
-	To         event.Timestamp      `json:"to"`
-	Lines      int                  `json:"lines"`
-	Resources  []metav1.APIResource `json:"resources"`
-	Namespaces []string             `json:"namespaces"`
+	Version    int                             `json:"version"`
+	From       event.Timestamp                 `json:"from"`
+	To         event.Timestamp                 `json:"to"`
+	Lines      int                             `json:"lines"`
+	Resources  BoundedList[metav1.APIResource] `json:"resources"`
+	Namespaces []string                        `json:"namespaces"`
 	// Changed are resources and namespaces of which it has more than what was there at its begin:
 	// resource.group/namespace, without a namespace where all may be meant.
-	Changed []string     `json:"changed"`
-	Targets []sightState `json:"targets"` // at the end
-	Frames  []frameInfo  `json:"frames"`
+	Changed []string                `json:"changed"`
+	Targets BoundedList[sightState] `json:"targets"` // at the end
+	Frames  BoundedList[frameInfo]  `json:"frames"`
 }
 
 // frameInfo is where a frame begins, and what is in it.
@@ -110,6 +110,9 @@ func skippable(content string) []byte {
 // frame is the index as it stands at the end of a segment, where it can be found from.
 func (i *index) frame() ([]byte, error) {
 	text, err := json.Marshal(i)
+	if err == nil && len(text) > maxIndexBytes {
+		err = fmt.Errorf("the index of a segment is longer than %d MiB", maxIndexBytes>>20)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ const indexEnd = 4 + 4 + len(trailer)
 // parseIndex returns the index that is the content of a frame; nil if it is none.
 func parseIndex(content []byte) *index {
 	text := len(content) - indexEnd
-	if text < 0 || string(content[len(content)-len(trailer):]) != trailer || int(binary.LittleEndian.Uint32(content[text+4:])) != text {
+	if text < 0 || text > maxIndexBytes || string(content[len(content)-len(trailer):]) != trailer || int(binary.LittleEndian.Uint32(content[text+4:])) != text {
 		return nil
 	}
 	var i index

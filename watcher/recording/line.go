@@ -108,6 +108,8 @@ func (r *reader) read(text string) (l line, err error) {
 // complete sets what a line is about.
 func (r *reader) complete(l *line, text, about, object string, target markTarget) error {
 	switch {
+	case (l.Type == begun || l.Type == resource) && len(text) > maxHeaderBytes:
+		return errHeader
 	case l.Type == begun:
 		l.header = &header{}
 		if err := json.Unmarshal([]byte(text), l.header); err != nil {

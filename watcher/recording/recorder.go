@@ -438,7 +438,11 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	r.before = h.LastTime.Time
 	r.sights.begin(h)
 	h.Targets = r.sights.states()
-	if err := r.write(h, now); err != nil {
+	text, err := json.Marshal(h)
+	if err == nil && len(text) >= maxHeaderBytes {
+		err = fmt.Errorf("%w: too many resources or namespaces are selected", errHeader)
+	}
+	if err := cmp.Or(err, r.current.line(append(text, '\n'), now)); err != nil {
 		return err
 	}
 	r.current.endFrame() // it can be read by itself
@@ -448,7 +452,9 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	if err := r.writePresent(now); err != nil {
 		return err
 	}
-	r.snapshot, r.snapshotRaw = r.current.size, r.current.rawSize
+	if r.snapshot, r.snapshotRaw = r.current.size, r.current.rawSize; r.snapshot > MaxSegmentBytes/2 {
+		return fmt.Errorf("existing objects take %d MiB, and a segment may have at most %d MiB", r.snapshot>>20, MaxSegmentBytes>>20)
+	}
 	if r.MaxSize > 0 && r.MaxSize < scarce*r.snapshot && !r.isScarce && r.Warn != nil {
 		r.isScarce = true
 		r.Warn(fmt.Sprintf("what is there takes %d KiB of each segment, and all may take %d KiB: little of what happens is kept", r.snapshot>>10, r.MaxSize>>10))
@@ -624,7 +630,7 @@ func (r *Recorder) record(e *event.Event) (err error) {
 
 // rotate begins another segment if the current one is large or old, and drops what is not kept.
 func (r *Recorder) rotate(now time.Time) error {
-	limit := max(segmentBytes, 2*r.snapshot)
+	limit := min(max(segmentBytes, 2*r.snapshot), MaxSegmentBytes/4)
 	if r.MaxSize > 0 {
 		limit = min(limit, max(r.MaxSize/segmentShare, r.snapshot, 64<<10))
 	}

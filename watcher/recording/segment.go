@@ -44,8 +44,11 @@ func peek(ctx context.Context, f file) (*segment, error) {
 			f.head, failed[0] = f.read(ctx, 0, min(f.size, peekBytes))
 		}
 		end, err := f.read(ctx, max(f.size-8, 0), f.size)
-		if failed[1] = err; len(end) == 8 && string(end[4:]) == trailer {
-			size := int64(indexEnd) + int64(binary.LittleEndian.Uint32(end))
+		size := int64(indexEnd)
+		if len(end) == 8 {
+			size += int64(binary.LittleEndian.Uint32(end))
+		}
+		if failed[1] = err; len(end) == 8 && string(end[4:]) == trailer && size <= int64(indexEnd)+maxIndexBytes {
 			f.tail, failed[2] = f.read(ctx, max(f.size-size, 0), f.size)
 		}
 		if err := cmp.Or(failed[:]...); err != nil {
@@ -66,6 +69,9 @@ func hasHeader(head []byte) bool {
 
 // load reads the file of a segment.
 func load(ctx context.Context, f file) (*segment, error) {
+	if f.size > MaxSegmentBytes {
+		return nil, &damage{f.path, fmt.Sprintf("it is longer than %d MiB", MaxSegmentBytes>>20)}
+	}
 	data, err := f.read(ctx, 0, -1)
 	if err != nil {
 		return nil, err
@@ -116,6 +122,7 @@ func lastIndex(data []byte) *index {
 // and of one without its end, up to the last sum. lost is called for what can't be read. The error is that
 // of take. The memory of lines is used again after frameEnd has been called.
 func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func() error, lost func(why string)) error {
+	damagedParts := 0
 	for data := s.data; len(data) > 0; {
 		isFirst := len(data) == len(s.data)
 		var p part
@@ -125,6 +132,9 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 			continue
 		case p.kind == skipped, p.kind == damaged:
 			lost(fmt.Sprintf("%d bytes are damaged", len(p.bytes)))
+			if damagedParts++; damagedParts > maxDamagedParts {
+				return nil
+			}
 			continue
 		}
 		rest, damage, err := u.lines(p, func(lines []byte) error {
@@ -139,6 +149,9 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 		}
 		if damage != nil {
 			lost("a part is damaged: " + damage.Error())
+		}
+		if exceedsLimit(damage) {
+			return nil
 		}
 	}
 	return nil

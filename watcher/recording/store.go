@@ -77,7 +77,7 @@ func (d Dir) Read(_ context.Context, name string, from, to int64) ([]byte, error
 	if to < 0 || to > info.Size() {
 		to = info.Size()
 	}
-	data := make([]byte, max(to-from, 0))
+	data := make([]byte, min(max(to-from, 0), MaxSegmentBytes))
 	n, err := f.ReadAt(data, from)
 	if errors.Is(err, io.EOF) {
 		err = nil // it has been cut meanwhile, which its sums show

@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// frameBytes is after what a frame ends: the next knows nothing of the objects in it.
-	frameBytes = 128 << 20 // of lines
 	// sumBytes is after how many lines get a sum in any case: a reader holds them until then.
 	sumBytes = 1 << 20
 	// windowBytes is how far back an object is found to be like the one before.
@@ -70,7 +68,10 @@ func (w *segmentWriter) Write(p []byte) (int, error) {
 
 // line writes a line, which ends with a newline.
 func (w *segmentWriter) line(text []byte, at time.Time) error {
-	if w.raw > 0 && w.raw+len(text) > frameBytes {
+	if len(text) > maxLineBytes {
+		return w.fail(errLineTooLong)
+	}
+	if w.raw > 0 && w.raw+len(text)+maxSumLine > maxFrameBytes {
 		w.endFrame()
 	}
 	if err := w.write(text, at); err != nil || w.unsummed < sumBytes {
@@ -165,6 +166,18 @@ func (w *segmentWriter) noteLine(l *line) {
 	w.changed[changedText(l.Target.Resource().GroupResource(), namespace)] = true
 }
 
+// maxChanged is the number of entries in index.Changed, above which they are combined by resource.
+const maxChanged = 50_000
+
+// byResource returns entries that stand for all namespaces of the resources in changed, which is sorted.
+func byResource(changed []string) (all []string) {
+	for _, text := range changed {
+		resource, _, _ := strings.Cut(text, "/")
+		all = append(all, resource+"/")
+	}
+	return slices.Compact(all)
+}
+
 func changedText(r schema.GroupResource, namespace string) string {
 	return r.String() + "/" + namespace
 }
@@ -187,6 +200,9 @@ func (w *segmentWriter) close(targets []sightState) error {
 	}
 	slices.Sort(w.index.Namespaces)
 	w.index.Changed = slices.Sorted(maps.Keys(w.changed))
+	if len(w.index.Changed) > maxChanged {
+		w.index.Changed = byResource(w.index.Changed)
+	}
 	frame, err := w.index.frame()
 	if w.fail(err) == nil {
 		_, err = w.Write(frame)

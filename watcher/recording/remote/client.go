@@ -24,8 +24,8 @@ import (
 const (
 	// silence is how long nothing may come of an answer.
 	silence = 30 * time.Second
-	// longestList and longestProblem are how long answers may be that are no segments.
-	longestList, longestProblem = 256 << 20, 4 << 10
+	// maxListBytes and maxErrorBytes bound the responses that are not segments.
+	maxListBytes, maxErrorBytes = 256 << 20, 4 << 10
 	// heldBytes is how many bytes of segments are kept, besides those of the one that was read last: who looks
 	// around reads the same again and again, and of the one that is written only the rest.
 	heldBytes = 16 << 20
@@ -86,7 +86,7 @@ func (c *Client) ListRecordings(ctx context.Context) (all []recording.ClusterRec
 }
 
 func (c *Client) list(ctx context.Context) (l listing, err error) {
-	text, err := c.get(ctx, nil, longestList)
+	text, err := c.get(ctx, nil, maxListBytes)
 	if err != nil {
 		return l, err
 	}
@@ -140,7 +140,7 @@ func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, 
 	if to >= 0 { // the begin of a segment, or its end
 		query.Set("from", strconv.FormatInt(from, 10))
 		query.Set("to", strconv.FormatInt(to, 10))
-		return g.bytes(ctx, query)
+		return g.bytes(ctx, query, max(to-from, 0))
 	}
 	g.mu.Lock()
 	held := g.held[of]
@@ -148,7 +148,7 @@ func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, 
 	if len(held) > 0 {
 		query.Set("from", strconv.Itoa(len(held)))
 	}
-	rest, err := g.bytes(ctx, query)
+	rest, err := g.bytes(ctx, query, recording.MaxSegmentBytes-int64(len(held)))
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,8 @@ func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, 
 
 // bytes gets the bytes of a segment. What an Offer does not know was dropped; that something on the way to it finds
 // nothing is an error.
-func (g *given) bytes(ctx context.Context, query url.Values) ([]byte, error) {
-	data, err := g.get(ctx, query, 0)
+func (g *given) bytes(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
+	data, err := g.get(ctx, query, limit)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.StatusCode == http.StatusNotFound && refused.Message == errNone.Error() {
 		return nil, fs.ErrNotExist
 	}
@@ -185,16 +185,16 @@ func (c *Client) hold(of segment, data []byte) {
 	c.recent = slices.DeleteFunc(c.recent, func(s segment) bool { return c.held[s] == nil })
 }
 
-// get returns the answer to a request, all of it. longest is how long it may be; 0: as long as it says.
-func (c *Client) get(ctx context.Context, query url.Values, longest int64) ([]byte, error) {
-	data, err := c.whole(ctx, query, longest)
+// get returns the whole response to a request, which has at most limit bytes.
+func (c *Client) get(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
+	data, err := c.whole(ctx, query, limit)
 	if err != nil && c.WrapError != nil {
 		err = c.WrapError(err)
 	}
 	return data, err
 }
 
-func (c *Client) whole(ctx context.Context, query url.Values, longest int64) ([]byte, error) {
+func (c *Client) whole(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
@@ -207,7 +207,7 @@ func (c *Client) whole(ctx context.Context, query url.Values, longest int64) ([]
 	if answer.StatusCode != http.StatusOK {
 		return nil, refused(answer)
 	}
-	if longest == 0 && answer.ContentLength < 0 { // whether all has come could not be told
+	if query.Has("segment") && answer.ContentLength < 0 { // a truncated response would not be noticed
 		return nil, errors.New("it answers without saying how much: what is between may have changed that")
 	}
 	body := &counted{answer.Body, func(n int) {
@@ -217,9 +217,11 @@ func (c *Client) whole(ctx context.Context, query url.Values, longest int64) ([]
 		c.mu.Unlock()
 	}}
 	data := make([]byte, 0, min(max(answer.ContentLength, 0), largeAnswer)+1)
-	limit := cmp.Or(longest, answer.ContentLength)
+	if answer.ContentLength > limit {
+		return nil, fmt.Errorf("it answers with %d bytes, and at most %d may come", answer.ContentLength, limit)
+	}
 	if data, err = readAll(io.LimitReader(body, limit+1), data); err == nil && int64(len(data)) > limit {
-		err = errors.New("it answers with too much")
+		return nil, fmt.Errorf("it answers with more than the %d bytes that may come", limit)
 	}
 	if err != nil {
 		return nil, cmp.Or(silent(ctx), fmt.Errorf("the connection broke in the middle of an answer: %w", err))
@@ -254,7 +256,7 @@ func (c *Client) ask(ctx context.Context, query url.Values) (*http.Response, err
 
 // refused is the error that an answer is.
 func refused(answer *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, longestProblem)) // for want of it the code says it
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes)) // for want of it the code says it
 	var p problem
 	if json.Unmarshal(text, &p) != nil {
 		p.Error = ""

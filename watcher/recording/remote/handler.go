@@ -32,14 +32,14 @@ const Path = "api/recording"
 
 // listing is the answer to what there is.
 type listing struct {
-	Version    int    `json:"version"`
-	Recordings []part `json:"parts"`
+	Version    int                         `json:"version"`
+	Recordings recording.BoundedList[part] `json:"parts"`
 }
 
 // part is what there is of one cluster, which has no name if it is the only one.
 type part struct {
-	Cluster  string                 `json:"cluster,omitempty"`
-	Segments []recording.StoredFile `json:"segments"`
+	Cluster  string                                      `json:"cluster,omitempty"`
+	Segments recording.BoundedList[recording.StoredFile] `json:"segments"`
 }
 
 // problem is the answer if there is none.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -301,6 +303,65 @@ func (l *largest) Write(p []byte) (int, error) {
 	l.total += len(p)
 	l.most = max(l.most, len(p))
 	return len(p), nil
+}
+
+// TestResponseLimits checks that a client takes no more of a response than a recording can have, whatever the server
+// states, and that elements of the list that are no segments fail.
+func TestResponseLimits(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	r.change("x")
+	r.end()
+	for name, c := range map[string]struct {
+		isList bool
+		answer func(w http.ResponseWriter)
+		want   string
+	}{
+		"a segment of 1 TB": {false, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", strconv.Itoa(1<<40))
+			w.Write(make([]byte, 1<<20))
+		}, "at most"},
+		"a list of 1 TB": {true, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", strconv.Itoa(1<<40))
+			w.Write(make([]byte, 1<<20))
+		}, "at most"},
+		"a list of numbers": {true, func(w http.ResponseWriter) {
+			io.WriteString(w, `{"version":1,"parts":[{"segments":[`+strings.Repeat("0,", 1<<20)+`0]}]}`)
+		}, "no recording of dwatch"},
+		"a list of empty segments": {true, func(w http.ResponseWriter) {
+			io.WriteString(w, `{"version":1,"parts":[{"segments":[`+strings.Repeat("{},", 1<<20)+`{}]}]}`)
+		}, "no recording of dwatch"},
+		"a list of clusters": {true, func(w http.ResponseWriter) {
+			io.WriteString(w, `{"version":1,"parts":[`+strings.Repeat("{},", 1<<20)+`{}]}`)
+		}, "no recording of dwatch"},
+	} {
+		client := offered(t, dir, nil, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("segment") != c.isList {
+					c.answer(w)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		})
+		parts, err := client.ListRecordings(t.Context())
+		if err == nil {
+			_, _, err = answer(t, parts[0].Store, begin, time.Time{})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if got := client.BytesReceived(); got > 8<<20 {
+			t.Errorf("%s: received %d bytes", name, got)
+		}
+	}
+}
+
+// TestEmptyDirectory checks that a recording without segments can be listed.
+func TestEmptyDirectory(t *testing.T) {
+	if store := stored(t, offered(t, t.TempDir(), nil, nil)); store == nil {
+		t.Error("there is no recording")
+	}
 }
 
 // TestBroken: what did not come whole is an error, wherever the connection breaks.

@@ -1,0 +1,70 @@
+package recording
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+)
+
+// A reader must not trust the lengths that a recording states. It reads what a Recorder may write, and treats
+// anything longer as damage. So memory is bounded, however well a file compresses.
+const (
+	// maxFrameBytes is the decompressed size of a frame.
+	maxFrameBytes = 128 << 20
+	// maxLineBytes is the size of a line. A Kubernetes API server accepts objects of up to 3 MiB.
+	maxLineBytes = 32 << 20
+	// maxUncheckedBytes is the size of lines without a checksum, which a reader buffers.
+	maxUncheckedBytes = sumBytes + maxLineBytes + maxSumLine
+	// maxSumLine is the size of a CHECKED line.
+	maxSumLine = 1 << 10
+	// maxHeaderBytes is the size of a RECORDING or RESOURCE line.
+	maxHeaderBytes = 4 << 20
+	// maxIndexBytes is the size of the JSON text of an index.
+	maxIndexBytes = 8 << 20
+	// maxWindowBytes is the size of the window that a zstd frame may require.
+	maxWindowBytes = 2 * windowBytes
+	// maxDamagedParts is after how many damaged parts the rest of a segment is not searched for frames.
+	maxDamagedParts = 256
+)
+
+// MaxSegmentBytes is the size of a segment file. A Recorder begins another segment long before.
+const MaxSegmentBytes = 1 << 30
+
+var (
+	errFrameTooLong = fmt.Errorf("a frame is longer than %d MiB", maxFrameBytes>>20)
+	errLineTooLong  = fmt.Errorf("a line is longer than %d MiB", maxLineBytes>>20)
+	errHeader       = fmt.Errorf("a header is longer than %d MiB", maxHeaderBytes>>20)
+	errListElement  = errors.New("a list has an element that dwatch does not write")
+)
+
+// exceedsLimit reports whether err is about a length that no Recorder writes. The rest of the segment is
+// then not worth decompressing.
+func exceedsLimit(err error) bool {
+	return errors.Is(err, errFrameTooLong) || errors.Is(err, errLineTooLong)
+}
+
+// BoundedList is a JSON array of objects. In memory it takes at most a few times the size of its text, because
+// unmarshaling fails for elements that are not objects, or shorter than a quarter of the memory that they take.
+// Anything that dwatch writes is longer.
+type BoundedList[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *BoundedList[T]) UnmarshalJSON(text []byte) (err error) {
+	*l = nil
+	least := int(unsafe.Sizeof(*new(T))) / 4
+	gjson.ParseBytes(text).ForEach(func(_, element gjson.Result) bool {
+		if !element.IsObject() || len(element.Raw) < least {
+			err = errListElement
+			return false
+		}
+		var value T
+		if err = json.Unmarshal([]byte(element.Raw), &value); err == nil {
+			*l = append(*l, value)
+		}
+		return err == nil
+	})
+	return err
+}
