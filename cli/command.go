@@ -48,6 +48,7 @@ func goesOn(r runner) bool {
 type common struct {
 	targets    flags.Targets
 	object     *mapper.Argument // of --for, which not every command takes; nil: none
+	readiness  flags.Readiness
 	messages   flags.Logging
 	connection cluster.Flags
 	all        *pflag.FlagSet // of the command
@@ -71,7 +72,7 @@ type description struct {
 
 // commands are those beside the stream, which has no name of its own. Their names hide no
 // resource: that is what -r is for.
-var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, exportDescription, waitDescription, topDescription, rbacDescription, manifestsDescription}
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, exportDescription, waitDescription, explainReadinessDescription, topDescription, rbacDescription, manifestsDescription}
 
 // newRoot returns the command line, as the program is called: dwatch, or "kubectl
 // dwatch" as a plugin.
@@ -146,6 +147,9 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			if c.shared().messages.UTC {
 				time.Local = time.UTC // before anybody looks at a clock
 			}
+			if err := c.shared().readiness.Load(); err != nil {
+				return fail.Usage(err)
+			}
 			t := terminalOf(s)
 			r, err := c.parse(args, t)
 			switch {
@@ -189,7 +193,7 @@ func groupsOf(c command) []flags.Group {
 	shared.connection.UserAgent = userAgent()
 	server := flags.NewGroup("Connection to the cluster", shared.connection.AddFlags)
 	shared.server = server.Flags
-	return append(c.groups(), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
+	return append(c.groups(), flags.NewGroup("State of custom resources", shared.readiness.AddTo), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
 }
 
 // selection is what a command is about, as it was typed.

@@ -7,10 +7,9 @@ var streamDescription = description{
 	short: "Watch any Kubernetes resource",
 	long: `Watch any resource of a Kubernetes cluster and see each change.
 
-At a terminal it shows what changed, and which program did it. In a pipe each
-line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED;
-what exists at the start comes first, with "initial":true. It resumes a lost
-connection, says what it could not see, and ends only when you end it.
+At a terminal it shows each change and which program made it. In a pipe it
+prints {"type":"ADDED","object":{...}}, MODIFIED and DELETED; existing objects
+come first, with "initial":true. It resumes a lost connection.
 
 Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).`,
 	examples: `  # What changes among the deployments of a namespace

@@ -52,7 +52,7 @@ func flagTable(title string, d description) string {
 	table := "## " + title + "\n\n| Flag | Meaning |\n|---|---|\n"
 	c := d.make(nil)
 	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c)
-	for _, g := range append(d.make(nil).groups(), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
+	for _, g := range append(d.make(nil).groups(), flags.NewGroup("State of custom resources", c.shared().readiness.AddTo), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
 		table += "| **" + g.Title + "** | |\n"
 		g.Flags.VisitAll(func(f *pflag.Flag) { table += flagRow(f) })
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // ofProcess are flags of dwatch send that are of all rules together, besides those of the connection and of messages.
-var ofProcess = []string{"filename", "check", "state", "listen", "verify", "lease", "shard"}
+var ofProcess = []string{"filename", "check", "state", "listen", "verify", "lease", "shard", "readiness"}
 
 // notWithRules are flags that rules have no use for, and why.
 var notWithRules = []struct {

@@ -194,7 +194,7 @@ func (w *wait) sayProgress() {
 		w.causes.wake()
 		return
 	}
-	w.sayWaiting(w.describe(*p), more)
+	w.sayWaiting(cmp.Or(w.notYet(*p), w.describe(*p)), more)
 }
 
 // firstPending is the first object that is waited for, and how much there is besides; Unsynced
@@ -276,12 +276,10 @@ func (w *wait) describe(p until.PendingItem) string {
 	}
 	s := status.Shown(u, w.print.Compare.Masks.MaskObject)
 	switch word := s.Word; {
-	case word == kstatus.CurrentStatus:
+	case word == kstatus.CurrentStatus, word == kstatus.UnknownStatus && !w.asksStatus():
 		return subject // what is waited for is not what its status is about
-	case word == kstatus.UnknownStatus && w.asksStatus():
-		return subject + ": has no status yet"
 	case word == kstatus.UnknownStatus:
-		return subject
+		return subject + ": " + unknownText(p.Object, s)
 	case s.Message != "":
 		return subject + " " + word.String() + ": " + s.Message
 	}

@@ -41,7 +41,7 @@ func (w *wait) end(ctx context.Context, err error) error {
 		return w.failed(ctx, outcome.Event)
 	case decided:
 		w.held = true
-		w.say(fmt.Sprintf("%s: %s holds %s", w.decider(outcome), w.ending.Until, w.when()))
+		w.say(w.heldText(outcome))
 		return nil
 	case !w.ending.Until.IsSet(), !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
 		return err
@@ -64,7 +64,7 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 		defer end()
 		w.sayAllLogs(logging, []until.PendingItem{{Target: e.Target, Object: e.Object}}, []*unstructured.Unstructured{pod})
 	}
-	return fail.WithExitCode(fail.ExitFailIf, fmt.Errorf("%s holds %s: %s", w.ending.FailIf, w.when(), subject))
+	return fail.WithExitCode(fail.ExitFailIf, errors.New(w.failedText(w.subject(e.Target, e.Object), subject)))
 }
 
 // when says when it was decided.
@@ -105,16 +105,26 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	some, more := w.Pending()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookup.Timeout)
 	defer cancel()
-	isOne := len(some)+more == 1 && len(some) == 1
+	total := len(some) + more
+	isOne := total == 1 && len(some) == 1
+	notReady := withLogs && !w.isPast() && isWord(w.ending.Until, "ready")
+	if notReady && !isOne {
+		what = fmt.Sprintf("%d not ready after %s", total, shortDuration(w.ending.Timeout))
+	}
 	if len(some) > maxPending {
 		some, more = some[:maxPending], more+len(some)-maxPending
 	}
 	lines, pods := []error{errors.New(what)}, make([]*unstructured.Unstructured, len(some))
 	for i, p := range some {
 		var text string
-		text, pods[i] = w.explain(asking, p)
+		if text = w.notYet(p); text == "" {
+			text, pods[i] = w.explain(asking, p)
+		}
 		lines = append(lines, errors.New("waiting for "+text))
-		if isOne {
+		switch {
+		case isOne && notReady:
+			lines = []error{errors.New(w.notReadyText(p, text))}
+		case isOne:
 			lines = []error{fmt.Errorf("%s: %s", what, text)}
 		}
 	}

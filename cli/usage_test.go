@@ -11,7 +11,7 @@ import (
 )
 
 func testRoot() *cobra.Command {
-	return newRoot("dwatch", []string{"list", "live", "serve", "send", "record", "diff", "export", "wait", "top", "rbac", "manifests"}, Streams{Err: io.Discard})
+	return newRoot("dwatch", []string{"list", "live", "serve", "send", "record", "diff", "export", "wait", "explain-readiness", "top", "rbac", "manifests"}, Streams{Err: io.Discard})
 }
 
 // TestFlagGroups: each flag is in one group, also those that cobra adds, and help shows

@@ -77,7 +77,10 @@ type Stage struct {
 	objects map[objectKey]bool
 	unmet   int
 	pending map[objectKey]event.Event
-	// timed has the last event of each object that exists; nil if that says the same at any time.
+	// usesClock is true if an expression reads the clock.
+	usesClock bool
+	// timed holds the last event of each existing object whose answer may change with time: of all objects if an
+	// expression reads the clock, and otherwise of pods in a crash loop.
 	timed map[objectKey]event.Event
 	wrong map[*expression.Expression]bool
 }
@@ -104,9 +107,10 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 		objects: map[objectKey]bool{},
 		pending: map[objectKey]event.Event{},
 		wrong:   map[*expression.Expression]bool{},
+		timed:   map[objectKey]event.Event{},
 	}
 	if o.Until != nil && o.Until.Requirements().Now || o.FailIf != nil && o.FailIf.Requirements().Now {
-		s.timed = map[objectKey]event.Event{}
+		s.usesClock = true
 	}
 	return s
 }
@@ -131,11 +135,9 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 		s.mark(e)
 		return s.decideAll(e)
 	}
-	if s.timed != nil {
-		delete(s.timed, keyOf(e))
-		if e.Type != event.Deleted {
-			s.timed[keyOf(e)] = *e
-		}
+	delete(s.timed, keyOf(e))
+	if s.usesClock && e.Type != event.Deleted {
+		s.timed[keyOf(e)] = *e
 	}
 	if o := s.evaluate(e, false); o != nil {
 		return o
@@ -175,6 +177,7 @@ func (s *Stage) Reevaluate() (decided *Outcome) {
 // if that object decides.
 func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
+	defer s.observeTime(in, e)
 	if s.holds(s.FailIf, in, e) {
 		return &Outcome{Failed: true, Event: *e, ObjectCount: 1, Object: named(e)}
 	}
@@ -187,6 +190,17 @@ func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 		return &Outcome{Event: *e, ObjectCount: 1, Object: named(e)}
 	}
 	return nil
+}
+
+// observeTime keeps an event to evaluate it again later, if what was decided about its object ends by itself.
+func (s *Stage) observeTime(in *expression.Input, e *event.Event) {
+	switch {
+	case s.usesClock || e.Type == event.Deleted:
+	case in.DependsOnTime():
+		s.timed[keyOf(e)] = *e
+	default:
+		delete(s.timed, keyOf(e))
+	}
 }
 
 func named(e *event.Event) event.Target {

@@ -92,6 +92,10 @@ func (in *Input) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
+// DependsOnTime reports whether an evaluation used a state that ends without a change of the object, as that of a pod in
+// a crash loop does.
+func (in *Input) DependsOnTime() bool { return in.object.timed || in.old.timed }
+
 // IsUnknown reports whether the last expression that looked at the Input does not hold only
 // because the state before is not known.
 func (in *Input) LacksOldState() bool { return in.unknown }
@@ -117,6 +121,7 @@ type state struct {
 	opened *unstructured.Unstructured
 	err    error
 	word   kstatus.Status
+	timed  bool // word ends by itself
 }
 
 // value returns the object for CEL; null if there is none.
@@ -154,7 +159,8 @@ func (s *state) status() (kstatus.Status, error) {
 		if err != nil {
 			return kstatus.UnknownStatus, err
 		}
-		s.word = status.Of(u).Word
+		is := status.Of(u)
+		s.word, s.timed = is.Word, !is.ClearsAt.IsZero()
 	}
 	return s.word, nil
 }

@@ -158,6 +158,8 @@ func roleOf(kind string) ([]string, role) {
 		return words, summary
 	case steps[name]:
 		return words, step
+	case len(words) > 1 && negations[words[0]] && negativeWords[words[1]]: // NoWarnings
+		return words, positive
 	case slices.ContainsFunc(words, func(w string) bool { return negativeWords[w] }):
 		return words, negative
 	}

@@ -152,8 +152,6 @@ func (j *judge) activityFinding(c *condition, f finding, whole bool) finding {
 	case c.stale:
 	case c.status == "False" && reason == bad && !whole:
 		f.meaning = bad // ProgressDeadlineExceeded
-	case c.status == "True" && reason == bad && !whole:
-		f.meaning = bad
 	case c.status == "True" && reason == good:
 		f.meaning, f.text = good, ""
 	case c.status == "True" && whole && slices.ContainsFunc(c.words, func(w string) bool { return w == "progressing" || w == "running" }):

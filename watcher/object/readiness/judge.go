@@ -33,6 +33,10 @@ type Result struct {
 	HasReason bool
 	// By names the rule that decided.
 	By string
+	// Hint is a flag of dwatch wait to try if the answer is unknown, such as "--for condition=Synced". It may be empty.
+	Hint string
+	// Needs tells what it takes to be ready, and Source where a rule for the kind comes from. Only Explain sets them.
+	Needs, Source string
 	// Evidence lists what was read, if Explain was asked.
 	Evidence []Evidence
 }
@@ -71,7 +75,11 @@ func Judge(object map[string]any) Result { return newJudge(object, false).decide
 func Explain(object map[string]any) Result {
 	j := newJudge(object, true)
 	r := j.decide()
-	r.Evidence = j.evidence
+	j.noteUnrecognized()
+	r.Evidence, r.Needs = j.evidence, j.needs()
+	if j.rule != nil {
+		r.Source = j.rule.Source
+	}
 	return r
 }
 
@@ -200,7 +208,7 @@ func (j *judge) combine(conditions, words, counts finding) Result {
 			}
 		}
 	}
-	return Result{Message: j.missing(), By: "no rule"}
+	return Result{Message: j.missing(), By: "no rule", Hint: j.hint()}
 }
 
 // unrecognized returns the types of the conditions that dwatch does not know, or that are not decisive.

@@ -28,46 +28,41 @@ var vocabulary = []struct {
 	meaning meaning
 	words   string
 }{
-	{bad, `abnormal abort aborted absent backoff bad blocked broken cancelled canceled cannot cant conflict conflicted
-		conflicting conflicts corrupt corrupted crash crashed crashing crashloopbackoff critical dead deadlocked declined degraded
-		denied died disallowed disconnected down duplicate duplicated err erroneous error errored errors evicted exceeded exception
-		exhausted expired fail failed failing fails failure failures fatal fault faulted faulty forbidden halted ignored
-		illegal impossible incompatible incorrect inconsistent inoperative insufficient invalid killed lost malfunction malformed
-		mismatch mismatched misconfigured missing nonexistent notfound offline oom oomkilled orphan orphaned overdue panic
-		prohibited red refused reject rejected revoked stalled stuck terminal throwable throttled timedout timeout unable
-		unauthenticated unauthorized undeployable unexpected unhealthy unknownhost unmet unreachable unrecoverable unresolvable unresolved
-		unresponsive unschedulable unserviceable unstable unsuccessful unsupported unusable violated violation warn warning
-		wrong`},
+	{bad, `abnormal abort aborted absent backoff bad blocked broken canceled cancelled cannot cant conflict conflicted
+		conflicting conflicts corrupt corrupted crash crashed crashing crashloopbackoff critical dead deadlocked
+		declined degraded denied died disallowed disconnected down duplicate duplicated err erroneous error errored
+		errors evicted exceeded exception exhausted expired fail failed failing fails failure failures fatal fault
+		faulted faulty forbidden halted ignored illegal impossible incompatible inconsistent incorrect inoperative
+		insufficient invalid killed lost malformed malfunction misconfigured mismatch mismatched missing nonexistent
+		notfound offline oom oomkilled orphan orphaned overdue panic prohibited red refused reject rejected revoked
+		stalled stuck terminal throttled throwable timedout timeout unable unauthenticated unauthorized undeployable
+		unexpected unhealthy unknownhost unmet unreachable unrecoverable unresolvable unresolved unresponsive
+		unschedulable unserviceable unstable unsuccessful unsupported unusable violated violation warn warning wrong`},
 	{paused, `cordoned disabled hibernated hibernating inactive paused pausing stopped stopping suspend suspended suspending`},
-	{busy, `accepting acquiring adding allocating analyzing applying assigning attaching attempting awaiting backing binding
-		bootstrapping booting building calculating canceling changing checking claiming cleaning cloning completing
-		configuring connecting converging converting copying creating decommissioning deferred deleting
-		delayed deploying deprovisioning detaching determining discovering downloading draining enabling evaluating
-		executing expanding exporting failover fetching finalizing finishing generating growing importing inprogress initialising
-		inconclusive initializing inspecting installing issuing joining launching loading locating maintenance migrating modifying
-		moving new notready notstarted ongoing partial partially pending performing planning planned preparing pretesting
-		processing progress progressing promoting propagating prospective provisioning publishing pulling pushing queued queueing
-		queuing rebalancing rebooting rebuilding receiving reconciling reconfiguring recovering recreating
-		refreshing registering reloading removing renewing replacing replicating requested requesting required
-		requeued resetting resizing resolving restarting restoring retry retrying
-		rolling rollingback rollout scaling scanning scheduling seeding selecting sending setting
-		shutting
-		signing snapshotting starting started staging submitted submitting switching switchover syncing synchronizing
-		terminating terminated testing transferring transitioning triggered unavailable uninstalling unbound
-		uninitialized unpacking unprovisioned unready unsynced updating upgrading uploading validating verifying
-		waiting warming yellow`},
-	{good, `accepted achieved active admitted alive allocated applied approved assigned associated atlatestknown attached available
-		bound built cached
-		complete completed compliant configured confirmed balanced connected converged current delivered deployed enabled ensured
-		established
-		exists finished fulfilled green generated granted healthy idle imported initialised initialized installed insync issued
-		joined launched leader listening live loaded managed migrated mounted nominal normal ok okay online operational
-		passed passing permitted populated present processed programmed promoted propagated provisioned published ready reachable
-		reconciled
-		registered released replicated resolved restored retrieved rolledout running satisfied saved scheduled serving signed stable started
-		steady stored submitted success
-		successful successfully succeed succeeded succeeds synced synchronised synchronized
-		trusted up updated upgraded uploaded uptodate usable valid validated verified working`},
+	{busy, `adding allocating analyzing applying assigning attaching attempting awaiting backing binding booting
+		bootstrapping building calculating canceling changing checking cleaning cloning completing configuring
+		connecting converging converting copying creating decommissioning deferred delayed deleting deploying
+		deprovisioning detaching determining discovering downloading draining enabling evaluating executing expanding
+		exporting failover fetching finalizing finishing generating growing importing inconclusive initialising
+		initializing inprogress inspecting installing issuing joining launching loading locating maintenance migrating
+		modifying moving new notready notstarted ongoing partial partially pending performing planned planning preparing
+		pretesting processing progress progressing promoting propagating provisioning publishing pulling pushing queued
+		queueing queuing rebalancing rebooting rebuilding receiving reconciling reconfiguring recovering recreating
+		refreshing registering reloading removing renewing replacing replicating requesting requeued resetting resizing
+		resolving restarting restoring retry retrying rolling rollingback rollout scaling scanning scheduling seeding
+		shutting signing snapshotting staging started starting submitted submitting switching switchover synchronizing
+		syncing terminated terminating testing transferring transitioning triggered unavailable unbound uninitialized
+		uninstalling unpacking unprovisioned unready unsynced updating upgrading uploading validating verifying waiting
+		warming yellow`},
+	{good, `accepted achieved active admitted allocated applied approved assigned associated atlatestknown attached
+		available balanced bound built complete completed compliant configured confirmed connected converged current
+		delivered deployed enabled ensured established exists finished fulfilled generated granted green healthy idle
+		imported initialised initialized installed insync issued joined launched listening loaded managed migrated
+		mounted nominal normal ok okay online operational passed passing permitted populated processed programmed
+		promoted propagated provisioned published reachable ready reconciled registered released replicated resolved
+		restored retrieved rolledout running satisfied scheduled serving signed stable succeed succeeded succeeds
+		success successful successfully synced synchronised synchronized trusted up updated upgraded uploaded uptodate
+		usable valid validated verified working`},
 }
 
 // negations turn a good word that follows into a busy one ("not ready"), or, if it is a permission or a verdict, into
@@ -85,7 +80,7 @@ var activities = wordSet(`action analysis backup benchmark build check command c
 	scan script seed session snapshot step switchover sync task test training transfer upgrade workflow`)
 
 // onlyAlone are words that count only if there is no other: "New", but not "NewReplicaSetAvailable".
-var onlyAlone = wordSet(`new current level live leader listener scheduled required requested none local updated`)
+var onlyAlone = wordSet(`new current scheduled updated`)
 
 // whileRunning are the words that mean busy for an activity, and good for anything else.
 var whileRunning = wordSet(`running active started live online up launched working scheduled submitted created accepted bound

@@ -29,6 +29,8 @@ type State struct {
 	HasReason bool
 	// SaysWhy is true if the object itself gives the reason, so that no events have to be looked up.
 	SaysWhy bool
+	// Hint is a flag of dwatch wait to try if the state is Unknown, such as "--for condition=Synced". It may be empty.
+	Hint string
 	// ClearsAt is when a state that depends on time ends without a change of the object: the end of a crash loop, if the
 	// containers keep running. Zero means that the state does not depend on time.
 	ClearsAt time.Time
@@ -81,8 +83,11 @@ func withReason(u *unstructured.Unstructured, word status.Status, message string
 
 // custom returns the state of a custom resource.
 func custom(u *unstructured.Unstructured) State {
-	r := readiness.Judge(u.Object)
-	s := State{Message: r.Message, HasReason: r.HasReason, SaysWhy: r.HasReason}
+	return stateOf(readiness.Judge(u.Object))
+}
+
+func stateOf(r readiness.Result) State {
+	s := State{Message: r.Message, Hint: r.Hint, HasReason: r.HasReason, SaysWhy: r.HasReason}
 	switch r.Answer {
 	case readiness.Ready:
 		return State{Word: status.CurrentStatus}
@@ -97,6 +102,20 @@ func custom(u *unstructured.Unstructured) State {
 		}
 	}
 	return s
+}
+
+// Explain returns the state of an object and what it is based on.
+func Explain(u *unstructured.Unstructured) (State, readiness.Result) {
+	if u.GetDeletionTimestamp() != nil {
+		return Of(u), readiness.Result{By: "metadata.deletionTimestamp", Needs: "an object that is being deleted is never ready"}
+	}
+	if isBuiltin(u.GroupVersionKind().Group) {
+		s := Of(u)
+		r := readiness.Result{By: "the built-in rules for " + u.GetKind(), Message: s.Message, Evidence: conditionsOf(u)}
+		return s, r
+	}
+	r := readiness.Explain(u.Object)
+	return stateOf(r), r
 }
 
 // IsUnready reports whether an object is known not to be Current for another reason than that its controller has not
@@ -138,6 +157,20 @@ func Deletion(u *unstructured.Unstructured) string {
 		text += ", " + waits
 	}
 	return text
+}
+
+// conditionsOf lists the conditions of a built-in kind.
+func conditionsOf(u *unstructured.Unstructured) (all []readiness.Evidence) {
+	conditions, _ := field(u.Object, "status", "conditions").([]any)
+	for _, one := range conditions {
+		c, _ := one.(map[string]any)
+		value := text(c, "status")
+		if why := reason.Because(c); why != "" {
+			value += " (" + why + ")"
+		}
+		all = append(all, readiness.Evidence{Path: "status.conditions[" + text(c, "type") + "]", Value: strings.Join(strings.Fields(value), " ")})
+	}
+	return all
 }
 
 func isPod(u *unstructured.Unstructured) bool {

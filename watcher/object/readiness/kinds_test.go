@@ -1,0 +1,166 @@
+package readiness
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// kindCases are the cases of one kind in testdata/kinds.yaml.
+type kindCases struct {
+	Kind  string
+	Spec  map[string]any
+	Cases []struct {
+		Want   string
+		Status map[string]any
+	}
+}
+
+// object returns the object of a case.
+func (k *kindCases) object(status map[string]any) map[string]any {
+	kind, group, _ := strings.Cut(k.Kind, ".")
+	o := map[string]any{"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"name": "a", "generation": int64(2)}}
+	if k.Spec != nil {
+		o["spec"] = k.Spec
+	}
+	if status != nil {
+		o["status"] = integers(status)
+	}
+	return o
+}
+
+// integers returns a value of YAML with the numbers that a decoder of Kubernetes makes.
+func integers(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range value {
+			out[k] = integers(v)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, v := range value {
+			out[i] = integers(v)
+		}
+		return out
+	case float64:
+		if value == float64(int64(value)) {
+			return int64(value)
+		}
+	}
+	return value
+}
+
+func readKinds(t *testing.T) (all []kindCases) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/kinds.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if all[i].Spec != nil {
+			all[i].Spec = integers(all[i].Spec).(map[string]any)
+		}
+	}
+	return all
+}
+
+// TestKinds judges objects of widely used kinds.
+func TestKinds(t *testing.T) {
+	for _, k := range readKinds(t) {
+		for i, c := range k.Cases {
+			got := Judge(k.object(c.Status))
+			if got.Answer.String() != c.Want {
+				t.Errorf("%s, case %d: got %s (%s; %s), want %s", k.Kind, i+1, got.Answer, got.By, got.Message, c.Want)
+			}
+			if (got.Answer == Ready) != (got.Message == "") {
+				t.Errorf("%s, case %d: the message of %s is %q", k.Kind, i+1, got.Answer, got.Message)
+			}
+			if explained := Explain(k.object(c.Status)); explained.Answer != got.Answer || explained.Message != got.Message {
+				t.Errorf("%s, case %d: Explain says %s, Judge %s", k.Kind, i+1, explained.Answer, got.Answer)
+			}
+		}
+	}
+}
+
+// TestUnrelated adds fields and conditions that say nothing about readiness. They never make an object ready.
+func TestUnrelated(t *testing.T) {
+	fields := map[string]any{
+		"replicas": int64(0), "url": "https://ready.example.com", "lastHandled": "ready", "labels": map[string]any{"state": int64(1)},
+		"version": "1.2.3", "pods": []any{"ready", "running"}, "observedGeneration": "x", "history": []any{map[string]any{"phase": "Ready"}},
+		"members": []any{map[string]any{"phase": "Ready"}}, "message": "all is well and ready", "nothing": nil,
+	}
+	conditions := []map[string]any{
+		{"type": "Foo", "status": "True"}, {"type": "Upgradeable", "status": "True"}, {"type": "Created", "status": "True"},
+		{"type": "Foo", "status": "True", "reason": "Ready"}, {"type": "Scheduled", "status": "True", "message": "ready"},
+		{"type": "Ready", "status": "True", "observedGeneration": int64(1)}, {"type": "Degraded", "status": "False"}, {"type": 3, "status": "True"},
+	}
+	for _, k := range readKinds(t) {
+		for i, c := range k.Cases {
+			before := Judge(k.object(c.Status)).Answer
+			check := func(what string, status map[string]any) {
+				if got := Judge(k.object(status)); got.Answer == Ready && before != Ready {
+					t.Errorf("%s, case %d: %s makes it ready by %s, was %s", k.Kind, i+1, what, got.By, before)
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				status := maps.Clone(c.Status)
+				if status == nil {
+					status = map[string]any{}
+				}
+				if _, has := status[name]; !has {
+					status[name] = fields[name]
+					check("the field "+name, status)
+				}
+			}
+			for _, one := range conditions {
+				status := maps.Clone(c.Status)
+				if status == nil {
+					status = map[string]any{}
+				}
+				list, _ := status["conditions"].([]any)
+				if status["conditions"] != nil && list == nil {
+					continue
+				}
+				status["conditions"] = append(slices.Clone(list), any(one))
+				check(fmt.Sprint("the condition ", one), status)
+			}
+		}
+	}
+}
+
+// TestOddTypes replaces each field of each status by a value of another type. No answer becomes ready, and nothing
+// panics.
+func TestOddTypes(t *testing.T) {
+	odd := []any{nil, int64(3), "x", true, []any{nil, int64(1), "x"}, map[string]any{"x": nil}}
+	for _, k := range readKinds(t) {
+		for i, c := range k.Cases {
+			before := Judge(k.object(c.Status)).Answer
+			for name := range c.Status {
+				for _, value := range odd {
+					status := maps.Clone(c.Status)
+					status[name] = value
+					if got := Judge(k.object(status)); got.Answer == Ready && before == Unknown {
+						t.Errorf("%s, case %d: %s=%v makes it ready by %s", k.Kind, i+1, name, value, got.By)
+					}
+				}
+			}
+			for _, value := range odd {
+				for _, part := range []string{"status", "spec", "metadata", "kind", "apiVersion"} {
+					o := k.object(c.Status)
+					o[part] = value
+					Explain(o)
+				}
+			}
+		}
+	}
+}
