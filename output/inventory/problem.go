@@ -126,6 +126,13 @@ func (s *State) tolerance() time.Duration {
 	return -1
 }
 
+// clear ends the episode of a pod whose crash loop has ended because its containers kept running.
+func (sp *episode) clear(now time.Time) {
+	if at := sp.lastWrong.clearsAt; sp.ended.IsZero() && !at.IsZero() && !now.Before(at) {
+		sp.ended = at
+	}
+}
+
 // isProblem reports whether the episode counts as a problem at a time.
 func (sp *episode) isProblem(now time.Time) bool {
 	if sp.ended.IsZero() {
@@ -153,6 +160,7 @@ func (w unhealthy) problems(now time.Time, up ownerChain, last lastState) []Prob
 	var due []*Entry
 	above := map[*Entry]bool{} // owners of unhealthy objects
 	for o, sp := range w {
+		sp.clear(now)
 		switch {
 		case sp.isProblem(now):
 			if sp.isReplaced(up, last) {

@@ -49,6 +49,7 @@ type State struct {
 	// DeletionMessage says what the deletion of the object waits for. Empty means that the deletion was not requested.
 	DeletionMessage   string
 	deletionRequested time.Time // when the deletion was requested; zero if it was not, or if that is unknown
+	clearsAt          time.Time // when Status becomes Current without a change, as a crash loop ends; zero if it does not
 	stableSince       time.Time // latest transition of the conditions of an initial object; zero if it has none
 	isFinishedPod     bool      // a failed Pod that never runs again
 	Owners            []owner.Owner
@@ -76,6 +77,17 @@ type KubeEvent struct {
 
 // Size returns the approximate memory use in bytes.
 func (s *State) Size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
+
+// ClearsAt is when the object becomes Current without a change, as a crash loop ends if the containers keep running. It
+// is zero if that cannot happen.
+func (s *State) ClearsAt() time.Time { return s.clearsAt }
+
+// Cleared returns the state after ClearsAt.
+func (s *State) Cleared() *State {
+	after := *s
+	after.Status, after.Message, after.HasReason, after.SelfReported, after.clearsAt = kstatus.CurrentStatus, "", false, false, time.Time{}
+	return &after
+}
 
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{
@@ -153,7 +165,8 @@ func (s *State) summarize(content string) {
 			s.KubeEvent.Warning = shorten(strings.Clone(reason.Event(e)))
 		}
 	} else {
-		is := status.Of(u)
+		is := status.At(u, s.Time)
+		s.clearsAt = is.ClearsAt
 		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
 	}
 	if s.Initial {
@@ -205,6 +218,7 @@ func (s *State) inheritFrom(known *State) {
 	}
 	if s.FinalStateUnknown {
 		s.Object, s.content, s.labels = known.Object, known.content, known.labels
+		s.clearsAt = known.clearsAt
 		s.Created, s.Status, s.Message, s.DeletionMessage, s.Owners = known.Created, known.Status, known.Message, known.DeletionMessage, known.Owners
 		s.EventType, s.KubeEvent = known.EventType, known.KubeEvent
 	}

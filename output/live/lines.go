@@ -185,6 +185,8 @@ func (r *row) look(p place, now time.Time) style {
 		return broken
 	case (p.name || p.state) && r.rank == unready:
 		return waiting
+	case p.state && r.isUnknown():
+		return faint
 	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
 		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
 	}

@@ -58,7 +58,7 @@ func (r *row) name() name { return name{r.Entry.Cluster, r.Entry.Namespace, r.En
 
 // why is the state of an object that is not ready, in words.
 func (r *row) why() string {
-	if r.rank == ready {
+	if r.rank == ready && !r.isUnknown() {
 		return ""
 	}
 	why := r.Status.String()
@@ -68,8 +68,18 @@ func (r *row) why() string {
 	return output.EscapeLine(why)
 }
 
-// short is that as shortly as it is said.
-func (r *row) short() string { return output.EscapeLine(r.ShortReason()) }
+// short is the shortest form of why.
+func (r *row) short() string {
+	if r.isUnknown() {
+		return kstatus.UnknownStatus.String()
+	}
+	return output.EscapeLine(r.ShortReason())
+}
+
+// isUnknown reports whether the object has a status without evidence of its state. It is no problem.
+func (r *row) isUnknown() bool {
+	return r.Status == kstatus.UnknownStatus && r.EventType == "" && r.Message != ""
+}
 
 // How long what has changed stands out, and how.
 const (
@@ -96,7 +106,7 @@ func (r *row) settled(now time.Time) bool {
 	if r.gone {
 		return now.Sub(r.at) >= linger
 	}
-	return now.Sub(r.at) >= fading
+	return now.Sub(r.at) >= fading && !now.Before(r.ClearsAt())
 }
 
 func (r *row) take(s *inventory.State, cells []string) {

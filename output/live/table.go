@@ -73,7 +73,7 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		s.widen(r)
 	}
 	s.tally(r, 1)
-	if !r.at.IsZero() {
+	if !r.at.IsZero() || !r.gone && !r.ClearsAt().IsZero() {
 		t.young[r] = s
 	}
 	t.place(s, r)
@@ -138,6 +138,12 @@ func (t *table) grow(now time.Time) bool {
 		case r.gone:
 			t.remove(s, r)
 		default:
+			if !r.ClearsAt().IsZero() { // the crash loop has ended
+				s.tally(r, -1)
+				r.State = r.Cleared()
+				r.rank = rankOf(r.State)
+				s.tally(r, 1)
+			}
 			if r.sorted != r.rank {
 				s.hide(t.order, r)
 				r.sorted = r.rank

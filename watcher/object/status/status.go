@@ -49,8 +49,12 @@ func IsOver(u *unstructured.Unstructured) bool {
 // Of returns the present state of an object.
 func Of(u *unstructured.Unstructured) State { return At(u, time.Now()) }
 
-// At returns the state of an object at a time. The time counts only for Pods that crash repeatedly.
+// At returns the state of an object at a time. The time counts only for Pods that crash repeatedly. A zero time is the
+// present.
 func At(u *unstructured.Unstructured, now time.Time) State {
+	if now.IsZero() {
+		now = time.Now()
+	}
 	switch {
 	case u.GetCreationTimestamp().Time.IsZero():
 		return State{Word: status.UnknownStatus}
