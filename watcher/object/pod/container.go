@@ -10,7 +10,7 @@ import (
 // Container is the state of one container, as the status of its Pod reports it. Fields that are not reported are zero.
 type Container struct {
 	Name, Image string
-	// Init is true for an init container, and Ephemeral for one that somebody added for debugging.
+	// Init is true for an init container, and Ephemeral for one that was added for debugging.
 	Init, Ephemeral bool
 	Restarts        int
 	Ready           bool

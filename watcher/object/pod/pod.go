@@ -1,5 +1,5 @@
-// Package pod reads the containers and the eviction of a Pod from its status. The functions are pure. Those that take
-// JSON require it to be valid.
+// Package pod reads the containers and the eviction of a Pod from its status. The functions are pure. JSON
+// must be valid.
 package pod
 
 import (
@@ -14,7 +14,7 @@ type Restart struct {
 	NewRestarts int
 }
 
-// FindRestarts returns the containers of which now has a higher restart count than before, in their order. A container
+// FindRestarts returns the containers whose restart count is higher in now than in before, in their order. A container
 // without a status before counts as never restarted.
 func FindRestarts(before, now string) (found []Restart) {
 	was := map[string]int{}

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestContainers: what a status says, and nothing where it is not as that of a Pod.
+// TestContainers parses the status of a Pod with fields of wrong types, and other objects.
 func TestContainers(t *testing.T) {
 	const status = `{"initContainerStatuses":[null,{"name":"setup","restartCount":"x","state":{"terminated":{"exitCode":"***","reason":"Error"}}}],
 		"containerStatuses":[{"name":"web","image":"nginx","restartCount":4,"started":false,"resources":{"limits":{"memory":"64Mi"}},
@@ -29,14 +29,14 @@ func TestContainers(t *testing.T) {
 		t.Error(diff)
 	}
 	if exit := got[0].Terminated.ExitText(); exit != "" {
-		t.Errorf("%q of a code that is none", exit)
+		t.Errorf("got %q for an exit code that is no number", exit)
 	}
 	if exit := got[1].LastTerminated.ExitText(); exit != "exit 137" {
-		t.Errorf("%q", exit)
+		t.Errorf("got %q, want exit 137", exit)
 	}
 	for _, other := range []string{`{"apiVersion":"v1","kind":"Node","status":` + status + `}`, `{"apiVersion":"v1","kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","status":[]}`} {
 		if got := ParseContainers(other); got != nil {
-			t.Errorf("%v of %s", got, other)
+			t.Errorf("got %v for %s", got, other)
 		}
 	}
 }

@@ -197,6 +197,7 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 var kindForm = regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9]*)\.(\*\.)?[a-z0-9][-a-z0-9.]*$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {
+	before := len(p.wrong)
 	r := &Rule{Where: fmt.Sprintf("%s:%d", p.path, n.Line)}
 	names := []string{"kinds", "ready", "failed", "inProgress", "message", "anyGeneration", "source"}
 	p.members(n, "a rule", names, func(key, value *yaml.Node) {
@@ -220,7 +221,7 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 		}
 	})
 	switch {
-	case n.Kind != yaml.MappingNode:
+	case len(p.wrong) > before:
 	case len(r.Kinds) == 0:
 		p.fail(n, "a rule needs kinds, such as Rollout.argoproj.io")
 	case r.ready == nil && r.failed == nil && r.inProgress == nil && !r.AnyGeneration:
@@ -343,7 +344,7 @@ func (c *expression) compile(isCondition bool) error {
 			want = cel.StringType
 		}
 		if t := ast.OutputType(); !t.IsExactType(want) && t.Kind() != types.DynKind {
-			c.err = fmt.Errorf("%s: the expression must be a %s, and is a %s: %s", c.where, cel.FormatCELType(want), cel.FormatCELType(t), oneLine(c.text))
+			c.err = fmt.Errorf("%s: the expression must be of type %s, not %s: %s", c.where, cel.FormatCELType(want), cel.FormatCELType(t), oneLine(c.text))
 			return
 		}
 		c.program, c.err = env.Program(ast, cel.CostLimit(costLimit))

@@ -2,7 +2,7 @@ package reason
 
 import "testing"
 
-// TestNamedBy: what is in the way, and nothing that only looks so.
+// TestNamedBy checks which object a reason blames. Texts of containers that look similar blame none.
 func TestNamedBy(t *testing.T) {
 	for text, want := range map[string]Named{
 		"CreateContainerConfigError: couldn't find key time.out in ConfigMap shop/settings":                              {"ConfigMap", "settings", "time.out"},
@@ -23,7 +23,7 @@ func TestNamedBy(t *testing.T) {
 		"": {},
 	} {
 		if got, is := NamedBy(text); got != want || is != (want != Named{}) {
-			t.Errorf("%s: %v, %v", text, got, is)
+			t.Errorf("%s: got %v, %v", text, got, is)
 		}
 	}
 }
