@@ -23,7 +23,7 @@ type condition struct {
 type role int
 
 const (
-	noRole role = iota
+	noRole role = iota // a type that dwatch does not know
 	// positive conditions are True when all is well: a part, or a step on the way.
 	positive
 	// step conditions are positive and True long before the object is ready.
@@ -181,8 +181,8 @@ func roleOf(kind string) ([]string, role) {
 	return words, noRole
 }
 
-// is reports whether the type of the condition, without its domain, is one of these.
-func (c *condition) is(names map[string]bool) bool { return names[strings.Join(c.words, "")] }
+// hasType reports whether names contains the type of the condition, without its domain.
+func (c *condition) hasType(names map[string]bool) bool { return names[strings.Join(c.words, "")] }
 
 // text is what the condition says, in one line.
 func (c *condition) text() string {

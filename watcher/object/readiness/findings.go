@@ -68,7 +68,7 @@ func (j *judge) condition(c *condition, whole bool, main *condition) finding {
 		switch {
 		case isTrue && c.stale:
 			return f
-		case isTrue && whole && len(c.words) > 1: // a part of what the controller calls ready
+		case isTrue && whole && len(c.words) > 1: // about a part only
 			return f
 		case isTrue:
 			f.meaning = bad
@@ -98,12 +98,12 @@ func (j *judge) condition(c *condition, whole bool, main *condition) finding {
 			f.meaning, f.reason = busy, false
 			f.text = j.staleText(c)
 		}
-	case isTrue && c.is(outcomes) && c.why(j.activity) == bad:
+	case isTrue && c.hasType(outcomes) && c.why(j.activity) == bad:
 		f.meaning = bad
-	case isTrue && (c.role == step && !c.nested || c.is(syncedTypes) && j.isManagedResource()):
+	case isTrue && (c.role == step && !c.nested || c.hasType(syncedTypes) && j.isManagedResource()):
 	case isTrue:
 		f.meaning = good
-		f.decides = c == main || c.role == summary && c.is(decisive)
+		f.decides = c == main || c.role == summary && c.hasType(decisive)
 		f.text = ""
 	case isFalse:
 		f.meaning = busy
@@ -114,7 +114,7 @@ func (j *judge) condition(c *condition, whole bool, main *condition) finding {
 		switch {
 		case why == bad || why == paused:
 			f.meaning = why
-		case why == unknown && c.is(verdictTypes):
+		case why == unknown && c.hasType(verdictTypes):
 			f.meaning = bad
 		}
 	case c.status == "Unknown":
@@ -127,8 +127,8 @@ func (j *judge) condition(c *condition, whole bool, main *condition) finding {
 
 var syncedTypes = wordSet(`synced`)
 
-// isManagedResource reports whether the object follows the conventions of Crossplane: it has the conditions Synced and
-// Ready, of which Synced comes first.
+// isManagedResource reports whether the object follows the conventions of Crossplane: Synced is True long before
+// Ready is.
 func (j *judge) isManagedResource() bool {
 	for _, name := range []string{"forProvider", "providerConfigRef", "compositionRef", "compositionSelector", "compositeDeletePolicy", "crossplane"} {
 		if _, ok := j.spec[name]; ok {
@@ -204,7 +204,7 @@ var stateFields = wordSet(`phase state status health healthstatus currentstatus 
 var stateFlags = wordSet(`ready healthy available isready succeeded valid readytouse established provisioned initialized synced insync
 	complete completed connected accepted compliant isvalid programmed pass passed`)
 
-// verdictFlags are those that are false only if something is wrong.
+// verdictFlags are booleans that are false only if something is wrong.
 var verdictFlags = wordSet(`healthy valid isvalid accepted compliant pass passed`)
 
 // failureFlags are the names of booleans that say that it failed.
@@ -375,7 +375,7 @@ func flag(value string) finding {
 
 var fraction = regexp.MustCompile(`^\s*(\d+)\s*/\s*(\d+)\s*$`)
 
-// have are the words of counts that have to reach the wanted number, and want those of the wanted number.
+// have are the first words of counts that must reach the wanted number. want are the first words of that number.
 var (
 	have = []string{"ready", "available", "updated", "healthy", "current", "running"}
 	want = []string{"desired", "total", "expected", "target", "requested"}

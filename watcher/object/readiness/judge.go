@@ -1,5 +1,4 @@
-// Package readiness decides whether an object of any kind is ready, by what its status says. It is for kinds that
-// dwatch has no code for: custom resources.
+// Package readiness decides whether a custom resource is ready, by its status.
 //
 // An answer needs evidence. "Ready" requires a positive sign and "failed" a negative one. Without either, the answer
 // is "unknown", which says what is missing. docs/readiness.md explains the algorithm.
@@ -24,7 +23,7 @@ func (a Answer) String() string {
 	return [...]string{"unknown", "ready", "in progress", "failed"}[a]
 }
 
-// Result is an Answer and what it is based on.
+// Result is an Answer with its reasons.
 type Result struct {
 	Answer Answer
 	// Message says in one line what keeps the object from being ready. It is empty if the object is ready.
@@ -176,7 +175,7 @@ func (j *judge) note(path, value, says string) {
 	}
 }
 
-// finding is what one kind of evidence says.
+// finding is the conclusion from one kind of evidence: conditions, state words or counts.
 type finding struct {
 	meaning meaning
 	text    string

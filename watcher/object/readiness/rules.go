@@ -28,13 +28,13 @@ const (
 
 // Rule is what a file of rules says about some kinds. See docs/readiness.md.
 type Rule struct {
-	// Where is the place of the rule, such as "readiness.yaml:12".
+	// Where is the file and line of the rule, such as "readiness.yaml:12".
 	Where string
 	// Kinds are patterns such as "Rollout.argoproj.io", "*.argoproj.io" and "Bucket.*.upbound.io".
 	Kinds []string
 	// Source is where the facts of the rule come from.
 	Source string
-	// AnyGeneration is true if status.observedGeneration of these kinds means something else.
+	// AnyGeneration disables the check of observedGeneration, for kinds where it means something else.
 	AnyGeneration bool
 
 	failed, inProgress, ready, message *expression
@@ -60,7 +60,7 @@ var builtin = sync.OnceValue(func() []*Rule {
 	return rules
 })
 
-// own are the rules of the user, which come before those of dwatch.
+// own are the rules of the user. They take precedence over the built-in ones.
 var own atomic.Pointer[[]*Rule]
 
 // found caches the rule of each kind: a *Rule, which is nil if there is none.
@@ -68,7 +68,8 @@ var found atomic.Pointer[sync.Map]
 
 func init() { found.Store(&sync.Map{}) }
 
-// Use makes the process decide by these rules before the built-in ones. It is called before the first object is judged.
+// Use sets the rules of the user for the whole process. They take precedence over the built-in ones. Call it before the
+// first object is judged.
 func Use(rules []*Rule) {
 	own.Store(&rules)
 	found.Store(&sync.Map{})
@@ -145,7 +146,7 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Errorf("%s:%d: %s", p.path, n.Line, fmt.Sprintf(format, args...)))
 }
 
-// members calls take with each member of a mapping. names are those that it may have.
+// members calls take with each member of a mapping, and reports members that are not in names.
 func (p *parser) members(n *yaml.Node, what string, names []string, take func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "%s must be a mapping", what)

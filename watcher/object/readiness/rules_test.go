@@ -51,7 +51,7 @@ func TestDocumentedWords(t *testing.T) {
 	}
 }
 
-// withRules makes the rules in a text those of the user for one test.
+// withRules sets the rules of the user for one test.
 func withRules(t *testing.T, text string) {
 	t.Helper()
 	rules, err := Parse("own.yaml", []byte("apiVersion: dwatch/v1alpha1\nkind: Readiness\nrules:\n"+text))

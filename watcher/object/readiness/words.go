@@ -14,7 +14,7 @@ const (
 	good
 	// busy words say that the object is on its way.
 	busy
-	// paused words say that nobody works on the object, on purpose.
+	// paused words say that the controller does not work on the object, on purpose.
 	paused
 	// bad words say that the object failed.
 	bad
@@ -175,7 +175,7 @@ func wordsOf(text string) []string {
 	return out
 }
 
-// meaningOf returns what a text says: the worst of what its words say.
+// meaningOf returns the worst meaning of the words in a text.
 func meaningOf(text string, activity bool) meaning { return meaningOfWords(wordsOf(text), activity) }
 
 func meaningOfWords(words []string, activity bool) (worst meaning) {

@@ -182,8 +182,8 @@ func asObserved(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// forKstatus returns the object as kstatus should see it. With the strategy OnDelete nobody rolls out a new template.
-// Such a workload only has to have as many ready pods as it wants.
+// forKstatus returns the object as kstatus should see it. With the strategy OnDelete no controller rolls out a new
+// template. Such a workload only has to have as many ready pods as it wants.
 func forKstatus(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if text(u.Object, "spec", "updateStrategy", "type") != "OnDelete" {
 		return u
@@ -274,7 +274,7 @@ func podCounts(message string) string {
 	}
 	word := strings.ToLower(m[2])
 	switch word {
-	case "replicas", "labelled": // pods of the ReplicaSet's template, which is all that it creates
+	case "replicas", "labelled": // pods of the ReplicaSet's template; it creates no others
 		word = "created"
 	case "current": // pods on the nodes that a DaemonSet wants
 		word = "scheduled"

@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/object/reason"
 )
 
-// checks are for built-in kinds of which kstatus says too little. An empty word leaves the answer to kstatus.
+// checks judge built-in kinds that kstatus knows too little about. An empty word leaves the answer to kstatus.
 var checks = map[schema.GroupKind]func(*unstructured.Unstructured) (status.Status, string){
 	{Kind: "Service"}: service,
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:                         autoscaler,
@@ -58,7 +58,7 @@ func autoscaler(u *unstructured.Unstructured) (status.Status, string) {
 }
 
 // cronJob returns Failed if the last scheduled Job has ended and did not succeed. The controller sets
-// lastSuccessfulTime when a Job succeeds. A CronJob of which no Job has ever succeeded counts as Current.
+// lastSuccessfulTime when a Job succeeds. A CronJob without any successful Job counts as Current.
 func cronJob(u *unstructured.Unstructured) (status.Status, string) {
 	active, _ := field(u.Object, "status", "active").([]any)
 	scheduled, err := time.Parse(time.RFC3339, text(u.Object, "status", "lastScheduleTime"))
@@ -69,7 +69,7 @@ func cronJob(u *unstructured.Unstructured) (status.Status, string) {
 	return status.FailedStatus, fmt.Sprintf("the job scheduled at %s did not succeed", scheduled.UTC().Format(time.RFC3339))
 }
 
-// budget returns the state of a PodDisruptionBudget of which the controller cannot compute anything.
+// budget returns Failed if the controller cannot compute a PodDisruptionBudget.
 func budget(u *unstructured.Unstructured) (status.Status, string) {
 	conditions, _ := field(u.Object, "status", "conditions").([]any)
 	for _, one := range conditions {

@@ -39,8 +39,8 @@ func crashLoop(u *unstructured.Unstructured, now time.Time) (s State) {
 	return s
 }
 
-// loopEnd reports whether a container is in a crash loop, and until when, if it keeps running. The time is zero if the
-// container does not run now.
+// loopEnd reports whether a container is in a crash loop, and when that ends if the container keeps running. The time is
+// zero if the container does not run now.
 func loopEnd(c *pod.Container) (clears time.Time, loops bool) {
 	last := c.LastTerminated
 	switch {

@@ -19,8 +19,8 @@ import (
 
 // State is the state of an object.
 type State struct {
-	// Word is a word of kstatus. It is Unknown if the object has no status, if its status has no evidence, or if only
-	// the identity of the object is known.
+	// Word is a word of kstatus. It is Unknown if the object has no status, if its status has no evidence, or if the
+	// object is only an identity.
 	Word status.Status
 	// Message tells in one line why the object is not Current: the first reason found, or how far it is. For an unknown
 	// state it tells which evidence is missing; it is then empty if the object has no status.
@@ -108,7 +108,7 @@ func stateOf(r readiness.Result) State {
 	return s
 }
 
-// Explain returns the state of an object and what it is based on.
+// Explain returns the state of an object with its evidence.
 func Explain(u *unstructured.Unstructured) (State, readiness.Result) {
 	if u.GetDeletionTimestamp() != nil {
 		return Of(u), readiness.Result{By: "metadata.deletionTimestamp", Needs: "an object that is being deleted is never ready"}
@@ -122,8 +122,8 @@ func Explain(u *unstructured.Unstructured) (State, readiness.Result) {
 	return stateOf(r), r
 }
 
-// IsUnready reports whether an object is known not to be Current for another reason than that its controller has not
-// observed its latest generation. Its status is taken as if it were about that generation.
+// IsUnready reports whether an object is not Current, apart from changes that its controller has not observed yet: its
+// status is judged as if it were about the latest generation.
 func IsUnready(u *unstructured.Unstructured) bool {
 	return Of(asObserved(u)).Word != status.CurrentStatus
 }
@@ -137,8 +137,8 @@ func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[st
 	return s
 }
 
-// Settled returns when a condition of an object changed last, or when the object was created. It has been in the state
-// that its conditions describe since then. It is zero if the object has neither.
+// Settled returns when a condition of an object changed last, or when the object was created. The state that
+// its conditions describe began then. It is zero if the object has neither.
 func Settled(u *unstructured.Unstructured) (last time.Time) {
 	last = u.GetCreationTimestamp().Time
 	conditions, _ := field(u.Object, "status", "conditions").([]any)
