@@ -130,7 +130,7 @@ func needsCause(o event.Object) bool {
 		return false
 	}
 	s := status.Of(u)
-	return s.IsWrong() && !s.SaysWhy
+	return s.IsNotReady() && !s.SelfReported
 }
 
 // ofPods is how far an object is that has pods: InProgress: 0/2 pods available.

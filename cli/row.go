@@ -23,7 +23,7 @@ var ownColumns = []output.Column{
 func withRow(o event.Object, now time.Time) event.Object {
 	cells := []string{o.Name, kstatus.UnknownStatus.String(), "<unknown>", ""}
 	before, after := event.CutManagedFields(o.Raw())
-	part := status.Part(o.APIVersion, o.Kind, before+after) // to decode all takes longer than all else
+	part := status.TrimContent(o.APIVersion, o.Kind, before+after) // to decode all takes longer than all else
 	if u, err := event.NewObject(o.Identity, part).Decode(); err == nil {
 		state := status.Of(u)
 		cells[1], cells[3] = state.Word.String(), state.Message

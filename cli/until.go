@@ -274,7 +274,7 @@ func (w *wait) describe(p until.PendingItem) string {
 	if err != nil {
 		return subject
 	}
-	s := status.Shown(u, w.print.Compare.Masks.MaskObject)
+	s := status.OfMasked(u, w.print.Compare.Masks.MaskObject)
 	switch word := s.Word; {
 	case word == kstatus.CurrentStatus, word == kstatus.UnknownStatus && !w.asksStatus():
 		return subject // what is waited for is not what its status is about

@@ -70,7 +70,7 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	if err != nil {
 		return Cause{}
 	}
-	if status.Of(u).SaysWhy {
+	if status.Of(u).SelfReported {
 		return Cause{}
 	}
 	s := c.search(refTo(o))
@@ -83,9 +83,9 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 		return s.found
 	}
 	s.found.Object, s.found.Pod = "po/"+wrong.GetName(), wrong
-	state := status.Shown(wrong, c.masks.MaskObject)
+	state := status.OfMasked(wrong, c.masks.MaskObject)
 	s.found.Text = cmp.Or(state.Message, state.Word.String())
-	if !state.SaysWhy {
+	if !state.SelfReported {
 		about := owner.Ref{GroupVersionKind: wrong.GroupVersionKind(), Namespace: wrong.GetNamespace(), Name: wrong.GetName(), UID: wrong.GetUID()}
 		if _, warning := s.warning(ctx, about); warning != "" {
 			s.found.Text += "; " + warning
@@ -132,16 +132,16 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 	for i := range list.Items {
 		one := &list.Items[i]
 		is := status.Of(one)
-		if !is.IsWrong() {
+		if !is.IsNotReady() {
 			continue
 		}
 		if template != "" && one.GetLabels()[templateHash] != template || !s.belongs(ctx, podRef(one)) {
 			continue
 		}
 		switch {
-		case s.root.Kind != "Job" && status.IsOver(one):
+		case s.root.Kind != "Job" && status.IsFailedPod(one):
 			over = cmp.Or(over, one)
-		case is.SaysWhy:
+		case is.SelfReported:
 			return one
 		default:
 			wrong = cmp.Or(wrong, one)

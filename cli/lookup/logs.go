@@ -78,7 +78,7 @@ func (e *UnmaskedError) Error() string {
 func (c *CauseFinder) FindFailingPod(ctx context.Context, u *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := u.GroupVersionKind()
 	switch {
-	case !status.Of(u).IsWrong():
+	case !status.Of(u).IsNotReady():
 		return nil
 	case kind.Group == "" && kind.Kind == "Pod":
 		return u

@@ -127,15 +127,15 @@ func (t *tally) take(e *event.Event, faultOf func(*event.Event) (fault, error)) 
 
 // fault is what is wrong with an object; without text if nothing is.
 func (a *atStart) fault(e *event.Event) (f fault, err error) {
-	if e.Object.IsEvent() || !status.MayBeOther(e.Object.GroupVersionKind(), e.Object.Raw()) {
+	if e.Object.IsEvent() || !status.MayNotBeCurrent(e.Object.GroupVersionKind(), e.Object.Raw()) {
 		return f, nil
 	}
 	u, err := a.of.open(e.Object)
 	if err != nil {
 		return f, err
 	}
-	s := status.Shown(u, a.of.Compare.Masks.MaskObject)
-	if !s.IsWrong() {
+	s := status.OfMasked(u, a.of.Compare.Masks.MaskObject)
+	if !s.IsNotReady() {
 		return f, nil
 	}
 	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(a.of.subject(e).String() + " " + clean(s.Message))}, nil

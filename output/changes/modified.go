@@ -99,7 +99,7 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 	if !slices.ContainsFunc(changes, inStatus) {
 		return sign, "", nil
 	}
-	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !status.MayBeOther(e.Object.GroupVersionKind(), e.Object.Raw()) {
+	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !status.MayNotBeCurrent(e.Object.GroupVersionKind(), e.Object.Raw()) {
 		return sign, "", nil
 	}
 	now, err := v.open(e.Object)
@@ -107,7 +107,7 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 		return sign, "", err
 	}
 	is := status.Of(now)
-	if !is.IsWrong() || is.Word != kstatus.FailedStatus && !is.SaysWhy {
+	if !is.IsNotReady() || is.Word != kstatus.FailedStatus && !is.SelfReported {
 		return sign, "", nil
 	}
 	before, err := v.open(e.Old)

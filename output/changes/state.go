@@ -68,7 +68,7 @@ func keyOf(e *event.Event) objectKey {
 
 // describe says in a few words what an object is, without a reason that is made of what is masked.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
-	s := status.Shown(u, masks.MaskObject)
+	s := status.OfMasked(u, masks.MaskObject)
 	switch {
 	case s.Message != "":
 		return s.Word.String() + ": " + clean(s.Message)

@@ -59,7 +59,7 @@ func (p changedParts) addRemoved(c *change.Change) {
 
 // findCulprit finds the object that the problem's reason names. It requires Inventory.mu to be held.
 func (p *Problem) findCulprit(i *Inventory) {
-	named, is := reason.NamedBy(p.State.Message)
+	named, is := reason.FindCulprit(p.State.Message)
 	if !is {
 		return
 	}

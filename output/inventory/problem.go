@@ -42,7 +42,7 @@ type Problem struct {
 	chain          []*Entry
 	culprit        *Entry // the object that namedByReason names; nil if unknown
 	deletedCulprit *State // last state of culprit, if it was deleted
-	namedByReason  reason.Named
+	namedByReason  reason.Culprit
 }
 
 const (

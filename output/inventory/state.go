@@ -120,7 +120,7 @@ func (i *Inventory) read(e *event.Event) *State {
 func (i *Inventory) readWithoutContent(s *State, e *event.Event) {
 	content := e.Object.Raw()
 	s.Object = event.NewObject(e.Object.Identity, "")
-	if !e.Object.IsEvent() && !status.MayBeOther(e.Object.GroupVersionKind(), content) {
+	if !e.Object.IsEvent() && !status.MayNotBeCurrent(e.Object.GroupVersionKind(), content) {
 		s.Status, s.Owners = kstatus.CurrentStatus, owner.FromJSON(content)
 		return
 	}
@@ -147,7 +147,7 @@ const maxManagers = 1000
 // summarize sets the summary from masked content.
 func (s *State) summarize(content string) {
 	before, after := event.CutManagedFields(content)
-	content = status.Part(s.Object.APIVersion, s.Object.Kind, before+after)
+	content = status.TrimContent(s.Object.APIVersion, s.Object.Kind, before+after)
 	s.Status = kstatus.UnknownStatus
 	if all := gjson.Get(content, "metadata.labels").Raw; all != "null" {
 		s.labels = strings.Clone(all)
@@ -167,12 +167,12 @@ func (s *State) summarize(content string) {
 	} else {
 		is := status.At(u, s.Time)
 		s.clearsAt = is.ClearsAt
-		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
+		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SelfReported
 	}
 	if s.Initial {
-		s.stableSince = status.Settled(u)
+		s.stableSince = status.LastTransition(u)
 	}
-	s.Owners, s.DeletionMessage, s.isFinishedPod = owner.FromObject(u), shorten(status.Deletion(u)), status.IsOver(u)
+	s.Owners, s.DeletionMessage, s.isFinishedPod = owner.FromObject(u), shorten(status.Deletion(u)), status.IsFailedPod(u)
 	if at := u.GetDeletionTimestamp(); at != nil {
 		s.deletionRequested = at.Time
 		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the timestamp includes the grace period

@@ -102,7 +102,7 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 
 // diagnose says what is wrong with an object; nil if nothing is.
 func (k *known) diagnose(e *event.Event, content string) *wrong {
-	if !status.MayBeOther(e.Object.GroupVersionKind(), content) {
+	if !status.MayNotBeCurrent(e.Object.GroupVersionKind(), content) {
 		return nil
 	}
 	u, err := event.NewObject(e.Object.Identity, k.masks.MaskJSON(content)).Decode()
@@ -116,7 +116,7 @@ func (k *known) diagnose(e *event.Event, content string) *wrong {
 	return &wrong{
 		UnhealthyObject: event.UnhealthyObject{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Status: is.Word.String(), Message: strings.Clone(is.Message)},
 		waits:           is.Word != kstatus.FailedStatus,
-		says:            is.SaysWhy || is.Word == kstatus.FailedStatus,
+		says:            is.SelfReported || is.Word == kstatus.FailedStatus,
 	}
 }
 

@@ -90,7 +90,7 @@ func firstBroken(u *unstructured.Unstructured, all []pod.Container) (first pod.C
 		case r.Text == "":
 		case c.Init:
 			return c, r
-		case why.Text == "" || why.Open && !r.Open:
+		case why.Text == "" || why.NeedsEvents && !r.NeedsEvents:
 			first, why = c, r
 		}
 	}

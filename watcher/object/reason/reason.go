@@ -14,8 +14,8 @@ import (
 // means that the object reports nothing wrong.
 type Reason struct {
 	Text string
-	// Open is true if the object does not say why. Kubernetes Events about it may do so.
-	Open bool
+	// NeedsEvents is true if the object does not say why. Kubernetes Events about it may do so.
+	NeedsEvents bool
 }
 
 // Of returns what is wrong with an object that the caller knows not to be ready. A status about an older generation

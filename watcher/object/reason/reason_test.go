@@ -114,7 +114,7 @@ func check(t *testing.T, content, want string) {
 	}
 	before := u.DeepCopy()
 	r := Of(u)
-	if r.Open {
+	if r.NeedsEvents {
 		r.Text += " …"
 	}
 	if r.Text != want {

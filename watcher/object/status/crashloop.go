@@ -34,7 +34,7 @@ func crashLoop(u *unstructured.Unstructured, now time.Time) (s State) {
 			continue
 		}
 		why := reason.CrashLoop(u, &c)
-		s = State{Word: status.FailedStatus, Message: strings.Join(strings.Fields(why.Text), " "), HasReason: true, SaysWhy: !why.Open, ClearsAt: clears}
+		s = State{Word: status.FailedStatus, Message: strings.Join(strings.Fields(why.Text), " "), HasReason: true, SelfReported: !why.NeedsEvents, ClearsAt: clears}
 	}
 	return s
 }

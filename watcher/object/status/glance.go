@@ -11,9 +11,9 @@ import (
 // needCheck are built-in kinds without a status that may still be in progress.
 var needCheck = map[string]bool{"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true}
 
-// MayBeOther reports whether an object may be anything but Current, judged by its JSON. It is much faster than decoding
+// MayNotBeCurrent reports whether an object may be anything but Current, judged by its JSON. It is much faster than decoding
 // the object. A Pod that is not ready says so, or has no conditions yet. A Pod that restarted may be in a crash loop.
-func MayBeOther(kind schema.GroupVersionKind, object string) bool {
+func MayNotBeCurrent(kind schema.GroupVersionKind, object string) bool {
 	switch {
 	case strings.Contains(object, `"deletionTimestamp"`), !isBuiltin(kind.Group), needCheck[kind.Kind]:
 		return true
@@ -28,9 +28,9 @@ func MayBeOther(kind schema.GroupVersionKind, object string) bool {
 	return !strings.Contains(object, `"Ready"`)
 }
 
-// Part returns the content of an object without a part that is large and says nothing about its state: the spec of a
+// TrimContent returns the content of an object without a part that is large and says nothing about its state: the spec of a
 // Pod, unless the message would quote its limits or probes.
-func Part(apiVersion, kind, content string) string {
+func TrimContent(apiVersion, kind, content string) string {
 	spec := gjson.Get(content, "spec")
 	if kind != "Pod" || apiVersion != "v1" || !spec.Exists() {
 		return content

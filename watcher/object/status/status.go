@@ -27,8 +27,8 @@ type State struct {
 	Message string
 	// HasReason is true if Message gives a reason, and not only how far the object is.
 	HasReason bool
-	// SaysWhy is true if the object itself gives the reason, so that no events have to be looked up.
-	SaysWhy bool
+	// SelfReported is true if the object itself gives the reason, so that no events have to be looked up.
+	SelfReported bool
 	// Hint is a flag of dwatch wait to try if the state is Unknown, such as "--for condition=Synced". It may be empty.
 	Hint string
 	// ClearsAt is when a state that depends on time ends without a change of the object: the end of a crash loop, if the
@@ -36,13 +36,13 @@ type State struct {
 	ClearsAt time.Time
 }
 
-// IsWrong reports whether the object has failed or is in progress.
-func (s State) IsWrong() bool {
+// IsNotReady reports whether the object has failed or is in progress.
+func (s State) IsNotReady() bool {
 	return s.Word == status.FailedStatus || s.Word == status.InProgressStatus
 }
 
-// IsOver reports whether an object is a Pod in phase Failed. Such a Pod never runs again and may exist for days.
-func IsOver(u *unstructured.Unstructured) bool {
+// IsFailedPod reports whether an object is a Pod in phase Failed. Such a Pod never runs again and may exist for days.
+func IsFailedPod(u *unstructured.Unstructured) bool {
 	return isPod(u) && text(u.Object, "status", "phase") == string(corev1.PodFailed)
 }
 
@@ -78,7 +78,7 @@ func At(u *unstructured.Unstructured, now time.Time) State {
 // withReason adds what package reason finds out about an object that is not Current.
 func withReason(u *unstructured.Unstructured, word status.Status, message string) State {
 	wrong := reason.Of(u)
-	s := State{Word: word, HasReason: wrong.Text != "", SaysWhy: wrong.Text != "" && !wrong.Open}
+	s := State{Word: word, HasReason: wrong.Text != "", SelfReported: wrong.Text != "" && !wrong.NeedsEvents}
 	if !strings.HasSuffix(message, unobserved) {
 		s.Message = strings.Join(strings.Fields(because(u, podCounts(message), wrong.Text)), " ")
 	}
@@ -91,7 +91,7 @@ func custom(u *unstructured.Unstructured) State {
 }
 
 func stateOf(r readiness.Result) State {
-	s := State{Message: r.Message, Hint: r.Hint, HasReason: r.HasReason, SaysWhy: r.HasReason}
+	s := State{Message: r.Message, Hint: r.Hint, HasReason: r.HasReason, SelfReported: r.HasReason}
 	switch r.Answer {
 	case readiness.Ready:
 		return State{Word: status.CurrentStatus}
@@ -128,8 +128,8 @@ func IsUnready(u *unstructured.Unstructured) bool {
 	return Of(asObserved(u)).Word != status.CurrentStatus
 }
 
-// Shown is Of without the message if that contains anything that hide removes from the object.
-func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) State {
+// OfMasked is Of without the message if that contains anything that hide removes from the object.
+func OfMasked(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) State {
 	s := Of(u)
 	if s.Message != "" && Of(&unstructured.Unstructured{Object: hide(u.Object)}).Message != s.Message {
 		s.Message = ""
@@ -137,9 +137,9 @@ func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[st
 	return s
 }
 
-// Settled returns when a condition of an object changed last, or when the object was created. The state that
+// LastTransition returns when a condition of an object changed last, or when the object was created. The state that
 // its conditions describe began then. It is zero if the object has neither.
-func Settled(u *unstructured.Unstructured) (last time.Time) {
+func LastTransition(u *unstructured.Unstructured) (last time.Time) {
 	last = u.GetCreationTimestamp().Time
 	conditions, _ := field(u.Object, "status", "conditions").([]any)
 	for _, c := range conditions {

@@ -115,7 +115,7 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := testobject.Parse(t, `{`+c.kind+`,"metadata":{"name":"a","generation":2,"creationTimestamp":"2026-01-31T09:00:00Z"},`+c.rest+`}`)
-			for _, content := range []string{o.Raw(), Part(o.APIVersion, o.Kind, o.Raw())} {
+			for _, content := range []string{o.Raw(), TrimContent(o.APIVersion, o.Kind, o.Raw())} {
 				u, err := event.NewObject(o.Identity, content).Decode()
 				if err != nil {
 					t.Fatal(err)
@@ -129,8 +129,8 @@ func TestOf(t *testing.T) {
 				if got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
-				if got != "Current" && !MayBeOther(u.GroupVersionKind(), o.Raw()) {
-					t.Errorf("MayBeOther is false for %q", got)
+				if got != "Current" && !MayNotBeCurrent(u.GroupVersionKind(), o.Raw()) {
+					t.Errorf("MayNotBeCurrent is false for %q", got)
 				}
 				if !reflect.DeepEqual(before.Object, u.Object) {
 					t.Error("Of changed the object")

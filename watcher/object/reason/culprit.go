@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Named is an object of the core group that a reason blames: it is missing, or it is a quota that is used up.
-type Named struct {
+// Culprit is an object of the core group that a reason blames: it is missing, or it is a quota that is used up.
+type Culprit struct {
 	// Kind is ConfigMap, Secret, PersistentVolumeClaim, ServiceAccount or ResourceQuota. The object is in the namespace
 	// of the object that the reason is about.
 	Kind, Name string
@@ -33,19 +33,19 @@ var patterns = sync.OnceValue(func() (p struct{ key, object, quota *regexp.Regex
 // kinds maps the names in messages to kinds.
 var kinds = map[string]string{"configmap": "ConfigMap", "secret": "Secret", "persistentvolumeclaim": "PersistentVolumeClaim", "serviceaccount": "ServiceAccount"}
 
-// NamedBy returns the object that the text of a Reason blames, and false if there is none.
-func NamedBy(text string) (n Named, ok bool) {
+// FindCulprit returns the object that the text of a Reason blames, and false if there is none.
+func FindCulprit(text string) (n Culprit, ok bool) {
 	if !strings.Contains(text, "CreateContainerConfigError") && !strings.Contains(text, "FailedCreate") && !strings.Contains(text, "FailedMount") && !strings.Contains(text, "Unschedulable") {
 		return n, false // most texts
 	}
 	if m := patterns().key.FindStringSubmatch(text); m != nil {
-		return Named{Kind: m[2], Name: m[3], Key: m[1]}, true
+		return Culprit{Kind: m[2], Name: m[3], Key: m[1]}, true
 	}
 	if m := patterns().object.FindStringSubmatch(text); m != nil {
-		return Named{Kind: kinds[m[1]], Name: m[2]}, true
+		return Culprit{Kind: kinds[m[1]], Name: m[2]}, true
 	}
 	if m := patterns().quota.FindStringSubmatch(text); m != nil {
-		return Named{Kind: "ResourceQuota", Name: m[1]}, true
+		return Culprit{Kind: "ResourceQuota", Name: m[1]}, true
 	}
 	return n, false
 }

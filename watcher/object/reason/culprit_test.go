@@ -2,9 +2,9 @@ package reason
 
 import "testing"
 
-// TestNamedBy checks which object a reason blames. Texts of containers that look similar blame none.
-func TestNamedBy(t *testing.T) {
-	for text, want := range map[string]Named{
+// TestFindCulprit checks which object a reason blames. Texts of containers that look similar blame none.
+func TestFindCulprit(t *testing.T) {
+	for text, want := range map[string]Culprit{
 		"CreateContainerConfigError: couldn't find key time.out in ConfigMap shop/settings":                              {"ConfigMap", "settings", "time.out"},
 		"init container migrate: CreateContainerConfigError: couldn't find key a_B in Secret shop/db":                    {"Secret", "db", "a_B"},
 		"container web: CreateContainerConfigError: configmap \"settings\" not found":                                    {"ConfigMap", "settings", ""},
@@ -22,7 +22,7 @@ func TestNamedBy(t *testing.T) {
 		"ImagePullBackOff nginx:1.288: not found":                                                                        {},
 		"": {},
 	} {
-		if got, is := NamedBy(text); got != want || is != (want != Named{}) {
+		if got, is := FindCulprit(text); got != want || is != (want != Culprit{}) {
 			t.Errorf("%s: got %v, %v", text, got, is)
 		}
 	}
