@@ -149,5 +149,9 @@ func scalarAt(object map[string]any, path change.FieldPath) (string, bool) {
 		return "", false
 	}
 	text, err := json.Marshal(at)
+	const longest = 80
+	if runes := []rune(string(text)); len(runes) > longest {
+		return string(runes[:longest]) + "…", err == nil
+	}
 	return string(text), err == nil
 }
