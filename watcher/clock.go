@@ -11,14 +11,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// serverClock tells the time by the clock of the server, which is the one that creationTimestamp is
-// of: that of this side may be wrong. It is a transport, and reads the Date of the first answer that
-// has one.
+// serverClock estimates the server's time, which creationTimestamps refer to. The local clock may be
+// wrong. It is an http.RoundTripper that reads the Date header of the first response that has one.
 type serverClock struct {
 	next http.RoundTripper
 
-	mu         sync.Mutex
-	date, seen time.Time
+	mu       sync.Mutex
+	date     time.Time // the Date header
+	received time.Time // when it was received, by the local clock; zero before that
 }
 
 // newServerClock returns a clock, and a client that sets it and uses the connections of client.
@@ -37,28 +37,28 @@ func (c *serverClock) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		c.mu.Lock()
-		if c.seen.IsZero() {
-			c.date, c.seen = date, time.Now()
+		if c.received.IsZero() {
+			c.date, c.received = date, time.Now()
 		}
 		c.mu.Unlock()
 	}
 	return response, nil
 }
 
-// at returns what the server's clock said at a time of this side's, or up to a second more: a Date is
-// in whole seconds.
-func (c *serverClock) at(t time.Time) time.Time {
+// latestAt estimates the latest time that the server's clock may have shown at local time t. The
+// actual time may be up to a second earlier, because a Date has whole seconds.
+func (c *serverClock) latestAt(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen.IsZero() {
+	if c.received.IsZero() {
 		return t.Add(time.Second)
 	}
-	return c.date.Add(time.Second - c.seen.Sub(t))
+	return c.date.Add(time.Second - c.received.Sub(t))
 }
 
-// existed reports whether an object may have been there when the run began. Of one that was created
-// in that second or in the next nobody knows.
-func (r *run) existed(o event.Object) bool {
+// existedAtStart reports whether an object may have existed when the run began. It can't tell for
+// objects that were created within a second after that.
+func (s *runState) existedAtStart(o event.Object) bool {
 	created := gjson.Get(o.Raw(), "metadata.creationTimestamp")
-	return !created.Exists() || !created.Time().After(r.clock.at(r.began))
+	return !created.Exists() || !created.Time().After(s.clock.latestAt(s.startTime))
 }

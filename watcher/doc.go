@@ -1,45 +1,48 @@
-// Package watcher turns targets (a resource, a namespace, perhaps a name) into one stream of
-// events, and into lists of what is there.
+// Package watcher turns targets into one stream of events, and lists their objects. A target is a
+// resource, optionally limited to a namespace and a name.
 //
-//	server -> source -> informer -> handler -> queue -> loop -> a Sink
+//	server -> source -> informer -> handler -> queue -> loop -> Sink
 //	              \______ while syncing ________/      progress, ledger
 //
-// Each target has a [source.Source], which knows the server, and in the loop a progress and a
-// [ledger.Ledger], which know what was reported. The loop is one goroutine, to which all that
-// sources note comes in order; it alone makes events and calls the Sink.
+// Each target has a [source.Source], which talks to the server. In the loop, each target has a
+// progress and a [ledger.Ledger], which record what has been reported. The loop is one goroutine. It
+// receives the observations of all sources in order, and only the loop creates events and calls the
+// Sink.
 //
 // # Contract
 //
-// Order: the events of one object arrive in the order of its changes. Events of different objects
-// of one target keep the order in which the server sent them; between targets there is no order.
+// Order: the events of one object arrive in the order of its changes. Events of different objects of
+// one target keep the order in which the server sent them. There is no order between targets.
 //
-// Once: no (type, resource, UID, resourceVersion) is reported twice in a run, as long as the server
-// goes on serving the resource. States that followed each other while the connection was down may
-// be merged into the last one; a last state and a deletion are never lost.
+// No duplicates: a run reports no (type, resource, UID, resourceVersion) twice while the server
+// serves the resource. States that followed each other during an outage may be merged into the last
+// one. Last states and deletions are never lost.
 //
-// Resuming: where [Options.Past] says what earlier runs reported, only what is different from that
-// is reported, as after a gap.
+// Resuming: if [Options.History] returns what earlier runs reported, Run reports only the
+// differences, as after a gap.
 //
-// Blocking: [Watcher.Run] blocks, calls the Sink from one goroutine, and returns only when all that
-// it started has ended. What waits is one batch. A slow Sink holds back the server: what is on the
-// way between the two is bounded to 4 MiB of content for all targets together; see [source.Gate].
+// Blocking: [Watcher.Run] blocks and calls the Sink from one goroutine. It returns only after
+// everything that it started has ended. A slow Sink applies backpressure to the server: the content
+// that is in flight between the two is limited to 4 MiB for all targets together, see
+// [source.ByteBudget].
 //
-// Memory: of an object that has been delivered only the identity is kept, less than a kilobyte,
-// unless [Options.KeepContent] is set.
+// Memory: unless [Options.KeepContent] is set, only the identity of a delivered object is retained,
+// which takes less than a kilobyte.
 //
-// Ending: when the context ends, what has been received is delivered before Run returns. When the
-// Sink returns an error, nothing further is delivered and Run returns that error.
+// Ending: if the context ends, Run delivers what has been received and then returns. If the Sink
+// returns an error, Run delivers nothing more and returns that error.
 //
-// Trust: a watch is renewed, where it stopped, after two minutes or so, see [source.Request]; so a
-// right that was taken away, or a connection that died without a sign, is noticed.
+// Trust: each watch is renewed about every two minutes and resumes where it stopped, see
+// [source.Request]. Revoked permissions and silently dead connections are noticed by then.
 //
-// Starting: when the server's answer to all targets is no, or there is none, Run ends with the
-// error; otherwise each is tried until the context ends, and none stops the others.
+// Starting: if the server refuses all targets or does not answer for any of them, Run returns the
+// error. Otherwise, each target is retried until the context ends, independently of the others.
 //
-// Following: a target whose resource the server no longer has leaves, with the deletion of all its
-// objects and a Gone. When the server has the resource again, or with [Options.Follow] another one
-// that is asked for, a target joins with an Arrived: within two seconds where definitions and API
-// services may be watched. In the same way the targets of a namespace join when it is chosen, with
-// [Options.Namespaces], by a Joined, and leave by a Left when it no longer is. That is no deletion
-// of what is in it; when it joins again, that is reported anew.
+// Following: if the server no longer serves a target's resource, Run reports all its objects as
+// deleted, and the target as Gone. If the server serves the resource again or, with
+// [Options.Follow], another requested one, the target joins with an Arrived event. That takes up to
+// two seconds if dwatch may watch CustomResourceDefinitions and APIServices. With
+// [Options.Namespaces], the targets of a namespace join with a Joined event when the namespace is
+// selected, and leave with a Left event when it is not selected any more. Left does not mean that
+// objects were deleted. If the namespace is selected again, its objects are reported again.
 package watcher

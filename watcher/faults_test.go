@@ -12,20 +12,20 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// faults is a client's transport that misbehaves when a test wants it to.
+// faults is a client's transport that injects faults.
 type faults struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
-	// answer, if not nil, may answer in place of the server.
+	// answer, if not nil, may answer a request instead of the server.
 	answer func(*http.Request) *http.Response
-	// requests are the queries that were sent, in order.
+	// requests are the queries of all requests, in order.
 	requests []string
 	open     map[*faultyBody]bool
-	opened   int // watches that were answered
-	// held, if not nil, holds back what comes over all watches until it is closed.
+	opened   int // number of watches that were answered
+	// held, if not nil, delays the data of all watches until it is closed.
 	held chan struct{}
-	// lines counts the lines that were read from watches.
+	// lines is the number of lines that were read from watches.
 	lines   int
 	changed sync.Cond
 }
@@ -74,7 +74,7 @@ func (f *faults) set(answer func(*http.Request) *http.Response) {
 	f.mu.Unlock()
 }
 
-// cut breaks all connections of watches that are open.
+// cut breaks all open watch connections.
 func (f *faults) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,8 +84,7 @@ func (f *faults) cut() {
 	}
 }
 
-// mute makes all connections of watches that are open fall silent, half-open:
-// nothing more comes, not even their end.
+// mute makes all open watch connections half-open: no more data arrives, not even their end.
 func (f *faults) mute() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +93,7 @@ func (f *faults) mute() {
 	}
 }
 
-// hold makes nothing come over watches until the returned function is called; then all does.
+// hold delays the data of all watches until the returned function is called.
 func (f *faults) hold() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,7 +184,7 @@ func (b *faultyBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// respond is an answer of the API server that it does not give on demand.
+// respond returns a response that the API server would not give on demand.
 func respond(code int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: code,

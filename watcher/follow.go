@@ -11,59 +11,61 @@ import (
 	"dwatch/watcher/source"
 )
 
-// What the server serves changes with two resources, and with chosen namespaces there is a third. Of their objects only the metadata is asked
-// for.
+// Changes of these resources change what the server serves. If namespaces are selected, the
+// namespaces are followed, too. Only the metadata of these objects is requested.
 var (
-	definitions = metadataOf("apiextensions.k8s.io", "customresourcedefinitions")
-	apiServices = metadataOf("apiregistration.k8s.io", "apiservices")
+	definitions = metadataTarget("apiextensions.k8s.io", "customresourcedefinitions")
+	apiServices = metadataTarget("apiregistration.k8s.io", "apiservices")
 )
 
-func metadataOf(group, resource string) event.Target {
+func metadataTarget(group, resource string) event.Target {
 	r := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 	return event.Target{Mapping: event.NewMapping(r, "PartialObjectMetadata", false)}
 }
 
-// lookEvery is how often the server is asked what it serves while the changes of that are watched:
-// an aggregated API server may change by itself.
-const lookEvery = 5 * time.Minute
+// resolveInterval is how often the targets are resolved while the watches that trigger it work. An
+// aggregated API server may change what it serves without a change of these resources.
+const resolveInterval = 5 * time.Minute
 
-// lookAfter are the waits between the looks that follow a change: a definition is served, and named
-// by discovery, some time after it is written.
-var lookAfter = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
+// resolveDelays are the waits before each of the resolutions that follow a change. The server serves
+// a new definition, and discovery lists it, some time after it was written.
+var resolveDelays = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 
-// busyStep is the step to go on with when changes keep coming: a look every second.
+// busyStep is the step of resolveDelays to which changes return while earlier ones are still being
+// followed up. Constant changes then lead to one resolution per second.
 const busyStep = 2
 
-// follower decides when a targetSet looks.
+// follower schedules when a targetSet is resolved.
 type follower struct {
-	// changed and up hold one signal each: an object has changed, a watch works (again).
-	changed, up chan struct{}
-	// blind counts the watches of definitions that are down: while one is, poll is how often to
-	// look.
-	blind atomic.Int32
-	poll  time.Duration
-	// step is the next wait of lookAfter; after the last, nothing has changed for long.
+	changed   chan struct{} // has a signal if an object of a trigger resource has changed
+	connected chan struct{} // has a signal if a trigger watch was lost or works again
+	// down is the number of trigger watches that do not work. If there are any, the targets are
+	// resolved every pollInterval.
+	down         atomic.Int32
+	pollInterval time.Duration
+	// step is the index of the next wait in resolveDelays. It is len(resolveDelays) if no change is
+	// being followed up.
 	step int
 	due  time.Time
-	// lingers: something is to leave as soon as the rest of it has been reported.
-	lingers bool
+	// awaitsDeletions is true if a target is to be removed as soon as its deletions have been reported.
+	awaitsDeletions bool
 }
 
-func newFollower(poll time.Duration) *follower {
-	f := &follower{changed: make(chan struct{}, 1), up: make(chan struct{}, 1), poll: poll, step: len(lookAfter)}
-	f.planNext()
+func newFollower(pollInterval time.Duration) *follower {
+	f := &follower{changed: make(chan struct{}, 1), connected: make(chan struct{}, 1), pollInterval: pollInterval, step: len(resolveDelays)}
+	f.scheduleNext()
 	return f
 }
 
-// followServer looks whenever the server may serve something else.
+// followServer resolves the targets whenever the server may serve other resources.
 func (s *targetSet) followServer() {
 	f := newFollower(cmp.Or(s.options.PollInterval, 30*time.Second))
-	watched := []event.Target{definitions, apiServices}
+	triggers := []event.Target{definitions, apiServices}
 	if s.options.Namespaces != nil {
-		watched = append(watched, namespaces)
+		triggers = append(triggers, namespaces)
 	}
-	for _, t := range watched {
-		s.running.Go(func() { s.watchDefinitions(t, f) })
+	for _, t := range triggers {
+		s.running.Go(func() { s.watchTrigger(t, f) })
 	}
 	timer := time.NewTimer(time.Until(f.due))
 	defer timer.Stop()
@@ -72,75 +74,75 @@ func (s *targetSet) followServer() {
 		case <-s.ctx.Done():
 			return
 		case <-f.changed:
-			f.lookSoon(0)
+			f.scheduleSoon(0)
 		case <-s.options.ResolveAgain:
-			f.lookSoon(0)
-		case <-f.up:
-			f.lookSoon(len(lookAfter) - 2)
+			f.scheduleSoon(0)
+		case <-f.connected:
+			f.scheduleSoon(len(resolveDelays) - 2)
 		case <-timer.C:
-			if !s.look() {
+			if !s.resolve() {
 				source.Signal(f.changed)
 			}
-			f.lingers = s.lingers
-			f.planNext()
+			f.awaitsDeletions = s.awaitsDeletions
+			f.scheduleNext()
 		}
 		timer.Reset(time.Until(f.due))
 	}
 }
 
-// lookSoon plans a look for soon, and others after it from this step on. While looks already follow
-// a change, it only adds to them.
-func (f *follower) lookSoon(step int) {
-	if f.step > 0 && f.step < len(lookAfter) {
+// scheduleSoon schedules a resolution soon, and more after it with the waits of resolveDelays after
+// step. While a change is being followed up, it only extends that.
+func (f *follower) scheduleSoon(step int) {
+	if f.step > 0 && f.step < len(resolveDelays) {
 		f.step = min(f.step, busyStep)
 		return
 	}
 	f.step = step + 1
-	f.due = time.Now().Add(lookAfter[0])
+	f.due = time.Now().Add(resolveDelays[0])
 }
 
-// planNext plans the look after this one.
-func (f *follower) planNext() {
-	wait := lookEvery
-	if f.blind.Load() > 0 {
-		wait = f.poll
+// scheduleNext schedules the next resolution after one that has just been made.
+func (f *follower) scheduleNext() {
+	wait := resolveInterval
+	if f.down.Load() > 0 {
+		wait = f.pollInterval
 	}
-	if f.lingers {
-		wait = min(wait, lookAfter[len(lookAfter)-1])
+	if f.awaitsDeletions {
+		wait = min(wait, resolveDelays[len(resolveDelays)-1])
 	}
-	if f.step < len(lookAfter) {
-		wait = lookAfter[f.step]
+	if f.step < len(resolveDelays) {
+		wait = resolveDelays[f.step]
 		f.step++
 	}
 	f.due = time.Now().Add(wait)
 }
 
-// watchDefinitions watches t for the sake of f, until the set's context ends. It is built on a
-// source, and not on client-go's metadata informer: that waits for up to a minute after an outage.
-func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
-	r := *s.run
-	r.options.Resolver = nil
-	r.source.Client, r.source.Budget = s.metadata, source.NewByteBudget()
-	r.source.LabelSelector, r.source.FieldSelector, r.source.Shard = "", "", event.Shard{} // not those of the targets
-	var blind atomic.Bool
-	r.note = func(n note) {
-		r.source.Budget.Release(n.ReservedBytes)
+// watchTrigger watches t until the set's context ends, and signals changes to f. It uses a source
+// because client-go's metadata informer waits for up to a minute after an outage.
+func (s *targetSet) watchTrigger(t event.Target, f *follower) {
+	shared := *s.runState
+	shared.options.Resolver = nil
+	shared.source.Client, shared.source.Budget = s.metadata, source.NewByteBudget()
+	shared.source.LabelSelector, shared.source.FieldSelector, shared.source.Shard = "", "", event.Shard{} // they select targets only
+	var down atomic.Bool
+	shared.send = func(m message) {
+		shared.source.Budget.Release(m.ReservedBytes)
 		switch {
-		case n.Kind == source.Changed:
+		case m.Kind == source.Changed:
 			source.Signal(f.changed)
-		case n.Kind == source.SyncEnded, n.Kind == source.Connected && n.ResourceVersion != "":
-			if blind.CompareAndSwap(true, false) {
-				f.blind.Add(-1)
+		case m.Kind == source.SyncEnded, m.Kind == source.Connected && m.ResourceVersion != "":
+			if down.CompareAndSwap(true, false) {
+				f.down.Add(-1)
 			}
-			source.Signal(f.up)
-		case n.Kind == source.Lost:
-			if blind.CompareAndSwap(false, true) {
-				f.blind.Add(1)
-				source.Signal(f.up)
+			source.Signal(f.connected)
+		case m.Kind == source.Lost:
+			if down.CompareAndSwap(false, true) {
+				f.down.Add(1)
+				source.Signal(f.connected)
 			}
 		}
 	}
-	l := r.newLife(newTarget(t, false))
-	l.source.AssumeServerResponded() // so that it retries for ever
-	_ = l.live(s.ctx, l.source.Run)
+	r := shared.newRunner(newTarget(t, false))
+	r.source.AssumeServerResponded() // so that it retries forever
+	_ = r.runSessions(s.ctx, r.source.Run)
 }

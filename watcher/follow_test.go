@@ -17,9 +17,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// define creates a definition of widgets in a group of its own, and deletes it
-// at the end.
-func (r *room) define(group string) *meta.RESTMapping {
+// define creates a definition of widgets in group, and deletes it at the end of the test.
+func (r *sandbox) define(group string) *meta.RESTMapping {
 	r.t.Helper()
 	text := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.GROUP"},
 		"spec":{"group":"GROUP","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},
@@ -41,10 +40,10 @@ func (r *room) define(group string) *meta.RESTMapping {
 	}
 }
 
-// TestFollow: a definition comes, and what it defines joins.
+// TestFollow checks that a new resource joins after its definition was created.
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	var widgets atomic.Pointer[meta.RESTMapping]
 	resolver := resolverFunc(func() (event.Resolution, error) {
 		found := event.Resolution{Targets: []event.Target{r.target()}}
@@ -63,11 +62,11 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowByPolling: the user may not watch definitions. The server is asked
-// again and again, and what comes then is not taken for what was there.
+// TestFollowByPolling checks that the server is polled if the user may not watch definitions, and
+// that objects of a target that joins do not count as initial.
 func TestFollowByPolling(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	f.set(func(req *http.Request) *http.Response {
@@ -80,9 +79,9 @@ func TestFollowByPolling(t *testing.T) {
 			return nil
 		}
 	})
-	var looks atomic.Int32
+	var resolutions atomic.Int32
 	resolver := resolverFunc(func() (found event.Resolution, err error) {
-		if looks.Add(1) > 3 {
+		if resolutions.Add(1) > 3 {
 			found.Targets = []event.Target{r.target()}
 		}
 		return found, nil
@@ -96,10 +95,10 @@ func TestFollowByPolling(t *testing.T) {
 	}
 }
 
-// TestFollowByPollingOf404: the server has no definitions.
+// TestFollowByPollingOf404 checks that the server is polled if it does not serve definitions.
 func TestFollowByPollingOf404(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	f.set(func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "customresourcedefinitions") {
@@ -107,9 +106,9 @@ func TestFollowByPollingOf404(t *testing.T) {
 		}
 		return nil
 	})
-	var looks atomic.Int32
+	var resolutions atomic.Int32
 	resolver := resolverFunc(func() (found event.Resolution, err error) {
-		if looks.Add(1) > 20 {
+		if resolutions.Add(1) > 20 {
 			found.Targets = []event.Target{r.target()}
 		}
 		return found, nil
@@ -119,46 +118,46 @@ func TestFollowByPollingOf404(t *testing.T) {
 	w.stop()
 }
 
-// TestFollower: looks follow a change soon, and not faster than one a second
-// while changes keep coming.
+// TestFollower checks that resolutions follow a change soon, and at most once a second while
+// changes continue.
 func TestFollower(t *testing.T) {
 	f := newFollower(time.Hour)
 	within := func(least, most time.Duration) {
 		t.Helper()
 		if wait := time.Until(f.due); wait > most || wait < least-time.Second/20 {
-			t.Errorf("the next look is due in %v, want %v to %v", wait, least, most)
+			t.Errorf("the next resolution is due in %v, want %v to %v", wait, least, most)
 		}
 	}
-	within(lookEvery, lookEvery)
-	f.lookSoon(0)
+	within(resolveInterval, resolveInterval)
+	f.scheduleSoon(0)
 	within(0, 100*time.Millisecond)
-	f.planNext() // after the look
+	f.scheduleNext() // after the resolution
 	within(400*time.Millisecond, 400*time.Millisecond)
 	for range 5 {
-		f.lookSoon(0)
-		f.planNext()
+		f.scheduleSoon(0)
+		f.scheduleNext()
 		within(time.Second, time.Second)
 	}
-	for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, lookEvery} {
-		f.planNext()
+	for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, resolveInterval} {
+		f.scheduleNext()
 		within(wait, wait)
 	}
-	f.lingers = true
-	f.planNext()
+	f.awaitsDeletions = true
+	f.scheduleNext()
 	within(4*time.Second, 4*time.Second)
 }
 
-// TestNotNamed: the server does not name a resource that it serves, as one of
-// several API servers may for a while. It is asked, and the watch goes on.
-func TestNotNamed(t *testing.T) {
+// TestMissingInDiscovery checks that a watch continues if discovery does not list its resource but
+// the server serves it, as one of several API servers may do for a while.
+func TestMissingInDiscovery(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	resolver := resolverFunc(func() (event.Resolution, error) { return event.Resolution{}, nil })
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}, Follow: true})
 	w.await("SYNCED", 1)
-	f.awaitWatches(3 + 1) // the target's, both scouts', and the target's again
+	f.awaitWatches(3 + 1) // of the target, of both triggers, and of the target again
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
 	w.stop()
@@ -168,11 +167,11 @@ func TestNotNamed(t *testing.T) {
 	}
 }
 
-// TestUnsure: the server of a group does not answer discovery, and the watch of
-// one of its resources meets a 404. That does not mean that it is gone.
-func TestUnsure(t *testing.T) {
+// TestDiscoveryFails checks that a 404 does not make a target Gone while discovery of its group
+// fails.
+func TestDiscoveryFails(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	resolver := resolverFunc(func() (event.Resolution, error) {
@@ -194,11 +193,11 @@ func TestUnsure(t *testing.T) {
 	}
 }
 
-// TestBrokenAtStart: one resource is broken from the start. The others are
-// watched, and it is when it works.
+// TestBrokenAtStart checks that the others are watched if one resource fails at the start, and that
+// it joins them when it works.
 func TestBrokenAtStart(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	f.set(func(req *http.Request) *http.Response {

@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// past is what events have reported, as a Past.
-func past(complete bool, events ...event.Event) event.HistoryFunc {
+// historyOf returns a HistoryFunc for an earlier run that delivered events.
+func historyOf(complete bool, events ...event.Event) event.HistoryFunc {
 	reported := map[cache.ObjectName]event.ReportedObject{}
 	for _, e := range events {
 		switch o := e.Object; {
@@ -28,18 +28,18 @@ func past(complete bool, events ...event.Event) event.HistoryFunc {
 			reported[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.ReportedObject{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
 	}
-	return func(_ event.Target, take func(event.ReportedObject)) (bool, error) {
+	return func(_ event.Target, yield func(event.ReportedObject)) (bool, error) {
 		for _, o := range reported {
-			take(o)
+			yield(o)
 		}
 		return complete, nil
 	}
 }
 
-// firstRun makes four ConfigMaps, reports them, and then changes all but one.
-func firstRun(t *testing.T) (*room, []event.Event) {
+// firstRun creates four ConfigMaps, watches them, and then changes all but one.
+func firstRun(t *testing.T) (*sandbox, []event.Event) {
 	t.Helper()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	for _, name := range []string{"changed", "deleted", "recreated", "same"} {
 		r.create(name)
 	}
@@ -56,7 +56,7 @@ func firstRun(t *testing.T) (*room, []event.Event) {
 	return r, w.events
 }
 
-// sinceFirstRun is what has happened since firstRun, as a later sync finds it.
+// sinceFirstRun are the events of a run that resumes firstRun.
 var sinceFirstRun = []string{
 	"MODIFIED changed=1",
 	"ADDED new=0",
@@ -65,12 +65,12 @@ var sinceFirstRun = []string{
 	"SYNCED",
 }
 
-// TestPast: only what is different from what an earlier run reported is reported.
-func TestPast(t *testing.T) {
+// TestHistory checks that only the differences from an earlier run are reported.
+func TestHistory(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	for _, keep := range []bool{false, true} {
-		w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: past(true, before...), KeepContent: keep})
+		w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: historyOf(true, before...), KeepContent: keep})
 		w.await("SYNCED", 1)
 		w.stop()
 		if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
@@ -82,7 +82,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// checkIdentity: a deletion found out later says which object it was.
+// checkIdentity checks that a deletion that was detected later identifies the object.
 func checkIdentity(t *testing.T, e event.Event, before []event.Event) {
 	t.Helper()
 	if e.Type != event.Deleted {
@@ -95,15 +95,15 @@ func checkIdentity(t *testing.T, e event.Event, before []event.Event) {
 		o := e.Object
 		if o.UID != b.Object.UID || o.ResourceVersion != b.Object.ResourceVersion ||
 			o.Namespace != b.Object.Namespace || o.GroupVersionKind() != b.Object.GroupVersionKind() {
-			t.Errorf("%s", o.Raw())
+			t.Errorf("got %s, want the identity that was reported", o.Raw())
 		}
 		return
 	}
-	t.Errorf("never reported: %s", e.Object.Raw())
+	t.Errorf("deleted, but never reported: %s", e.Object.Raw())
 }
 
-// TestPastOfLists: the same from a server that streams no initial events.
-func TestPastOfLists(t *testing.T) {
+// TestHistoryWithLists is TestHistory with a server that does not stream initial events.
+func TestHistoryWithLists(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
@@ -113,7 +113,7 @@ func TestPastOfLists(t *testing.T) {
 		}
 		return respond(http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422}`)
 	})
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, History: past(true, before...)})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, History: historyOf(true, before...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
@@ -121,9 +121,9 @@ func TestPastOfLists(t *testing.T) {
 	}
 }
 
-// TestPastIncomplete: an earlier run ended before all that existed at its start
-// was reported. The rest still is what existed at the start.
-func TestPastIncomplete(t *testing.T) {
+// TestHistoryIncomplete checks that, if an earlier run ended before it had reported all initial
+// objects, the others still count as initial.
+func TestHistoryIncomplete(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	var some []event.Event
@@ -132,7 +132,7 @@ func TestPastIncomplete(t *testing.T) {
 			some = append(some, e)
 		}
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: past(false, some...)})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: historyOf(false, some...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := []string{"MODIFIED changed=1", "ADDED initial new=0", "ADDED initial recreated=0", "ADDED initial same=0", "SYNCED"}
@@ -141,9 +141,9 @@ func TestPastIncomplete(t *testing.T) {
 	}
 }
 
-// TestPastCutInSync: while the first sync is not complete, what it has not named
-// yet is not reported as deleted.
-func TestPastCutInSync(t *testing.T) {
+// TestHistoryCutInSync checks that objects are not reported as deleted because an incomplete list
+// did not contain them.
+func TestHistoryCutInSync(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
@@ -161,7 +161,7 @@ func TestPastCutInSync(t *testing.T) {
 		})
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, History: past(true, before...)})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, History: historyOf(true, before...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := append([]string{"MODIFIED changed=1", "DISCONNECTED"}, sinceFirstRun[1:]...)
@@ -170,9 +170,9 @@ func TestPastCutInSync(t *testing.T) {
 	}
 }
 
-// TestPastOfAnotherHistory: etcd was restored from a backup meanwhile. What is
-// listed as present is reported, though it is older.
-func TestPastOfAnotherHistory(t *testing.T) {
+// TestHistoryOfRestoredServer checks that an object is reported although its resourceVersion is
+// older than the one that the earlier run reported, because etcd was restored from a backup.
+func TestHistoryOfRestoredServer(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	for i, e := range before {
@@ -183,14 +183,14 @@ func TestPastOfAnotherHistory(t *testing.T) {
 		id.ResourceVersion = "9" + id.ResourceVersion
 		before[i].Object = event.NewObject(&id, "")
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: past(true, before...)})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, History: historyOf(true, before...)})
 	w.await("MODIFIED same=0", 1)
 	w.stop()
 }
 
-// TestPastDenied: a right that is missing at the start says nothing about the
-// objects.
-func TestPastDenied(t *testing.T) {
+// TestHistoryDenied checks that a permission that is missing at the start does not affect the
+// history of the objects.
+func TestHistoryDenied(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
@@ -200,15 +200,15 @@ func TestPastDenied(t *testing.T) {
 		}
 		return nil
 	})
-	ofConfigMaps := past(true, before...)
+	ofConfigMaps := historyOf(true, before...)
 	w := watchWith(t, Options{
 		Config:  config,
 		Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
-		History: func(target event.Target, take func(event.ReportedObject)) (bool, error) {
+		History: func(target event.Target, yield func(event.ReportedObject)) (bool, error) {
 			if target.Mapping == secrets {
 				return false, nil
 			}
-			return ofConfigMaps(target, take)
+			return ofConfigMaps(target, yield)
 		},
 	})
 	w.await("DENIED", 1)
@@ -221,60 +221,60 @@ func TestPastDenied(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(lines) != len(sinceFirstRun)+2 {
-		t.Errorf("%q", lines)
+		t.Errorf("unexpected lines: %q", lines)
 	}
 }
 
-// TestPastError: what is not known must not be taken for nothing.
-func TestPastError(t *testing.T) {
+// TestHistoryError checks that Run fails if the history can't be read.
+func TestHistoryError(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	unreadable := errors.New("unreadable")
 	w := newWatcher(t, Options{
 		Config: r.config, Targets: []event.Target{r.target()},
 		History: func(event.Target, func(event.ReportedObject)) (bool, error) { return false, unreadable },
 	})
-	err := w.Run(t.Context(), each(func(event.Event) error { return fmt.Errorf("it reports something") }))
+	err := w.Run(t.Context(), each(func(event.Event) error { return fmt.Errorf("unexpected event") }))
 	if !errors.Is(err, unreadable) {
 		t.Error(err)
 	}
 }
 
-// TestPastUnsure: an earlier run was killed while it reported what it had found. What
-// the reader may not have got is reported again, deletions first.
-func TestPastUnsure(t *testing.T) {
+// TestHistoryUnconfirmed checks that events that an earlier run may not have delivered are reported
+// again, deletions first.
+func TestHistoryUnconfirmed(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("added")
 	r.create("recreated")
 	r.create("other")
-	there := map[string]event.Object{}
+	existing := map[string]event.Object{}
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	w.stop()
 	for _, e := range w.events {
 		if !e.Type.IsStatus() {
-			there[e.Object.Name] = e.Object
+			existing[e.Object.Name] = e.Object
 		}
 	}
-	said := func(name string, unsure bool, uid types.UID) event.ReportedObject {
-		reported := event.ReportedObject{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unconfirmed: unsure}
-		if o := there[name]; uid == "" {
-			reported.UID, reported.ResourceVersion = o.UID, o.ResourceVersion
+	reported := func(name string, unconfirmed bool, uid types.UID) event.ReportedObject {
+		o := event.ReportedObject{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unconfirmed: unconfirmed}
+		if current := existing[name]; uid == "" {
+			o.UID, o.ResourceVersion = current.UID, current.ResourceVersion
 		}
-		return reported
+		return o
 	}
 	w = watchWith(t, Options{
 		Config: r.config, Targets: []event.Target{r.target()},
-		History: func(_ event.Target, take func(event.ReportedObject)) (bool, error) {
+		History: func(_ event.Target, yield func(event.ReportedObject)) (bool, error) {
 			for _, o := range []event.ReportedObject{
-				said("added", true, ""),
-				said("other", true, "before"),
-				said("recreated", true, "before"), said("recreated", true, ""),
-				said("vanished", true, "one"),
-				said("vanished-twice", true, "one"), said("vanished-twice", true, "two"),
+				reported("added", true, ""),
+				reported("other", true, "before"),
+				reported("recreated", true, "before"), reported("recreated", true, ""),
+				reported("vanished", true, "one"),
+				reported("vanished-twice", true, "one"), reported("vanished-twice", true, "two"),
 			} {
-				take(o)
+				yield(o)
 			}
 			return true, nil
 		},

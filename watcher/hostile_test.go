@@ -12,9 +12,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// hostile are lines of a live watch that no API server sends. None of them stops
-// the watch; between a few of them and the next, an object is changed, so that it
-// is seen that it goes on.
+// hostile are lines of a live watch that no API server sends. None of them stops the watch. Tests
+// change an object after each of them to see that the watch continues.
 var hostile = []string{
 	`{"type":"MODIFIED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"name":"t","uid":"t","resourceVersion":"1000001"}}}`,
 	`{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"t","uid":"t","resourceVersion":"1000002"}}}`,
@@ -28,7 +27,7 @@ var hostile = []string{
 	`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000007"}}}`,
 }
 
-// garbage ends the connection, each line of it.
+// Each line of garbage ends the connection.
 var garbage = []string{
 	`{"type":"ADDED","object":null}`,
 	`{"type":"ADDED"}`,
@@ -39,12 +38,12 @@ var garbage = []string{
 	`{]`,
 }
 
-// TestHostileWatch: whatever a server sends in a live watch, the watch goes on, and
-// ends at once when it is to.
+// TestHostileWatch checks that a watch survives unexpected events, and that it can end immediately
+// after any of them.
 func TestHostileWatch(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
-		// The last thing that comes before the end is what a wait could hang on.
+		// The end must not wait for the last event.
 		for i := range hostile {
 			t.Run(fmt.Sprintf("%t %d", keep, i), func(t *testing.T) {
 				t.Parallel()
@@ -55,7 +54,7 @@ func TestHostileWatch(t *testing.T) {
 }
 
 func testHostileWatch(t *testing.T, keep bool, lines []string) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, KeepContent: keep})
@@ -76,11 +75,11 @@ func testHostileWatch(t *testing.T, keep bool, lines []string) {
 	<-served
 	want := map[string]int{"ADDED s": 1, "ADDED h": 1, "DELETED h": 1}
 	for n, line := range lines {
-		// What follows is taken only when this has been dealt with.
-		mark := fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"other","resourceVersion":"%d"},"data":{"n":"%d"}}}`, 2000000+n, n)
+		// The informer handles this event only after the preceding line.
+		update := fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"other","resourceVersion":"%d"},"data":{"n":"%d"}}}`, 2000000+n, n)
 		text := line + "\n"
 		if n < len(lines)-1 {
-			text += mark + "\n"
+			text += update + "\n"
 		}
 		if _, err := io.WriteString(writer, text); err != nil {
 			t.Fatal(err)
@@ -94,8 +93,8 @@ func testHostileWatch(t *testing.T, keep bool, lines []string) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(4 * time.Second): // it takes milliseconds; an informer that is waited for in vain takes 5 s
-		t.Fatal("it does not end")
+	case <-time.After(4 * time.Second): // less than the 5 seconds that the source waits for an informer that has lost an event
+		t.Fatal("Run did not return in time")
 	}
 	got := map[string]int{}
 	for _, line := range w.lines() {
@@ -103,23 +102,23 @@ func testHostileWatch(t *testing.T, keep bool, lines []string) {
 			got[line]++
 		}
 		if strings.Contains(line, "never") || strings.Contains(line, " t") || strings.HasSuffix(line, " x") {
-			t.Errorf("reported: %s", line)
+			t.Errorf("unexpected event: %s", line)
 		}
 	}
 	for line, times := range want {
 		if got[line] < times {
-			t.Errorf("%s was reported %d times: %q", line, got[line], w.lines())
+			t.Errorf("%s was reported only %d times: %q", line, got[line], w.lines())
 		}
 	}
 }
 
-// TestGarbage: what ends a connection is said, and the watch goes on where it was.
+// TestGarbage checks that a line that ends the connection is reported and that the watch resumes.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	for i, line := range garbage {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, cluster)
+			r := newSandbox(t, cluster)
 			f, config := newFaults(t, cluster)
 			r.create("a")
 			w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})

@@ -15,10 +15,10 @@ import (
 	"dwatch/watcher/source"
 )
 
-// TestRenewal: a watch is renewed again and again, and nobody notices.
+// TestRenewal checks that renewals of a watch are not visible.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: time.Second}})
@@ -36,16 +36,16 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: a connection that died without a sign is found out, and what happened
-// meanwhile is reported. What is known of the objects is of when something was last heard.
+// TestHalfOpen checks that a silently dead connection is detected, that changes in between are
+// reported, and that Heard is when the server was last heard from.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: time.Second}})
 	w.await("SYNCED", 1)
-	f.awaitWatches(2) // the server was asked to end this one in time
+	f.awaitWatches(2) // this watch has a timeout that the server should have honored
 	f.mute()
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
@@ -60,18 +60,18 @@ func TestHalfOpen(t *testing.T) {
 			continue
 		}
 		if !errors.Is(e.Err, source.ErrStalled) {
-			t.Errorf("disconnected by %v", e.Err)
+			t.Errorf("Disconnected with %v, want ErrStalled", e.Err)
 		}
 		if silent := e.Time.Sub(e.Heard); silent < time.Second/2 || silent > time.Minute {
-			t.Errorf("something was heard %s before the loss was noticed", silent)
+			t.Errorf("Heard is %s before the loss was noticed, want between 0.5 s and 1 min", silent)
 		}
 	}
 }
 
-// TestNoAnswerToWatch: the request for a watch is taken, and nothing comes.
+// TestNoAnswerToWatch checks a server that accepts watch requests and does not answer.
 func TestNoAnswerToWatch(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{RequestTimeout: time.Second}})
@@ -91,12 +91,11 @@ func TestNoAnswerToWatch(t *testing.T) {
 	}
 }
 
-// TestDeniedWhileWatching: a right is taken away while the watch is open, which
-// the server lets go on. It is reported when the watch is renewed, and when it is
-// given back.
+// TestDeniedWhileWatching checks that a permission that is revoked during a watch, which the server
+// does not end, is reported when the watch is renewed, and again when it is granted.
 func TestDeniedWhileWatching(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: time.Second}})
@@ -114,11 +113,10 @@ func TestDeniedWhileWatching(t *testing.T) {
 	}
 }
 
-// TestPatience: an outage is met with few requests, however long it lasts, and
-// an end in the middle of it comes at once.
-func TestPatience(t *testing.T) {
+// TestBackoff checks that an outage causes few requests, and that a run can end during an outage.
+func TestBackoff(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
@@ -134,12 +132,12 @@ func TestPatience(t *testing.T) {
 	if err := w.stop(); err != nil {
 		t.Error(err)
 	}
-	// Half a second at first, and each wait longer than the one before, but for
-	// what jitter takes.
+	// The first wait is about half a second, and each wait is longer than the one before, except
+	// for jitter.
 	for i := 1; i < len(times); i++ {
 		least := 400 * time.Millisecond << (i - 1)
 		if waited := times[i] - times[i-1]; waited < least {
-			t.Errorf("request %d came after %v, at least %v were due (%v)", i, waited, least, times)
+			t.Errorf("request %d came after %v, want at least %v (%v)", i, waited, least, times)
 		}
 	}
 	if got := strings.Join(w.lines(), " "); got != "SYNCED DISCONNECTED" {
@@ -147,20 +145,21 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestUnasked: what is not asked for any more leaves, and the rest goes on; what else the server has is not looked for.
-func TestUnasked(t *testing.T) {
+// TestUnrequested checks that a target leaves when it is no longer requested, that others continue,
+// and that the run does not start to follow the server.
+func TestUnrequested(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	other := event.Target{Mapping: secrets, Namespace: r.namespace}
-	drop := make(chan struct{}, 1)
+	changed := make(chan struct{}, 1)
 	w := watchWith(t, Options{
 		Config: config, Targets: []event.Target{r.target(), other},
-		RequestsChanged: drop, IsRequested: func(k event.Key) bool { return k == r.target().Key() },
+		RequestsChanged: changed, IsRequested: func(k event.Key) bool { return k == r.target().Key() },
 	})
 	w.await("SYNCED", 2)
-	drop <- struct{}{}
+	changed <- struct{}{}
 	w.await("LEFT", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
@@ -170,6 +169,6 @@ func TestUnasked(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.opened != 2 {
-		t.Errorf("%d watches were opened", f.opened)
+		t.Errorf("%d watches were opened, want 2", f.opened)
 	}
 }

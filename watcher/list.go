@@ -11,67 +11,67 @@ import (
 	"dwatch/watcher/event"
 )
 
-// List returns either an error or all objects that are there, as the generic lister has them when
-// each target's informer has synced: in the order of the targets, then by namespace and name. A
-// named object that is not there is a NotFound error, unless IgnoreMissing is set. KeepContent,
-// Follow, Poll, Heartbeat and Past have no effect.
+// List returns all existing objects, or an error. They are in the order of the targets, then sorted
+// by namespace and name. A named object that does not exist is a NotFound error, unless
+// IgnoreMissing is set. KeepContent, Follow, PollInterval, HeartbeatInterval and History have no
+// effect.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := w.newRun()
-	r.options.Follow = false
-	r.source.KeepObjects = true
-	found := make([][]event.Object, len(r.options.Targets))
-	errs := make([]error, len(r.options.Targets))
+	s := w.newRunState()
+	s.options.Follow = false
+	s.source.KeepObjects = true
+	objects := make([][]event.Object, len(s.options.Targets))
+	errs := make([]error, len(s.options.Targets))
 	var running sync.WaitGroup
-	for i, t := range r.options.Targets {
+	for i, t := range s.options.Targets {
 		running.Go(func() {
-			found[i], errs[i] = r.list(ctx, t)
-			// What is forbidden or missing is collected from all targets.
+			objects[i], errs[i] = s.list(ctx, t)
+			// NotFound and Forbidden errors are collected from all targets. Any other error ends all.
 			if err := errs[i]; err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 				cancel()
 			}
 		})
 	}
 	running.Wait()
-	return slices.Concat(found...), joinCauses(errs)
+	return slices.Concat(objects...), joinCauses(errs)
 }
 
-// list returns the objects of one target. A refusal at the start ends it.
-func (r *run) list(ctx context.Context, t event.Target) (objects []event.Object, err error) {
+// list returns the objects of one target. A refusal of the first request ends it.
+func (s *runState) list(ctx context.Context, t event.Target) (objects []event.Object, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	listing := *r
-	listing.note = func(n note) {
-		r.source.Budget.Release(n.ReservedBytes)
-		if n.what == refused {
-			cancel(n.Err)
+	shared := *s
+	shared.send = func(m message) {
+		s.source.Budget.Release(m.ReservedBytes)
+		if m.kind == msgRefused {
+			cancel(m.Err)
 		}
 	}
-	l := listing.newLife(newTarget(t, false))
-	done := false
-	failed := l.live(ctx, func(ctx context.Context) error {
-		objects, err = l.source.List(ctx)
-		if done = err == nil; done {
+	r := shared.newRunner(newTarget(t, false))
+	listed := false
+	startErr := r.runSessions(ctx, func(ctx context.Context) error {
+		objects, err = r.source.List(ctx)
+		if listed = err == nil; listed {
 			cancel(nil)
 		}
 		return err
 	})
 	switch {
-	case done && (len(objects) > 0 || t.Name == "" || r.options.IgnoreMissing):
+	case listed && (len(objects) > 0 || t.Name == "" || s.options.IgnoreMissing):
 		return objects, nil
-	case failed != nil:
-		return nil, failed
-	case done:
+	case startErr != nil:
+		return nil, startErr
+	case listed:
 		return nil, apierrors.NewNotFound(t.Resource().GroupResource(), t.Name)
-	case ctx.Err() == nil: // the resource went away meanwhile
-		return nil, l.wrap(apierrors.NewNotFound(t.Resource().GroupResource(), t.Name))
+	case ctx.Err() == nil: // the server stopped serving the resource during the list
+		return nil, r.wrapError(apierrors.NewNotFound(t.Resource().GroupResource(), t.Name))
 	default:
 		return nil, context.Cause(ctx)
 	}
 }
 
-// joinCauses joins errs without those that only say that another one ended all.
+// joinCauses joins errs. It leaves out cancellations if there is another error, which caused them.
 func joinCauses(errs []error) error {
 	causes := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
 	if joined := errors.Join(causes...); joined != nil {

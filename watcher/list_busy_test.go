@@ -10,11 +10,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestListBusy: objects change as soon as they are named. A list takes no heed of
-// that, and does not wait for what nobody hands out.
+// TestListBusy checks that List ignores changes that follow the initial events, and does not wait
+// for events that it does not read.
 func TestListBusy(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	object := `"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"1","namespace":"` + r.namespace + `","resourceVersion":"VERSION"`
 	lines := `{"type":"ADDED",` + strings.Replace(object, "VERSION", "5", 1) + "}}}\n" +
@@ -36,9 +36,9 @@ func TestListBusy(t *testing.T) {
 	began := time.Now()
 	objects, err := newWatcher(t, Options{Config: config, Targets: []event.Target{r.target()}}).List(t.Context())
 	if err != nil || len(objects) != 1 {
-		t.Errorf("%d objects, %v", len(objects), err)
+		t.Errorf("List returned %d objects, %v", len(objects), err)
 	}
-	if took := time.Since(began); took >= 5*time.Second { // an informer that is waited for in vain takes 5
-		t.Errorf("it took %v", took)
+	if took := time.Since(began); took >= 5*time.Second { // how long the source waits for an informer that has lost an event
+		t.Errorf("List took %v", took)
 	}
 }

@@ -12,24 +12,23 @@ import (
 	"dwatch/watcher/source"
 )
 
-// loop is what one Run reports: all that its targets note comes here, and nothing else calls the
-// sink. It owns the targets' ledgers, so that they need no lock.
+// loop creates the events of one Run. It receives the messages of all targets, and nothing else
+// calls the sink. Because it owns the targets' ledgers, they need no lock.
 type loop struct {
-	sink   event.Sink
-	queue  *queue
-	gate   *source.ByteBudget
-	cancel context.CancelCauseFunc
-	links  *event.WatchStates // of what was delivered
-	// recheck renews all watches.
-	recheck func()
+	sink       event.Sink
+	queue      *queue
+	budget     *source.ByteBudget
+	cancel     context.CancelCauseFunc
+	states     *event.WatchStates // after the events that were delivered
+	recheckAll func()
 
-	targets int       // how many there are of the start
-	served  bool      // a target is, or was
-	refused []*target // whose refusal is not reported yet
+	starting int       // how many of the initial targets have not ended
+	served   bool      // the server has served at least one target
+	refused  []*target // targets with a refusal that has not been reported
 
-	batch  []event.Event
-	held   int64 // what the batch holds of the gate
-	failed error
+	batch    []event.Event
+	reserved int64 // bytes of the budget that the batch occupies
+	sinkErr  error
 }
 
 // startError ends Run because a target could not start.
@@ -37,87 +36,88 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// maxBatch is how many events are delivered at once: enough for large writes and few commits.
+// maxBatch is the number of events after which a batch is delivered. It allows large writes and few
+// commits.
 const maxBatch = maxSpare
 
-// run delivers until the queue is closed and empty. After an error of the sink, which it returns,
-// nothing is delivered, but what waits is let go.
+// run delivers events until the queue is closed and empty. After an error of the sink, which it
+// returns, run discards messages.
 func (l *loop) run(ctx context.Context, beats <-chan time.Time, recheck <-chan struct{}) error {
-	var notes []note
+	var messages []message
 	for open := true; open; {
 		beat := false
 		select {
 		case <-l.queue.ready:
 		case <-recheck:
-			l.recheck()
+			l.recheckAll()
 		case <-beats:
 			beat = true
 		}
-		notes, open = l.queue.take(notes)
-		for i := range notes {
-			l.take(&notes[i])
+		messages, open = l.queue.take(messages)
+		for i := range messages {
+			l.handle(&messages[i])
 			if len(l.batch) >= maxBatch {
 				l.deliver(ctx)
 			}
 		}
 		l.deliver(ctx)
-		if beat { // after all that was received before it
+		if beat { // after everything that was received before it
 			l.batch = append(l.batch, l.heartbeat())
 			l.deliver(ctx)
 		}
-		notes = emptied(notes)
+		messages = reuse(messages)
 	}
-	return l.failed
+	return l.sinkErr
 }
 
-// heartbeat says how all targets are, as far as the reader knows.
+// heartbeat returns a Heartbeat event for the state that the delivered events have led to.
 func (l *loop) heartbeat() event.Event {
 	return event.Event{
 		Type:  event.Heartbeat,
-		Count: l.links.Present(), Connected: l.links.Connected(), LastEvent: l.links.LastEvent,
+		Count: l.states.Present(), Connected: l.states.Connected(), LastEvent: l.states.LastEvent,
 	}
 }
 
-func (l *loop) take(n *note) {
-	t := n.of
-	switch n.what {
-	case observed:
-		served := t.progress.isServed()
-		l.batch = t.observe(l.batch, n.Observation)
-		if !served && t.progress.isServed() {
+func (l *loop) handle(m *message) {
+	t := m.target
+	switch m.kind {
+	case msgObserved:
+		served := t.progress.hasBeenServed()
+		l.batch = t.observe(l.batch, m.Observation)
+		if !served && t.progress.hasBeenServed() {
 			l.served = true
-			l.settle(t)
+			l.resolveRefusals(t)
 		}
-	case refused:
-		t.progress.reject(lossOf(n.Err))
-		t.refusal = n.Err
+	case msgRefused:
+		t.progress.refuse(lossType(m.Err))
+		t.refusal = m.Err
 		l.refused = append(l.refused, t)
-		l.settle(nil)
-	case switched:
-		t.switchTo(n.Target)
-	case joined:
-		l.batch = t.join(l.batch, n)
-	case dropped:
-		l.batch = t.leave(l.batch, n.Err)
-	case verifying:
-		t.beginVerification(n.verification)
-	case compared:
-		t.compare(n.verification)
-	case left:
-		l.targets--
-		l.settle(t)
-	case gone:
+		l.resolveRefusals(nil)
+	case msgSwitched:
+		t.switchTo(m.Target)
+	case msgJoined:
+		l.batch = t.join(l.batch, m)
+	case msgLeft:
+		l.batch = t.leave(l.batch, m.Err)
+	case msgVerify:
+		t.beginVerification(m.verification)
+	case msgListed:
+		t.compareListed(m.verification)
+	case msgEnded:
+		l.starting--
+		l.resolveRefusals(t)
+	case msgGone:
 		l.batch = t.vanish(l.batch)
 	}
-	t.note()
-	l.held += n.ReservedBytes
+	t.updateIdle()
+	l.reserved += m.ReservedBytes
 }
 
-// settle decides what refusals mean that came before their targets were served: when all are
-// refused, Run ends, and when one is served, the refusals of others are reported. One target, if
-// not nil, is no longer refused.
-func (l *loop) settle(other *target) {
-	l.refused = slices.DeleteFunc(l.refused, func(t *target) bool { return t == other })
+// resolveRefusals decides what happens to refusals that arrived before their targets were served. If
+// the server refused all targets, Run ends. If it has served one, the refusals of the others are
+// reported. resolved, if not nil, is a target that does not count as refused any more.
+func (l *loop) resolveRefusals(resolved *target) {
+	l.refused = slices.DeleteFunc(l.refused, func(t *target) bool { return t == resolved })
 	switch {
 	case len(l.refused) == 0:
 	case l.served:
@@ -125,7 +125,7 @@ func (l *loop) settle(other *target) {
 			l.batch = t.reportRefusal(l.batch)
 		}
 		l.refused = nil
-	case len(l.refused) == l.targets:
+	case len(l.refused) == l.starting:
 		slices.SortFunc(l.refused, func(a, b *target) int { return cmp.Compare(a.index, b.index) })
 		var errs []error
 		for _, t := range l.refused {
@@ -135,69 +135,72 @@ func (l *loop) settle(other *target) {
 	}
 }
 
-// deliver delivers the batch, which is of now: marks, too, or one would be older than what it comes after.
+// deliver delivers the batch. Its events get the current time, unless they have one. Status events
+// need it, too, because a status event must not be older than the event that it follows.
 func (l *loop) deliver(ctx context.Context) {
-	if len(l.batch) > 0 && l.failed == nil {
+	if len(l.batch) > 0 && l.sinkErr == nil {
 		now := time.Now()
 		for i := range l.batch {
 			e := &l.batch[i]
 			if e.Time.IsZero() {
 				e.Time = now
 			}
-			l.links.Observe(e)
+			l.states.Observe(e)
 		}
 		if err := l.sink.Deliver(ctx, l.batch); err != nil {
-			l.failed = err
+			l.sinkErr = err
 			l.cancel(err)
 		}
 	}
-	l.batch = emptied(l.batch)
-	l.gate.Release(l.held)
-	l.held = 0
+	l.batch = reuse(l.batch)
+	l.budget.Release(l.reserved)
+	l.reserved = 0
 }
 
-// note is what the loop gets to know of one target: what its source has observed, or what has
-// become of it.
-type note struct {
-	of   *target
-	what subject
+// message tells the loop what a target's source has observed, or how the target has changed.
+type message struct {
+	target *target
+	kind   messageKind
 	source.Observation
-	narrower []*target  // whose place the target takes, of joined
-	mark     event.Type // of joined: why
-	// verification is of verifying and compared.
-	verification *verification
-	existing     bool // of joined: what the first sync names existed at the start, if it is old enough
+	// narrower are the targets that the target replaces, in msgJoined.
+	narrower []*target
+	// status is Arrived or Joined, in msgJoined.
+	status event.Type
+	// mayHaveExisted is true in msgJoined if objects of the initial list count as initial, provided
+	// that they are old enough.
+	mayHaveExisted bool
+	verification   *verification // in msgVerify and msgListed
 }
 
-type subject uint8
+type messageKind uint8
 
 const (
-	observed  subject = iota // by the source
-	refused                  // the server's first answer is no, as Err says
-	switched                 // to another version of the resource, or another scope, as Target says
-	joined                   // after the start
-	left                     // it is watched no more, of one that was there at the start
-	gone                     // the server no longer has the resource
-	verifying                // it is to be compared with what the server has
-	compared                 // the server has named what it has, or not
-	dropped                  // it is not asked for any more, as Err says
+	msgObserved messageKind = iota // the source has observed Observation
+	msgRefused                     // the server's first answer was the refusal Err
+	msgSwitched                    // the server serves the resource in the version or scope of Target
+	msgJoined                      // the target joined after the start
+	msgEnded                       // an initial target is no longer watched
+	msgGone                        // the server no longer serves the resource
+	msgLeft                        // the target is no longer selected, because of Err
+	msgVerify                      // the target is due for verification
+	msgListed                      // the list for the verification is complete or failed
 )
 
-// queue is what waits for the loop. put never blocks: what comes with an object has passed the
-// gate, and the rest is little.
+// queue holds the messages for the loop. put never blocks: objects have passed the byte budget, and
+// other messages are few and small.
 type queue struct {
-	ready chan struct{} // holds one when there is something to take
+	ready chan struct{} // has a signal if there are messages
 
-	mu      sync.Mutex
-	waiting []note
-	closed  bool
+	mu       sync.Mutex
+	messages []message
+	closed   bool
 }
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
 
-func (q *queue) put(n note) {
+func (q *queue) put(m message) {
 	q.mu.Lock()
-	q.waiting = append(q.waiting, n)
+	q.messages = append(q.messages, m)
 	q.mu.Unlock()
 	source.Signal(q.ready)
 }
@@ -209,21 +212,21 @@ func (q *queue) close() {
 	source.Signal(q.ready)
 }
 
-// take returns all that waits, and whether anything may come after it. The memory of spare is used
-// again.
-func (q *queue) take(spare []note) (waiting []note, open bool) {
+// take removes and returns all messages, and whether the queue is still open. It reuses the memory of
+// spare.
+func (q *queue) take(spare []message) (messages []message, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting, q.waiting = q.waiting, spare
-	return waiting, !q.closed
+	messages, q.messages = q.messages, spare
+	return messages, !q.closed
 }
 
-// maxSpare is how many items' memory, or up to twice that, is used again.
+// maxSpare is the number of items for which memory is reused. Twice as many may be retained.
 const maxSpare = 4 << 10
 
-// emptied returns items without what they hold, to be used again; nil if they are too many to be
-// kept while nothing comes.
-func emptied[T any](items []T) []T {
+// reuse clears items and returns them with length zero. If they are too large to retain while the
+// loop is idle, it returns nil.
+func reuse[T any](items []T) []T {
 	if cap(items) > 2*maxSpare {
 		return nil
 	}

@@ -8,70 +8,70 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Which namespaces are chosen changes with the namespaces, of which only the metadata is asked for.
-// Each target of one that comes to be chosen joins, and of one that no longer is, leaves.
+// namespaces are watched if the run selects namespaces. The targets of a namespace join when it
+// becomes selected, and leave when it is not selected any more.
 //
-// One that was deleted stays until the deletion of all that was in it has been reported: the
-// watches of its objects and that of the namespace may be late, each by itself. But a target whose
-// right is missing, as it may with the RoleBindings of the namespace, would stay for ever.
-var namespaces = metadataOf("", "namespaces")
+// The targets of a deleted namespace stay until the deletions of all their objects have been
+// reported, because each watch may be behind the watch of the namespaces. A denied target does not
+// wait, because the permission may have been deleted with a RoleBinding of the namespace.
+var namespaces = metadataTarget("", "namespaces")
 
 var (
-	errUnmatched = errors.New("the namespace no longer matches")
-	errDeleted   = errors.New("the namespace was deleted")
+	errNamespaceUnmatched = errors.New("the namespace no longer matches")
+	errNamespaceDeleted   = errors.New("the namespace was deleted")
 )
 
-func chosenOf(all map[string]event.Namespace) map[string]bool {
+func selectedNamespaces(all map[string]event.Namespace) map[string]bool {
 	if all == nil {
 		return nil
 	}
-	chosen := map[string]bool{}
+	selected := map[string]bool{}
 	for name, n := range all {
-		chosen[name] = n.Selected
+		selected[name] = n.Selected
 	}
-	return chosen
+	return selected
 }
 
-// joining says how a target joins: with its namespace, or as the server has its resource. What is in
-// a namespace that was there at the start, and is chosen only now, is new only if it was created since.
-func (s *targetSet) joining(t event.Target, found event.Resolution) (event.Target, event.Type, bool) {
+// joinStatus returns whether t joins because something selected it (Joined) or because the server
+// now serves its resource (Arrived), and whether its objects may have existed at the start.
+func (s *targetSet) joinStatus(t event.Target, found event.Resolution) (_ event.Target, status event.Type, mayHaveExisted bool) {
 	if s.options.ResolveAgain != nil && t.Name != "" {
-		return t, event.Joined, true // something has come to refer to it
+		return t, event.Joined, true // an object now refers to it
 	}
-	if found.Namespaces == nil || t.Namespace == "" || s.chosen[t.Namespace] {
+	if found.Namespaces == nil || t.Namespace == "" || s.selected[t.Namespace] {
 		return t, event.Arrived, false
 	}
-	was, existed := s.options.Namespaces[t.Namespace]
-	return t, event.Joined, existed && was.UID == found.Namespaces[t.Namespace].UID
+	initial, existed := s.options.Namespaces[t.Namespace]
+	return t, event.Joined, existed && initial.UID == found.Namespaces[t.Namespace].UID
 }
 
-// drop ends a target that is not asked for any more.
-func (s *targetSet) drop(l *life, found event.Resolution) {
-	why := errUnmatched
-	if _, exists := found.NamespaceExcluded(l.key); !exists {
-		why = errDeleted
+// endExcluded ends a target whose namespace is not selected any more.
+func (s *targetSet) endExcluded(r *runner, found event.Resolution) {
+	reason := errNamespaceUnmatched
+	if _, exists := found.NamespaceExcluded(r.key); !exists {
+		reason = errNamespaceDeleted
 	}
-	s.end(l, why)
+	s.end(r, reason)
 }
 
-// end has a target leave.
-func (s *targetSet) end(l *life, why error) {
-	l.cancel()
-	<-l.ended
-	n := note{of: l.target, what: dropped}
-	n.Err = why
-	l.note(n)
+// end ends a target, waits for that, and reports it with a Left event.
+func (s *targetSet) end(r *runner, reason error) {
+	r.cancel()
+	<-r.done
+	m := message{target: r.target, kind: msgLeft}
+	m.Err = reason
+	r.send(m)
 }
 
-// byNamespace sorts what joins at once: what becomes of a namespace is told once, however many
-// targets there are in it.
-func byNamespace(targets []event.Target) {
+// sortByNamespace sorts targets that join together. Consumers report each namespace once, however
+// many targets it has.
+func sortByNamespace(targets []event.Target) {
 	slices.SortStableFunc(targets, func(a, b event.Target) int { return cmp.Compare(a.Namespace, b.Namespace) })
 }
 
-// inOrder sorts what leaves at once.
-func inOrder(lives []*life) {
-	slices.SortFunc(lives, func(a, b *life) int {
+// sortRunners sorts the runners of targets that leave together.
+func sortRunners(runners []*runner) {
+	slices.SortFunc(runners, func(a, b *runner) int {
 		return cmp.Or(cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Resource.String(), b.key.Resource.String()), cmp.Compare(a.key.Name, b.key.Name))
 	})
 }

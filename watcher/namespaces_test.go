@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// touch changes the namespace, so that it is looked at.
-func (r *room) touch(value string) {
+// touch changes the namespace, which triggers a resolution.
+func (r *sandbox) touch(value string) {
 	r.t.Helper()
 	namespaces := r.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	patch := []byte(`{"metadata":{"annotations":{"touched":"` + value + `"}}}`)
@@ -26,8 +26,8 @@ func (r *room) touch(value string) {
 	}
 }
 
-// chosen resolves to what is in these namespaces.
-func (r *room) chosen(all map[string]event.Namespace) event.Resolution {
+// resolve returns a Resolution with the ConfigMaps of the selected namespaces.
+func (r *sandbox) resolve(all map[string]event.Namespace) event.Resolution {
 	found := event.Resolution{Namespaces: all}
 	for name, n := range all {
 		if n.Selected {
@@ -37,28 +37,28 @@ func (r *room) chosen(all map[string]event.Namespace) event.Resolution {
 	return found
 }
 
-// TestDeletedNamespace: what was in a namespace that is deleted is reported as deleted, however
-// late that is, and only then the namespace leaves.
+// TestDeletedNamespace checks that the deletions of all objects of a deleted namespace are
+// reported, however late they are, before the target leaves.
 func TestDeletedNamespace(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("a")
-	there := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
+	initial := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
 	var found atomic.Pointer[event.Resolution]
-	start := r.chosen(there)
+	start := r.resolve(initial)
 	found.Store(&start)
 	resolver := resolverFunc(func() (event.Resolution, error) { return *found.Load(), nil })
-	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: there})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: initial})
 	w.await("SYNCED", 1)
-	none := r.chosen(map[string]event.Namespace{})
+	none := r.resolve(map[string]event.Namespace{})
 	found.Store(&none)
 	r.touch("deleted")
 	r.update("a", 1)
-	w.await("MODIFIED a=1", 1) // it is still watched
+	w.await("MODIFIED a=1", 1) // the target is still watched
 	r.delete("a")
 	r.touch("again")
 	w.await("LEFT", 1)
-	again := r.chosen(map[string]event.Namespace{r.namespace: {UID: "2", Selected: true}})
+	again := r.resolve(map[string]event.Namespace{r.namespace: {UID: "2", Selected: true}})
 	found.Store(&again)
 	r.create("b")
 	r.touch("new")
@@ -73,11 +73,11 @@ func TestDeletedNamespace(t *testing.T) {
 	}
 }
 
-// TestDeniedInDeletedNamespace: what is denied in a namespace, as when its RoleBindings go first,
-// leaves when that is deleted, and so does what never got so far.
+// TestDeniedInDeletedNamespace checks that a denied target leaves when its namespace is deleted,
+// because its RoleBinding may have been deleted first, and so does a target that never synced.
 func TestDeniedInDeletedNamespace(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	f.set(func(req *http.Request) *http.Response {
@@ -86,13 +86,13 @@ func TestDeniedInDeletedNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	there := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
-	start := r.chosen(there)
+	initial := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
+	start := r.resolve(initial)
 	start.Targets = append(start.Targets, event.Target{Mapping: secrets, Namespace: r.namespace})
 	var found atomic.Pointer[event.Resolution]
 	found.Store(&start)
 	resolver := resolverFunc(func() (event.Resolution, error) { return *found.Load(), nil })
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: there})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: initial})
 	w.await("SYNCED", 1)
 	w.await("DISCONNECTED", 1)
 	f.set(func(req *http.Request) *http.Response {
@@ -106,7 +106,7 @@ func TestDeniedInDeletedNamespace(t *testing.T) {
 	})
 	f.cut()
 	w.await("DENIED", 1)
-	none := r.chosen(map[string]event.Namespace{})
+	none := r.resolve(map[string]event.Namespace{})
 	found.Store(&none)
 	r.touch("deleted")
 	w.await("LEFT", 2)
@@ -124,11 +124,11 @@ func TestDeniedInDeletedNamespace(t *testing.T) {
 	}
 }
 
-// TestNamespacesJoinInTurn: what joins at once is in the order of the namespaces, whatever that of
-// the resources is.
-func TestNamespacesJoinInTurn(t *testing.T) {
+// TestNamespacesJoinInOrder checks that targets that join together are sorted by namespace, and
+// then in the order of the resources.
+func TestNamespacesJoinInOrder(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	var found event.Resolution
 	found.Namespaces = map[string]event.Namespace{}
 	for _, m := range []*meta.RESTMapping{secrets, configMaps} {
@@ -155,13 +155,13 @@ func TestNamespacesJoinInTurn(t *testing.T) {
 	}
 }
 
-// dated is a transport whose server has another clock.
-type dated struct {
+// clockSkew is a transport that makes the server's clock be ahead.
+type clockSkew struct {
 	next  http.RoundTripper
 	ahead time.Duration
 }
 
-func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d clockSkew) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := d.next.RoundTrip(r)
 	if err == nil {
 		response.Header.Set("Date", time.Now().Add(d.ahead).UTC().Format(http.TimeFormat))
@@ -169,26 +169,26 @@ func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestJoiningNamespaceOfTheStart: what is in a namespace that was there at the start, and joins later,
-// existed at the start if it was created before that, by the clock of the server.
-func TestJoiningNamespaceOfTheStart(t *testing.T) {
+// TestExistingNamespaceJoins checks that, if a namespace that existed at the start joins, its
+// objects count as initial if they were created before the start, by the server's clock.
+func TestExistingNamespaceJoins(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]string{time.Hour: "ADDED initial a=0", -time.Hour: "ADDED a=0"} {
-		t.Run(want, func(t *testing.T) { testJoiningNamespaceOfTheStart(t, ahead, want) })
+		t.Run(want, func(t *testing.T) { testExistingNamespaceJoins(t, ahead, want) })
 	}
 }
 
-func testJoiningNamespaceOfTheStart(t *testing.T, ahead time.Duration, want string) {
+func testExistingNamespaceJoins(t *testing.T, ahead time.Duration, want string) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("a")
 	config := config(t, cluster)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, ahead} })
-	there := map[string]event.Namespace{r.namespace: {UID: "1"}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clockSkew{next, ahead} })
+	initial := map[string]event.Namespace{r.namespace: {UID: "1"}}
 	resolver := resolverFunc(func() (event.Resolution, error) {
-		return r.chosen(map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}), nil
+		return r.resolve(map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}), nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Namespaces: there})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Namespaces: initial})
 	w.await("SYNCED", 1)
 	if err := w.stop(); err != nil {
 		t.Error(err)

@@ -27,16 +27,15 @@ var secrets = &meta.RESTMapping{
 	Scope:            meta.RESTScopeNamespace,
 }
 
-// TestDeniedThenOutage: a target that is denied has had its answer. An outage
-// that it meets must not end the others.
+// TestDeniedThenOutage checks that an outage of a denied target does not end the others.
 func TestDeniedThenOutage(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	ofSecrets := func(req *http.Request) bool { return strings.Contains(req.URL.Path, "secrets") }
+	isSecrets := func(req *http.Request) bool { return strings.Contains(req.URL.Path, "secrets") }
 	f.set(func(req *http.Request) *http.Response {
-		if ofSecrets(req) {
+		if isSecrets(req) {
 			return respond(http.StatusForbidden, forbidden)
 		}
 		return nil
@@ -47,7 +46,7 @@ func TestDeniedThenOutage(t *testing.T) {
 	met := make(chan struct{})
 	var once sync.Once
 	f.set(func(req *http.Request) *http.Response {
-		if ofSecrets(req) {
+		if isSecrets(req) {
 			once.Do(func() { close(met) })
 		}
 		return respond(http.StatusInternalServerError, internal)
@@ -63,11 +62,11 @@ func TestDeniedThenOutage(t *testing.T) {
 	}
 }
 
-// TestCutRelist: a list after a gap is cut. It named an object that is gone
-// before the next: so its deletion is reported, too.
+// TestCutRelist checks that, if a list after a gap is cut, an object of it that is deleted before
+// the next list is reported as deleted.
 func TestCutRelist(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
@@ -80,7 +79,7 @@ func TestCutRelist(t *testing.T) {
 			r.create("b")
 			return respond(http.StatusGone, expired)
 		case initial && step.CompareAndSwap(1, 2):
-			return respond(http.StatusOK, r.addedThenGone("b"))
+			return respond(http.StatusOK, r.addedThenDeleted("b"))
 		}
 		return nil
 	})
@@ -95,18 +94,17 @@ func TestCutRelist(t *testing.T) {
 	}
 }
 
-// addedThenGone is the event that reports an object, which it then deletes.
-func (r *room) addedThenGone(name string) string {
+// addedThenDeleted returns the ADDED event of an object, and then deletes the object.
+func (r *sandbox) addedThenDeleted(name string) string {
 	event := r.added(name)
 	r.delete(name)
 	return event
 }
 
-// TestPassing404: the server did not know the resource for a moment. What
-// changed meanwhile is a gap.
-func TestPassing404(t *testing.T) {
+// TestTransient404 checks that changes during a transient 404 are reported as a gap.
+func TestTransient404(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	resolver := resolverFunc(func() (event.Resolution, error) { return event.Resolution{Targets: []event.Target{r.target()}}, nil })
@@ -130,27 +128,27 @@ func TestPassing404(t *testing.T) {
 	}
 }
 
-// TestExpiredAtStart: to a request that goes on from nothing, 410 is an error
-// like any other; the informer would ask again as fast as it could.
+// TestExpiredAtStart checks that a 410 to a request without a resourceVersion is an error. If the
+// informer received it, it would retry without a wait.
 func TestExpiredAtStart(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusGone, expired) })
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	if err := <-w.done; err == nil {
-		t.Error("no error")
+		t.Error("Run returned no error")
 	}
 	if len(f.requests) != 1 {
-		t.Errorf("%d requests", len(f.requests))
+		t.Errorf("%d requests, want 1", len(f.requests))
 	}
 }
 
-// TestEndsAtOnce: a proxy passes one bookmark and closes. It is asked again
-// with a wait, not as fast as it answers.
+// TestEndsAtOnce checks that there is a wait before the next request if a proxy passes one bookmark
+// and ends the watch.
 func TestEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
@@ -168,15 +166,15 @@ func TestEndsAtOnce(t *testing.T) {
 	<-third
 	w.stop()
 	if waited := times[2].Sub(times[1]); waited < 400*time.Millisecond {
-		t.Errorf("asked again after %v", waited)
+		t.Errorf("requested again after %v, want at least 400 ms", waited)
 	}
 }
 
-// TestSyncAlwaysCut: a proxy ends each request before the initial events have.
-// The objects are listed instead.
+// TestSyncAlwaysCut checks that objects are listed if a proxy ends each watch before the initial
+// events are complete.
 func TestSyncAlwaysCut(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	a, err := r.configMaps().Get(t.Context(), "a", metav1.GetOptions{})

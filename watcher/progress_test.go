@@ -6,7 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestProgress has all that can happen in each phase that makes sense.
+// TestProgress checks each transition that can happen in each phase.
 func TestProgress(t *testing.T) {
 	const lost, denied = event.Disconnected, event.Denied
 	type input func(p *progress) event.Type
@@ -16,56 +16,56 @@ func TestProgress(t *testing.T) {
 			return ""
 		}
 	}
-	begins := silent((*progress).begin)
-	answers := func(p *progress) event.Type { return p.answer(false) }
-	resumes := func(p *progress) event.Type { return p.answer(true) }
-	rejects := func(loss event.Type) input { return silent(func(p *progress) { p.reject(loss) }) }
-	fails := func(loss event.Type) input { return func(p *progress) event.Type { return p.fail(loss) } }
-	syncs, vanishes := (*progress).sync, (*progress).vanish
+	beginSession := silent((*progress).beginSession)
+	connect := func(p *progress) event.Type { return p.connect(false) }
+	resume := func(p *progress) event.Type { return p.connect(true) }
+	refuse := func(loss event.Type) input { return silent(func(p *progress) { p.refuse(loss) }) }
+	lose := func(loss event.Type) input { return func(p *progress) event.Type { return p.lose(loss) } }
+	sync, vanish := (*progress).sync, (*progress).vanish
 	for i, m := range []struct {
-		from progress
-		do   input
-		to   progress
-		mark event.Type
+		from   progress
+		do     input
+		to     progress
+		status event.Type
 	}{
-		// The start.
-		{progress{}, begins, progress{}, ""},
-		{progress{}, answers, progress{phase: syncing}, ""},
-		{progress{}, rejects(denied), progress{rejected, denied}, ""},
-		{progress{}, fails(lost), progress{connecting, lost}, lost}, // a server that is silent where it should stream
-		{progress{connecting, lost}, answers, progress{phase: syncing}, ""},
-		{progress{}, vanishes, progress{phase: ended}, event.Gone},
-		// Refused, and not reported yet.
-		{progress{rejected, denied}, fails(denied), progress{rejected, denied}, ""},
-		{progress{rejected, denied}, fails(lost), progress{waiting, lost}, lost},
-		{progress{rejected, denied}, answers, progress{phase: syncing}, ""},
-		{progress{rejected, denied}, rejects(lost), progress{rejected, denied}, ""},
-		{progress{waiting, lost}, fails(denied), progress{waiting, denied}, denied},
-		{progress{waiting, denied}, answers, progress{phase: syncing}, ""},
-		{progress{phase: waiting}, answers, progress{phase: syncing}, ""}, // joined later
-		// A sync, and a loss in it: what comes next says more than a mark.
-		{progress{phase: syncing}, fails(lost), progress{syncing, lost}, lost},
-		{progress{syncing, lost}, fails(lost), progress{syncing, lost}, ""},
-		{progress{syncing, lost}, answers, progress{phase: syncing}, ""},
-		{progress{phase: syncing}, syncs, progress{phase: live}, event.Synced},
-		{progress{syncing, lost}, syncs, progress{live, lost}, event.Synced},
+		// Start.
+		{progress{}, beginSession, progress{}, ""},
+		{progress{}, connect, progress{phase: syncing}, ""},
+		{progress{}, refuse(denied), progress{refused, denied}, ""},
+		{progress{}, lose(lost), progress{connecting, lost}, lost}, // a server that does not send initial events
+		{progress{connecting, lost}, connect, progress{phase: syncing}, ""},
+		{progress{}, vanish, progress{phase: ended}, event.Gone},
+		// Refused, but not reported.
+		{progress{refused, denied}, lose(denied), progress{refused, denied}, ""},
+		{progress{refused, denied}, lose(lost), progress{waiting, lost}, lost},
+		{progress{refused, denied}, connect, progress{phase: syncing}, ""},
+		{progress{refused, denied}, refuse(lost), progress{refused, denied}, ""},
+		{progress{waiting, lost}, lose(denied), progress{waiting, denied}, denied},
+		{progress{waiting, denied}, connect, progress{phase: syncing}, ""},
+		{progress{phase: waiting}, connect, progress{phase: syncing}, ""}, // joined after the start
+		// Synchronization. A loss ends without a status event because SYNCED follows.
+		{progress{phase: syncing}, lose(lost), progress{syncing, lost}, lost},
+		{progress{syncing, lost}, lose(lost), progress{syncing, lost}, ""},
+		{progress{syncing, lost}, connect, progress{phase: syncing}, ""},
+		{progress{phase: syncing}, sync, progress{phase: live}, event.Synced},
+		{progress{syncing, lost}, sync, progress{live, lost}, event.Synced},
 		// Live.
-		{progress{phase: live}, syncs, progress{phase: live}, ""},
-		{progress{phase: live}, resumes, progress{phase: live}, ""},
-		{progress{phase: live}, fails(lost), progress{live, lost}, lost},
-		{progress{live, lost}, fails(denied), progress{live, denied}, denied},
-		{progress{live, denied}, resumes, progress{phase: live}, event.Reconnected},
-		{progress{live, lost}, answers, progress{phase: live}, ""}, // a GAP follows
-		{progress{phase: live}, rejects(denied), progress{phase: live}, ""},
-		// Another session.
-		{progress{phase: live}, begins, progress{phase: syncing}, ""},
-		{progress{live, lost}, begins, progress{syncing, lost}, ""},
-		{progress{phase: live}, vanishes, progress{phase: ended}, event.Gone},
-		{progress{live, lost}, vanishes, progress{phase: ended}, event.Gone},
+		{progress{phase: live}, sync, progress{phase: live}, ""},
+		{progress{phase: live}, resume, progress{phase: live}, ""},
+		{progress{phase: live}, lose(lost), progress{live, lost}, lost},
+		{progress{live, lost}, lose(denied), progress{live, denied}, denied},
+		{progress{live, denied}, resume, progress{phase: live}, event.Reconnected},
+		{progress{live, lost}, connect, progress{phase: live}, ""}, // GAP follows
+		{progress{phase: live}, refuse(denied), progress{phase: live}, ""},
+		// A new session.
+		{progress{phase: live}, beginSession, progress{phase: syncing}, ""},
+		{progress{live, lost}, beginSession, progress{syncing, lost}, ""},
+		{progress{phase: live}, vanish, progress{phase: ended}, event.Gone},
+		{progress{live, lost}, vanish, progress{phase: ended}, event.Gone},
 	} {
 		to := m.from
-		if mark := m.do(&to); to != m.to || mark != m.mark {
-			t.Errorf("%d, from %v: %v with mark %q, want %v with %q", i, m.from, to, mark, m.to, m.mark)
+		if status := m.do(&to); to != m.to || status != m.status {
+			t.Errorf("%d, from %v: got %v and status %q, want %v and %q", i, m.from, to, status, m.to, m.status)
 		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 
 const unprocessable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden","reason":"Invalid","code":422}`
 
-// TestPageExpires: the server lists in pages, and forgets between the first and
-// the second. What is on the second is neither missed nor taken for deleted.
+// TestPageExpires checks that, if the continue token of a list expires, objects of the second page
+// are neither missing nor reported as deleted.
 func TestPageExpires(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	r.create("b")
@@ -48,12 +48,12 @@ func TestPageExpires(t *testing.T) {
 	}
 }
 
-// TestListedAsOfNow: syncs that break off tell newer states than the informer
-// has seen. The list that follows is of the present, not of what the informer
-// saw last.
-func TestListedAsOfNow(t *testing.T) {
+// TestListIsCurrent checks that a list that follows incomplete initial events returns the current
+// state, not that of the informer's last resourceVersion, because newer states may have been
+// reported.
+func TestListIsCurrent(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
@@ -81,8 +81,8 @@ func TestListedAsOfNow(t *testing.T) {
 	}
 }
 
-// added is the event that reports an object as it is.
-func (r *room) added(name string) string {
+// added returns the ADDED event of an object in its current state.
+func (r *sandbox) added(name string) string {
 	u, err := r.configMaps().Get(r.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		r.t.Error(err)
@@ -95,11 +95,11 @@ func (r *room) added(name string) string {
 	return `{"type":"ADDED","object":` + strings.TrimSpace(string(raw)) + "}\n"
 }
 
-// TestBookmarkOfNothing: a bookmark without a resourceVersion, which no API server
-// sends, is not where the watch goes on: that would be from now.
-func TestBookmarkOfNothing(t *testing.T) {
+// TestBookmarkWithoutVersion checks that a watch does not resume at a bookmark without a
+// resourceVersion, which no API server sends. It would then start at the present and miss changes.
+func TestBookmarkWithoutVersion(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})

@@ -18,8 +18,8 @@ import (
 	"dwatch/watcher/source"
 )
 
-// meter is a client's transport that counts what comes of an object's requests. Of a server behind it that
-// is old nothing of shards is known.
+// meter is a transport that counts the bytes of responses. If old is true, the server behaves like
+// an old one that does not support shards.
 type meter struct {
 	next  http.RoundTripper
 	old   bool
@@ -61,19 +61,19 @@ func meteredConfig(t *testing.T, old bool) (*rest.Config, *meter) {
 	return config, m
 }
 
-// TestShards: each object and each change of it comes from one shard, and all together have all, whether the server
-// selects what is in a shard or sends everything; the one that selects sends less. That a verification finds nothing
-// missing says that it looks at the shard alone.
+// TestShards checks that each object belongs to one shard and that all shards together deliver
+// every change, whether the server or the client selects the objects. A server that selects them
+// sends less. A verification considers only the objects of its shard.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	const shards, objects = 3, 60
 	sent := map[bool]int64{}
 	for _, old := range []bool{false, true} {
-		r := newRoom(t, cluster)
+		r := newSandbox(t, cluster)
 		for i := range objects / 2 {
 			r.create(fmt.Sprintf("cm-%02d", i))
 		}
-		var all []*watching
+		var all []*testRun
 		var meters []*meter
 		verified := make(chan Verification, 1000)
 		for number := 1; number <= shards; number++ {
@@ -81,7 +81,7 @@ func TestShards(t *testing.T) {
 			meters = append(meters, m)
 			all = append(all, watchWith(t, Options{
 				Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Shard: event.Shard{Number: number, Count: shards}},
-				VerifyInterval: 50 * time.Millisecond, OnVerified: func(v Verification) { verified <- v }, // which the server is asked at most
+				VerifyInterval: 50 * time.Millisecond, OnVerified: func(v Verification) { verified <- v }, // at the highest rate
 			}))
 		}
 		for _, w := range all {
@@ -96,7 +96,7 @@ func TestShards(t *testing.T) {
 				r.delete(fmt.Sprintf("cm-%02d", i))
 			}
 		}
-		of := map[string]int{} // by name
+		shardOf := map[string]int{} // by name
 		awaitAll(t, all, func(number int, lines []string) int {
 			n := 0
 			for _, line := range lines {
@@ -106,19 +106,19 @@ func TestShards(t *testing.T) {
 				}
 				n++
 				name, _, _ := strings.Cut(words[1], "=")
-				if was, known := of[name]; known && was != number {
-					t.Fatalf("%s is of shard %d and of %d", name, was+1, number+1)
+				if first, known := shardOf[name]; known && first != number {
+					t.Fatalf("%s is in shards %d and %d", name, first+1, number+1)
 				}
-				of[name] = number
+				shardOf[name] = number
 			}
 			return n
 		}, objects*2+objects/2)
-		if len(of) != objects {
-			t.Errorf("%d of %d objects came", len(of), objects)
+		if len(shardOf) != objects {
+			t.Errorf("%d of %d objects were delivered", len(shardOf), objects)
 		}
 		for range shards {
 			if v := <-verified; v.Err != nil || len(v.Missed) > 0 || v.Count == objects {
-				t.Errorf("%+v", v)
+				t.Errorf("unexpected verification: %+v", v)
 			}
 		}
 		for _, w := range all {
@@ -129,24 +129,24 @@ func TestShards(t *testing.T) {
 		}
 	}
 	if sent[false] >= sent[true] {
-		t.Error("the server that selects sends no less")
+		t.Error("a server that supports shards sends as much as one that does not")
 	}
-	t.Logf("%d bytes from a server that selects, %d from one that does not", sent[false], sent[true])
+	t.Logf("%d bytes from a server that supports shards, %d from one that does not", sent[false], sent[true])
 }
 
-// TestShardsFollow: what is asked for comes and goes with objects that are of no shard: each run hears of a namespace, of
-// whichever shard that would be. No other test changes one meanwhile.
+// TestShardsFollow checks that the watches that trigger a resolution ignore the shard: each run
+// notices every namespace. It does not run in parallel because other tests change namespaces.
 func TestShardsFollow(t *testing.T) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var followers []*follower
 	for number := 1; number <= 2; number++ {
 		w := newWatcher(t, Options{Config: r.config, Request: source.Request{LabelSelector: "none=such", Shard: event.Shard{Number: number, Count: 2}}})
-		set, f := newTargetSet(ctx, w.newRun(), cancel), newFollower(time.Hour)
+		set, f := newTargetSet(ctx, w.newRunState(), cancel), newFollower(time.Hour)
 		var ended sync.WaitGroup
-		ended.Go(func() { set.watchDefinitions(namespaces, f) })
+		ended.Go(func() { set.watchTrigger(namespaces, f) })
 		defer ended.Wait()
-		<-f.up
+		<-f.connected
 		followers = append(followers, f)
 	}
 	defer cancel(nil)
@@ -155,13 +155,13 @@ func TestShardsFollow(t *testing.T) {
 		select {
 		case <-f.changed:
 		case <-time.After(time.Minute):
-			t.Fatalf("shard %d/2 does not hear of it", i+1)
+			t.Fatalf("shard %d/2 did not notice the change", i+1)
 		}
 	}
 }
 
-// awaitAll returns when together so many lines have come as count finds.
-func awaitAll(t *testing.T, all []*watching, count func(number int, lines []string) int, want int) {
+// awaitAll returns when the results of count for all runs add up to want.
+func awaitAll(t *testing.T, all []*testRun, count func(number int, lines []string) int, want int) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -173,21 +173,21 @@ func awaitAll(t *testing.T, all []*watching, count func(number int, lines []stri
 			return
 		}
 		if n > want {
-			t.Fatalf("%d lines came, of %d", n, want)
+			t.Fatalf("got %d lines, want %d", n, want)
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("%d lines came, of %d", n, want)
+			t.Fatalf("got %d lines, want %d", n, want)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// TestShardOfList: lists of all shards are together the list of all, also where they come in pages; and a shard too many
-// has nothing.
-func TestShardOfList(t *testing.T) {
+// TestListShards checks that the lists of all shards together contain every object, also in pages,
+// and that a shard number above the count selects nothing.
+func TestListShards(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	var want []string
 	for i := range 20 {
 		r.create(fmt.Sprintf("cm-%02d", i))
@@ -207,7 +207,7 @@ func TestShardOfList(t *testing.T) {
 					t.Fatal(err)
 				}
 				if number == 3 && len(objects) > 0 {
-					t.Errorf("a shard too many has %d objects", len(objects))
+					t.Errorf("shard 3/2 has %d objects", len(objects))
 				}
 				for _, o := range objects {
 					got = append(got, o.Name)

@@ -12,12 +12,11 @@ import (
 	"dwatch/watcher/source"
 )
 
-// TestBusySilence: a proxy withholds the end of the initial events, while one of
-// the objects changes all the time. That is no progress of the sync: the objects
-// are listed, and what is gone is found out.
+// TestBusySilence checks that changes of one object do not count as progress of the initial events.
+// If a proxy withholds their end, the objects are listed, and deletions are detected.
 func TestBusySilence(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	r.create("b")
@@ -31,7 +30,7 @@ func TestBusySilence(t *testing.T) {
 	f.set(func(req *http.Request) (response *http.Response) {
 		if req.URL.Query().Get("sendInitialEvents") != "" {
 			reader, writer := io.Pipe()
-			writing.Go(func() { changing(writer, ended) })
+			writing.Go(func() { writeChanges(writer, ended) })
 			response = respond(http.StatusOK, "")
 			response.Body = reader
 			return response
@@ -48,8 +47,8 @@ func TestBusySilence(t *testing.T) {
 	w.stop()
 }
 
-// changing tells that an object changes, again and again.
-func changing(to *io.PipeWriter, ended <-chan struct{}) {
+// writeChanges writes an event for an object that changes, until ended is closed.
+func writeChanges(to *io.PipeWriter, ended <-chan struct{}) {
 	for n := 1; ; n++ {
 		_, err := fmt.Fprintf(to, `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"busy","uid":"1","resourceVersion":"%d"},"data":{"n":"1"}}}`+"\n", n)
 		if err != nil {

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// fat is the content of the objects here: a few fill the gate.
+	// fat is the content size of the objects in this file. A few of them fill the budget.
 	fat = 200 << 10
-	// fits is how many events of that size are let in at a time.
+	// fits is the number of such events that fit into the budget.
 	fits = source.BudgetBytes / (fat + source.EventOverhead)
-	// beside is how many events more may have been read: one that waits for the
-	// gate, one that client-go has, one that the reader has.
-	beside = 3
+	// outside is the number of additional events that may have been read: one waits for the budget,
+	// client-go holds one, and the sink holds one.
+	outside = 3
 )
 
-// createFat creates an object that is fat.
-func (r *room) createFat(name string) {
+// createFat creates an object with content of size fat.
+func (r *sandbox) createFat(name string) {
 	r.t.Helper()
 	cm := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -43,7 +43,7 @@ func (r *room) createFat(name string) {
 	}
 }
 
-// seen is an event as a reader sees it that keeps no content.
+// seen is an event without content, as a sink with little memory retains it.
 type seen struct {
 	kind    event.Type
 	object  string // namespace and name
@@ -52,17 +52,17 @@ type seen struct {
 	n       int64
 }
 
-// staller is a reader that stalls at an event, until it is woken.
+// staller is a sink that blocks at an event until awake is closed.
 type staller struct {
 	t       *testing.T
 	at      func(event.Event) bool
-	err     error // what emit returns when it is woken
+	err     error // returned by emit when awake is closed
 	stalled chan struct{}
 	awake   chan struct{}
 	stall   sync.Once
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	ended   error // of Run, when running is done
+	ended   error // result of Run, set when running is done
 
 	mu       sync.Mutex
 	reported []seen
@@ -99,7 +99,7 @@ func (s *staller) emit(e event.Event) (err error) {
 	return err
 }
 
-// await returns when an event has been reported of an object.
+// await returns when an event of this kind has been delivered for an object with data.n = n.
 func (s *staller) await(kind event.Type, object string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *staller) await(kind event.Type, object string, n int64) {
 	}
 }
 
-// stop ends the watch and checks that nothing of it is left.
+// stop ends the run and checks that it has no goroutines left.
 func (s *staller) stop() {
 	s.t.Helper()
 	s.cancel()
@@ -123,13 +123,13 @@ func (s *staller) end() {
 	s.t.Helper()
 	s.running.Wait()
 	if !errors.Is(s.ended, s.err) {
-		s.t.Errorf("Run ended with %v, want %v", s.ended, s.err)
+		s.t.Errorf("Run returned %v, want %v", s.ended, s.err)
 	}
-	// What has said that it is done may take a moment to be gone.
+	// Goroutines that have signaled their end may need a moment to exit.
 	checkLeaks(s.t)
 }
 
-// check finds what was reported twice or out of order.
+// check reports events that are duplicates or out of order.
 func (s *staller) check() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -153,24 +153,24 @@ func (s *staller) check() {
 // measure returns the bytes of the heap that are in use.
 func measure() int64 {
 	least := int64(math.MaxInt64)
-	for range 5 { // who still reads makes garbage beside it
+	for range 5 { // goroutines that still read make garbage
 		var stats runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what finalizers and pools have let go
+		runtime.GC() // frees what finalizers and pools have released
 		runtime.ReadMemStats(&stats)
 		least = min(least, int64(stats.HeapAlloc))
 	}
 	return least
 }
 
-// stalledCost is what a stalled reader may cost: the gate, and beside it what
-// each stream has received, is decoding, or waits with.
+// stalledCost returns the memory that a stalled sink may cost: the budget, and what each stream has
+// received, decodes, or waits with.
 func stalledCost(streams int64) int64 {
-	return source.BudgetBytes + streams*(4<<20+(beside+2)*fat) + 4<<20
+	return source.BudgetBytes + streams*(4<<20+(outside+2)*fat) + 4<<20
 }
 
-// TestStall: the reader stalls while objects change. The server is held back,
-// and when the reader wakes it gets all that is final, in order.
+// TestStall checks that a stalled sink applies backpressure to the server, and that it later
+// receives all last states and deletions in order.
 func TestStall(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -183,11 +183,11 @@ func TestStall(t *testing.T) {
 
 func testStall(t *testing.T, targets int, keep bool) {
 	f, config := newFaults(t, cluster)
-	rooms := make([]*room, targets)
+	sandboxes := make([]*sandbox, targets)
 	options := Options{Config: config, KeepContent: keep}
-	for i := range rooms {
-		rooms[i] = newRoom(t, cluster)
-		options.Targets = append(options.Targets, rooms[i].target())
+	for i := range sandboxes {
+		sandboxes[i] = newSandbox(t, cluster)
+		options.Targets = append(options.Targets, sandboxes[i].target())
 	}
 	synced := 0
 	s := stallAt(t, options, func(e event.Event) bool {
@@ -199,40 +199,40 @@ func testStall(t *testing.T, targets int, keep bool) {
 	<-s.stalled
 	idle, before := measure(), f.read()
 	const updates = 2 * fits
-	writeFat(rooms, updates)
+	writeFat(sandboxes, updates)
 	f.awaitLines(before + fits)
 	cost, read := measure()-idle, f.read()-before
-	t.Logf("%d events written, %d read, %.1f MiB held", updates, read, float64(cost)/(1<<20))
-	if limit := fits + beside*targets; read > limit {
+	t.Logf("%d events written, %d read, %.1f MiB in use", updates, read, float64(cost)/(1<<20))
+	if limit := fits + outside*targets; read > limit {
 		t.Errorf("%d events were read, want at most %d", read, limit)
 	}
 	bound := stalledCost(int64(targets))
 	if keep {
-		bound += 8 * fat // of what is stored
+		bound += 8 * fat // retained content
 	}
 	if cost > bound {
-		t.Errorf("%d bytes are held, want at most %d", cost, bound)
+		t.Errorf("%d bytes are in use, want at most %d", cost, bound)
 	}
 	close(s.awake)
-	for _, r := range rooms {
+	for _, r := range sandboxes {
 		s.awaitFinal(r.namespace, updates/targets)
 	}
 	s.stop()
 	s.check()
 }
 
-// writeFat changes fat objects in all rooms: n writes in total.
-func writeFat(rooms []*room, n int) {
+// writeFat changes objects in all sandboxes, with about n writes in total.
+func writeFat(sandboxes []*sandbox, n int) {
 	var writing sync.WaitGroup
-	for _, r := range rooms {
-		writing.Go(func() { r.writeFat(n / len(rooms)) })
+	for _, r := range sandboxes {
+		writing.Go(func() { r.writeFat(n / len(sandboxes)) })
 	}
 	writing.Wait()
 }
 
-// writeFat makes about n events: of an object that changes all the time, of one
-// that is deleted, and of one that is deleted and comes back.
-func (r *room) writeFat(n int) {
+// writeFat causes about n events: an object that changes all the time, one that is deleted, and one
+// that is deleted and created again.
+func (r *sandbox) writeFat(n int) {
 	for _, name := range []string{"changing", "deleted", "recreated"} {
 		r.createFat(name)
 	}
@@ -246,14 +246,14 @@ func (r *room) writeFat(n int) {
 	r.update("recreated", 7)
 }
 
-// awaitFinal returns when the last state of each object of writeFat was reported.
+// awaitFinal returns when the last state of each object of writeFat was delivered.
 func (s *staller) awaitFinal(namespace string, n int) {
 	s.await(event.Modified, namespace+"/changing", int64(n))
 	s.await(event.Deleted, namespace+"/deleted", 0)
 	s.awaitLast(namespace+"/recreated", 7)
 }
 
-// awaitLast returns when state n of an object was reported, however it came there.
+// awaitLast returns when state n of an object was delivered, with any event type.
 func (s *staller) awaitLast(object string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,22 +266,21 @@ func (s *staller) awaitLast(object string, n int64) {
 	}
 }
 
-// read is how many lines of watches have been read.
+// read returns the number of lines that were read from watches.
 func (f *faults) read() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lines
 }
 
-// TestStallInSync: the reader stalls at the first of the initial objects, which
-// change meanwhile.
+// TestStallInSync checks a sink that stalls at the first initial object while objects change.
 func TestStallInSync(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { testStallInSync(t, false) })
 	t.Run("content kept", func(t *testing.T) { testStallInSync(t, true) })
 }
 
 func testStallInSync(t *testing.T, keep bool) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	const objects = fits + 8
 	for i := range objects {
@@ -292,12 +291,12 @@ func testStallInSync(t *testing.T, keep bool) {
 	<-s.stalled
 	f.awaitLines(fits)
 	cost, read := measure()-idle, f.read()
-	t.Logf("%d of %d objects read, %.1f MiB held", read, objects, float64(cost)/(1<<20))
-	if limit := fits + beside; read > limit {
+	t.Logf("%d of %d objects read, %.1f MiB in use", read, objects, float64(cost)/(1<<20))
+	if limit := fits + outside; read > limit {
 		t.Errorf("%d objects were read, want at most %d", read, limit)
 	}
 	if bound := stalledCost(1); cost > bound {
-		t.Errorf("%d bytes are held, want at most %d", cost, bound)
+		t.Errorf("%d bytes are in use, want at most %d", cost, bound)
 	}
 	first, last := "fat-00", fmt.Sprintf("fat-%02d", objects-1)
 	for _, name := range []string{first, last} {
@@ -330,9 +329,9 @@ func (s *staller) count(kind event.Type) (n int) {
 	return n
 }
 
-// TestStallEnds: the context ends, or emit returns an error, while the reader
-// stalls and the gate is full. Run returns once emit does; in the first case it
-// tells before what was let in.
+// TestStallEnds checks that Run returns after the sink does if the context ends or the sink returns
+// an error while the sink stalls and the budget is full. If the context ended, Run first delivers
+// the events that passed the budget.
 func TestStallEnds(t *testing.T) {
 	for _, inSync := range []bool{false, true} {
 		for _, err := range []error{nil, errors.New("broken pipe")} {
@@ -342,7 +341,7 @@ func TestStallEnds(t *testing.T) {
 }
 
 func testStallEnds(t *testing.T, inSync bool, err error) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	const objects = fits + 5
 	write := func() {
@@ -370,15 +369,15 @@ func testStallEnds(t *testing.T, inSync bool, err error) {
 	s.check()
 	n := s.count(event.Added)
 	if err != nil && n > 1 || err == nil && n < fits-1 {
-		t.Errorf("%d events of %d that were let in", n, fits)
+		t.Errorf("%d events were delivered, %d had passed the budget", n, fits)
 	}
 }
 
-// TestEndAfterGap: the last event before a gap was of an object that is gone
-// after it. The end of the watch must not wait for that object.
+// TestEndAfterGap checks that the end of a run does not wait for an object that was deleted in a
+// gap.
 func TestEndAfterGap(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)

@@ -14,8 +14,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// rows are the events so far, with what tables show of their objects: name and data.
-func (w *watching) rows() []string {
+// rows formats the events so far, with the name and data columns of their table rows.
+func (w *testRun) rows() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var lines []string
@@ -32,14 +32,14 @@ func (w *watching) rows() []string {
 	return lines
 }
 
-// TestTables: rows come as objects do, with their columns, which a server sends once a
-// watch: after a cut, after a relist, by watch and by list.
+// TestTables checks that every event has its row with columns, which a server sends once per watch,
+// after a cut and a relist, with streams and lists.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streams=%t", streams), func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, cluster)
+			r := newSandbox(t, cluster)
 			f, config := newFaults(t, cluster)
 			var gap atomic.Bool
 			answer := func(req *http.Request) *http.Response {
@@ -84,14 +84,14 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestWholeTables: with the whole objects asked for, an object is there beside its row,
-// and without it is its metadata, but of the right type.
-func TestWholeTables(t *testing.T) {
+// TestFullTables checks that an object with a row is complete if FullObjects is set, and otherwise
+// consists of metadata with the object's own type.
+func TestFullTables(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("a")
-	for _, whole := range []bool{true, false} {
-		options := Options{Config: config(t, cluster), Targets: []event.Target{r.target()}, Tables: true, FullObjects: whole}
+	for _, full := range []bool{true, false} {
+		options := Options{Config: config(t, cluster), Targets: []event.Target{r.target()}, Tables: true, FullObjects: full}
 		objects, err := newWatcher(t, options).List(t.Context())
 		if err != nil || len(objects) != 1 {
 			t.Fatal(objects, err)
@@ -105,8 +105,8 @@ func TestWholeTables(t *testing.T) {
 			if o.Kind != "ConfigMap" || o.APIVersion != "v1" || o.Name != "a" || o.UID == "" || o.ResourceVersion == "" {
 				t.Errorf("%+v", o.Identity)
 			}
-			if gjson.Get(o.Raw(), "data.n").Exists() != whole || strings.Contains(o.Raw(), "managedFields") {
-				t.Errorf("whole=%t: %s", whole, o.Raw())
+			if gjson.Get(o.Raw(), "data.n").Exists() != full || strings.Contains(o.Raw(), "managedFields") {
+				t.Errorf("full=%t: %s", full, o.Raw())
 			}
 			if got := gjson.Get(o.Row(), "cells.0").Str; got != "a" {
 				t.Errorf("row %s", o.Row())
@@ -115,10 +115,10 @@ func TestWholeTables(t *testing.T) {
 	}
 }
 
-// TestNoTables: a server that has no tables sends objects.
+// TestNoTables checks that a server without tables sends objects.
 func TestNoTables(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	f.set(func(req *http.Request) *http.Response {
 		_, others, _ := strings.Cut(req.Header.Get("Accept"), ",")
@@ -137,15 +137,15 @@ func TestNoTables(t *testing.T) {
 	}
 }
 
-// TestOddTables: a table that is not one row ends the connection, and what it showed
-// is not lost.
+// TestOddTables checks that a table that does not have one row ends the connection, and that the
+// watch resumes before it.
 func TestOddTables(t *testing.T) {
 	t.Parallel()
 	const row = `{"cells":["x"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"x"}}}`
 	for _, rows := range []string{`[]`, `null`, `[` + row + `,` + row + `]`, `[{"cells":["x"]}]`, `[{"cells":["x"],"object":null}]`, `[{"object":{"kind":"x"}}]`} {
 		t.Run(rows, func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, cluster)
+			r := newSandbox(t, cluster)
 			f, config := newFaults(t, cluster)
 			r.create("a")
 			w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Tables: true})

@@ -12,28 +12,29 @@ import (
 	"dwatch/watcher/source"
 )
 
-// target is what has been reported of one event.Target, and where it stands. It belongs to the
-// loop.
+// target tracks what has been reported about one event.Target. Only the loop uses it, except for
+// idle.
 type target struct {
 	event.Target
-	index    int   // among those of the start
-	refusal  error // the first answer of the server, if that was no
+	index    int   // position in Options.Targets
+	refusal  error // the server's first answer, if it was a refusal
 	progress progress
 	ledger   *ledger.Ledger
-	// initial: what the first sync names existed at the start. It did not where the target came
-	// later, or an earlier run has reported all that existed. existed, if not nil, says of which
-	// object it is true.
+	// initial is true if the objects of the next list existed when the run started. It is false for
+	// targets that joined later, and if an earlier run reported every object that existed then.
+	// If existed is not nil, it decides for each object.
 	initial bool
 	existed func(event.Object) bool
-	// idle: nothing that was reported is left, or the right to hear of it is missing. When its
-	// namespace is deleted, that is all there is to wait for. Anybody may ask.
+	// idle is true if every reported object has been deleted, or if the watch is denied. If the
+	// target's namespace is deleted, no more events are expected then. Any goroutine may read it.
 	idle atomic.Bool
-	// verified gets what comes of verifications; nil: there are none. checking is the one for which
-	// the watch is to come to where the server was, if there is one, and reached where it has come to.
-	// relisted: all is listed anew since one began.
-	verified func(Verification)
-	checking *verification
-	reached  string
+	// onVerified receives the results of verifications. nil disables them.
+	onVerified func(Verification)
+	// pending is the verification whose list the watch has not caught up with, or nil. reached is the
+	// resourceVersion that the watch has reached.
+	pending *verification
+	reached string
+	// relisted is true if all objects have been listed again since the last verification began.
 	relisted bool
 }
 
@@ -44,17 +45,17 @@ func newTarget(t event.Target, keepContent bool) *target {
 func (o *Options) newTarget(t event.Target) *target {
 	target := newTarget(t, o.KeepContent)
 	if o.VerifyInterval > 0 {
-		target.verified = o.OnVerified
+		target.onVerified = o.OnVerified
 	}
 	return target
 }
 
-// restore fills the ledger with what was reported in earlier runs.
-func (t *target) restore(past event.HistoryFunc) error {
-	if past == nil {
+// restore fills the ledger with what earlier runs reported.
+func (t *target) restore(history event.HistoryFunc) error {
+	if history == nil {
 		return nil
 	}
-	complete, err := past(t.Target, t.ledger.Restore)
+	complete, err := history(t.Target, t.ledger.Restore)
 	if err != nil {
 		return fmt.Errorf("read what was reported of %s: %w", t.Resource().GroupResource(), err)
 	}
@@ -62,90 +63,91 @@ func (t *target) restore(past event.HistoryFunc) error {
 	return nil
 }
 
+// observe appends the events that an observation causes to dst.
 func (t *target) observe(dst []event.Event, o source.Observation) []event.Event {
 	from := len(dst)
 	switch o.Kind {
 	case source.SessionBegan:
-		t.progress.begin()
+		t.progress.beginSession()
 	case source.Connected:
-		dst = mark(dst, t.progress.answer(o.ResourceVersion != ""), o.Event)
+		dst = appendStatus(dst, t.progress.connect(o.ResourceVersion != ""), o.Event)
 	case source.Lost:
-		dst = mark(dst, t.progress.fail(lossOf(o.Err)), o.Event)
+		dst = appendStatus(dst, t.progress.lose(lossType(o.Err)), o.Event)
 	case source.SyncBegan:
 		t.abandonVerification()
 		t.ledger.BeginSync()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o.Event)
 	case source.Proved:
-		dst = mark(dst, event.Bookmark, o.Event)
+		dst = appendStatus(dst, event.Bookmark, o.Event)
 	case source.Listed, source.Changed:
 		o.Listed = o.Kind == source.Listed
 		o.Initial = o.Listed && o.Type == event.Added && t.initial && (t.existed == nil || t.existed(o.Object))
 		dst = t.ledger.Observe(dst, o.Event)
 	}
-	t.noteReached(&o)
+	t.noteProgress(&o)
 	return t.setTarget(dst, from)
 }
 
-// endSync: the server has named all that there was. What was not among it is gone.
+// endSync reports the objects that are missing from a complete list as deleted, and then the status.
 func (t *target) endSync(dst []event.Event, e event.Event) []event.Event {
 	dst = t.ledger.Sweep(dst)
 	t.initial = false
 	if e.From != "" {
-		dst = mark(dst, event.Gap, e)
+		dst = appendStatus(dst, event.Gap, e)
 	}
-	return mark(dst, t.progress.sync(), event.Event{Count: t.ledger.Len(), ResourceVersion: e.ResourceVersion})
+	return appendStatus(dst, t.progress.sync(), event.Event{Count: t.ledger.Len(), ResourceVersion: e.ResourceVersion})
 }
 
-// vanish reports that the resource, and with it all its objects, is gone.
+// vanish reports all objects as deleted and the target as Gone.
 func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
 	t.ledger.BeginSync()
-	dst = mark(t.ledger.Sweep(dst), t.progress.vanish(), event.Event{})
+	dst = appendStatus(t.ledger.Sweep(dst), t.progress.vanish(), event.Event{})
 	return t.setTarget(dst, from)
 }
 
-// join reports that the server has a target that it did not have at the start. It takes over what
-// narrower ones have reported whose place it takes.
-func (t *target) join(dst []event.Event, n *note) []event.Event {
+// join reports a target that joined after the start. It takes over the ledgers of the targets that
+// it replaces.
+func (t *target) join(dst []event.Event, m *message) []event.Event {
 	from := len(dst)
-	t.progress, t.initial = progress{phase: waiting}, n.existing
-	for _, n := range n.narrower {
-		t.ledger.Merge(n.ledger)
+	t.progress, t.initial = progress{phase: waiting}, m.mayHaveExisted
+	for _, narrower := range m.narrower {
+		t.ledger.Merge(narrower.ledger)
 	}
-	return t.setTarget(mark(dst, n.mark, event.Event{}), from)
+	return t.setTarget(appendStatus(dst, m.status, event.Event{}), from)
 }
 
-// leave reports that nothing more is reported of the target. That says nothing of its objects, unless
-// their namespace was deleted: then they are, too.
-func (t *target) leave(dst []event.Event, why error) []event.Event {
+// leave reports that the target is no longer watched. If its namespace was deleted, leave first
+// reports its objects as deleted. Otherwise they may still exist.
+func (t *target) leave(dst []event.Event, reason error) []event.Event {
 	from := len(dst)
-	if errors.Is(why, errDeleted) {
+	if errors.Is(reason, errNamespaceDeleted) {
 		t.ledger.BeginSync()
 		dst = t.ledger.Sweep(dst)
 	}
-	return t.setTarget(mark(dst, event.Left, event.Event{Err: why}), from)
+	return t.setTarget(appendStatus(dst, event.Left, event.Event{Err: reason}), from)
 }
 
-// note makes known what others may ask.
-func (t *target) note() { t.idle.Store(t.ledger.Len() == 0 || t.progress.loss == event.Denied) }
+func (t *target) updateIdle() { t.idle.Store(t.ledger.Len() == 0 || t.progress.loss == event.Denied) }
 
-// reportRefusal reports that the target was refused at the start, if that has not turned into
-// something else since.
+// reportRefusal reports that the server refused the target at the start, unless its progress has
+// changed since then.
 func (t *target) reportRefusal(dst []event.Event) []event.Event {
-	if t.progress != (progress{rejected, lossOf(t.refusal)}) {
+	if t.progress != (progress{refused, lossType(t.refusal)}) {
 		return dst
 	}
 	t.progress.phase = waiting
-	return t.setTarget(mark(dst, t.progress.loss, event.Event{Err: t.refusal}), len(dst))
+	return t.setTarget(appendStatus(dst, t.progress.loss, event.Event{Err: t.refusal}), len(dst))
 }
 
-// switchTo goes on with another version of the resource, or another scope.
-func (t *target) switchTo(now event.Target) {
-	t.Target = now
-	t.ledger.SetKind(now.Mapping.GroupVersionKind)
+// switchTo continues with another version or scope of the resource.
+func (t *target) switchTo(current event.Target) {
+	t.Target = current
+	t.ledger.SetKind(current.Mapping.GroupVersionKind)
 }
 
+// setTarget sets the Target of all events after the first from.
 func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	for i := range events[from:] {
 		events[from+i].Target = t.Target
@@ -153,8 +155,9 @@ func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	return events
 }
 
-// mark appends a mark of a type, with the members of e; nothing if the type is empty.
-func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
+// appendStatus appends a status event of type kind with the fields of e. If kind is empty, it appends
+// nothing.
+func appendStatus(dst []event.Event, kind event.Type, e event.Event) []event.Event {
 	if kind == "" {
 		return dst
 	}
@@ -162,56 +165,56 @@ func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
 	return append(dst, e)
 }
 
-// phase is how far a target has come.
+// phase is the phase of a target's watch.
 type phase uint8
 
 const (
-	connecting phase = iota // nothing has been heard of the server
-	// rejected: the server's first answer was no, which has not been reported: if it is no to all
-	// targets, that is an error.
-	rejected
-	waiting // the server is asked again and again for what it does not serve yet, or refuses
-	syncing // the server names what there is
-	live    // all that there was has been reported
-	ended   // the server no longer has the resource
+	connecting phase = iota // the server has not been heard from
+	// refused means that the server's first answer was a refusal, which has not been reported. If it
+	// refuses all targets, Run ends with an error instead.
+	refused
+	waiting // dwatch retries until the server serves and allows the resource
+	syncing // the server is sending the existing objects
+	live    // all existing objects have been reported
+	ended   // the server no longer serves the resource
 )
 
-// progress is how far a target has come. Its methods take what the target's source has met, and
-// return the mark that reports it; empty if there is none.
+// progress is a state machine for a target's watch. Each method applies an observation and returns
+// the type of the status event that reports it, or an empty type.
 type progress struct {
 	phase phase
-	loss  event.Type // the mark that reported that the server does not answer; empty while it does
+	loss  event.Type // Disconnected or Denied if that was reported and the server has not answered since
 }
 
-// begin: a session begins, whose informer knows nothing.
-func (p *progress) begin() {
+// beginSession applies the start of a session, whose informer is empty.
+func (p *progress) beginSession() {
 	if p.phase == live {
 		p.phase = syncing
 	}
 }
 
-// answer: the server answers. resumed: the watch goes on where it stopped. After a loss that is
-// worth a mark; where a sync comes first, that says more.
-func (p *progress) answer(resumed bool) event.Type {
-	again := p.loss != ""
+// connect applies that the server answers. resumed is true if the watch resumes where it stopped. The
+// end of a loss is reported only then, because otherwise a list follows, whose end is reported.
+func (p *progress) connect(resumed bool) event.Type {
+	wasLost := p.loss != ""
 	p.loss = ""
 	if p.phase < syncing {
 		p.phase = syncing
 	}
-	if again && resumed {
+	if wasLost && resumed {
 		return event.Reconnected
 	}
 	return ""
 }
 
-// reject: the first answer is no, which is not reported yet.
-func (p *progress) reject(loss event.Type) {
+// refuse applies that the server's first answer is a refusal, which is not reported yet.
+func (p *progress) refuse(loss event.Type) {
 	if p.phase == connecting {
-		*p = progress{rejected, loss}
+		*p = progress{refused, loss}
 	}
 }
 
-// sync: the server has named all that there is.
+// sync applies that the server has sent all existing objects.
 func (p *progress) sync() event.Type {
 	if p.phase == live {
 		return ""
@@ -225,24 +228,23 @@ func (p *progress) vanish() event.Type {
 	return event.Gone
 }
 
-// fail: the connection is lost, or denied. That is reported once, unless it turns into another
-// loss.
-func (p *progress) fail(loss event.Type) event.Type {
+// lose applies a failed request or a lost connection. A loss is reported once per type.
+func (p *progress) lose(loss event.Type) event.Type {
 	if p.loss == loss {
 		return ""
 	}
 	p.loss = loss
-	if p.phase == rejected {
+	if p.phase == refused {
 		p.phase = waiting
 	}
 	return loss
 }
 
-// isServed: the server has served the target once.
-func (p *progress) isServed() bool { return p.phase == syncing || p.phase == live }
+// hasBeenServed reports whether the server serves the target, or did before a loss.
+func (p *progress) hasBeenServed() bool { return p.phase == syncing || p.phase == live }
 
-// lossOf is the mark with which a failure is reported.
-func lossOf(err error) event.Type {
+// lossType returns the type of the status event that reports err.
+func lossType(err error) event.Type {
 	if apierrors.IsForbidden(err) {
 		return event.Denied
 	}

@@ -8,147 +8,150 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Resolver finds out what there is to watch: it asks the server, whatever that said before. It may
-// be called from several goroutines.
+// Resolver finds the targets to watch. Each call asks the server again. It may be called from several
+// goroutines.
 type Resolver interface {
 	Resolve(ctx context.Context) (event.Resolution, error)
 }
 
-// targetSet has the targets of one Run, which come and go with what the server serves. A target
-// leaves by itself, when the server answers it 404 and names its resource no more. From the first
-// that leaves on, or from the start with Options.Follow, the set follows what the server serves.
+// targetSet runs the targets of one Run, and adds and removes targets with what the server serves. A
+// target ends by itself if the server returns 404 and discovery does not list its resource any
+// more. The set follows the server from the start if Options.Follow is set, otherwise from the first
+// target that ends.
 type targetSet struct {
-	*run
+	*runState
 	ctx     context.Context
 	fail    context.CancelCauseFunc
 	running sync.WaitGroup
 	follow  sync.Once
 
-	mu      sync.Mutex
-	present map[event.Key]*life
-	left    int // how many targets have left
-	// chosen are the namespaces that were, at the last look; nil if they are not chosen.
-	chosen map[string]bool
-	// lingers: at the last look a target was in a namespace that was deleted, and not idle. Only looks
-	// and who plans them know.
-	lingers bool
+	mu       sync.Mutex
+	runners  map[event.Key]*runner
+	endCount int // number of targets that have ended
+	// selected says for each namespace whether it was selected when the set was last resolved. nil
+	// means that namespaces are not selected.
+	selected map[string]bool
+	// awaitsDeletions is true if a deleted namespace had a target that was not idle when the set was
+	// last resolved. Only the goroutine of followServer uses it.
+	awaitsDeletions bool
 }
 
-func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *targetSet {
-	return &targetSet{run: r, ctx: ctx, fail: fail, present: map[event.Key]*life{}, chosen: chosenOf(r.options.Namespaces)}
+func newTargetSet(ctx context.Context, s *runState, fail context.CancelCauseFunc) *targetSet {
+	return &targetSet{runState: s, ctx: ctx, fail: fail, runners: map[event.Key]*runner{}, selected: selectedNamespaces(s.options.Namespaces)}
 }
 
-// begin starts the targets that there are at the start; after an error none.
-func (s *targetSet) begin() error {
-	lives := make([]*life, len(s.options.Targets))
+// start starts the initial targets. If it returns an error, it has started none.
+func (s *targetSet) start() error {
+	runners := make([]*runner, len(s.options.Targets))
 	for i, t := range s.options.Targets {
 		target := s.options.newTarget(t)
 		target.index = i
 		if err := target.restore(s.options.History); err != nil {
 			return err
 		}
-		lives[i] = s.newLife(target)
+		runners[i] = s.newRunner(target)
 	}
-	for _, l := range lives {
-		s.launch(l)
+	for _, r := range runners {
+		s.launch(r)
 	}
 	if s.options.Follow {
 		s.startFollowing()
 	}
 	if s.options.RequestsChanged != nil {
-		s.running.Go(s.dropUnasked)
+		s.running.Go(s.removeUnrequested)
 	}
 	return nil
 }
 
-// dropUnasked ends the targets that are not asked for any more.
-func (s *targetSet) dropUnasked() {
+// removeUnrequested ends targets when they are no longer requested, until the context ends.
+func (s *targetSet) removeUnrequested() {
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-s.options.RequestsChanged:
 		}
-		var unasked []*life
+		var unrequested []*runner
 		s.mu.Lock()
-		for key, l := range s.present {
+		for key, r := range s.runners {
 			if !s.options.IsRequested(key) {
-				unasked = append(unasked, l)
+				unrequested = append(unrequested, r)
 			}
 		}
 		s.mu.Unlock()
-		inOrder(unasked)
-		for _, l := range unasked {
-			l.unasked.Store(true)
-			s.end(l, event.ErrNotRequested)
+		sortRunners(unrequested)
+		for _, r := range unrequested {
+			r.unrequested.Store(true)
+			s.end(r, event.ErrNotRequested)
 		}
 	}
 }
 
-// add starts a target that was not there before, as mark says, in place of those that it covers.
-func (s *targetSet) add(t event.Target, mark event.Type, existing bool) {
-	l := s.newLife(s.options.newTarget(t))
-	l.joined, l.target.existed = true, s.existed
-	l.source.AssumeServerResponded()
+// add starts a target that joins with status. It replaces the targets that it covers.
+func (s *targetSet) add(t event.Target, status event.Type, mayHaveExisted bool) {
+	r := s.newRunner(s.options.newTarget(t))
+	r.joined, r.target.existed = true, s.existedAtStart
+	r.source.AssumeServerResponded()
 	s.mu.Lock()
-	present := maps.Clone(s.present)
+	runners := maps.Clone(s.runners)
 	s.mu.Unlock()
 	var narrower []*target
-	for key, n := range present {
+	for key, other := range runners {
 		if t.Key().Covers(key) {
-			n.cancel() // it notes nothing
-			<-n.ended
-			narrower = append(narrower, n.target)
+			other.cancel()
+			<-other.done // it sends nothing more
+			narrower = append(narrower, other.target)
 		}
 	}
-	l.note(note{of: l.target, what: joined, narrower: narrower, mark: mark, existing: existing})
-	s.launch(l)
+	r.send(message{target: r.target, kind: msgJoined, narrower: narrower, status: status, mayHaveExisted: mayHaveExisted})
+	s.launch(r)
 }
 
-func (s *targetSet) launch(l *life) {
+func (s *targetSet) launch(r *runner) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l.cancel, l.ended = cancel, make(chan struct{})
+	r.cancel, r.done = cancel, make(chan struct{})
 	s.mu.Lock()
-	s.present[l.key] = l
+	s.runners[r.key] = r
 	s.mu.Unlock()
 	s.running.Go(func() {
-		defer close(l.ended)
+		defer close(r.done)
 		var verifying sync.WaitGroup
 		defer verifying.Wait()
 		defer cancel()
 		if s.options.VerifyInterval > 0 {
-			verifying.Go(func() { l.verify(ctx) })
+			verifying.Go(func() { r.verifyRepeatedly(ctx) })
 		}
-		err := l.live(ctx, l.source.Run)
+		err := r.runSessions(ctx, r.source.Run)
 		switch {
 		case err != nil:
 			s.fail(&startError{err})
 		case s.ctx.Err() == nil:
-			s.remove(l)
+			s.remove(r)
 		}
 	})
 }
 
-// remove forgets a target that has ended, and looks for others from now on.
-func (s *targetSet) remove(l *life) {
+// remove removes a target that has ended. From then on, the set follows the server, unless the target
+// ended because it is no longer requested.
+func (s *targetSet) remove(r *runner) {
 	s.mu.Lock()
-	delete(s.present, l.key)
-	s.left++
+	delete(s.runners, r.key)
+	s.endCount++
 	s.mu.Unlock()
-	if !l.joined {
-		l.note(note{of: l.target, what: left})
+	if !r.joined {
+		r.send(message{target: r.target, kind: msgEnded})
 	}
-	if !l.unasked.Load() {
+	if !r.unrequested.Load() {
 		s.startFollowing()
 	}
 }
 
-// recheck renews all watches.
-func (s *targetSet) recheck() {
+// recheckAll renews all watches.
+func (s *targetSet) recheckAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.present {
-		l.source.Recheck()
+	for _, r := range s.runners {
+		r.source.Recheck()
 	}
 }
 
@@ -156,59 +159,59 @@ func (s *targetSet) startFollowing() {
 	s.follow.Do(func() { s.running.Go(s.followServer) })
 }
 
-// look compares what is watched with what the server has. The watches of what it does not have
-// are renewed, which shows: it may be that it does not know yet. It reports false if there has to
-// be another look.
-func (s *targetSet) look() bool {
+// resolve adds and removes targets so that the set matches what the server serves. If the server does
+// not list the resource of a target, resolve renews its watch, whose result decides: discovery may
+// be behind. resolve returns false if it has to be repeated.
+func (s *targetSet) resolve() bool {
 	s.mu.Lock()
-	left := s.left
+	endCount := s.endCount
 	s.mu.Unlock()
 	found, err := s.options.Resolver.Resolve(s.ctx)
 	if err != nil {
-		return true // the follower looks again
+		return true // the follower resolves again later
 	}
-	fresh, outside, ok := s.compare(found, left)
+	added, removed, ok := s.compare(found, endCount)
 	if !ok {
 		return false
 	}
-	for _, l := range outside {
-		s.drop(l, found)
+	for _, r := range removed {
+		s.endExcluded(r, found)
 	}
-	for _, t := range fresh {
-		s.add(s.joining(t, found))
+	for _, t := range added {
+		s.add(s.joinStatus(t, found))
 	}
 	if found.Namespaces != nil {
-		s.chosen = chosenOf(found.Namespaces)
+		s.selected = selectedNamespaces(found.Namespaces)
 	}
 	return true
 }
 
-// compare returns the targets that are new, and those that are not asked for any more. What was found before another target left, as the
-// number of those that have left shows, is older than that.
-func (s *targetSet) compare(found event.Resolution, left int) (fresh []event.Target, outside []*life, ok bool) {
+// compare returns the targets that are new, and those whose namespace is not selected any more. If a
+// target has ended since endCount was read, found is outdated, and ok is false.
+func (s *targetSet) compare(found event.Resolution, endCount int) (added []event.Target, removed []*runner, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if left != s.left {
+	if endCount != s.endCount {
 		return nil, nil, false
 	}
-	s.lingers = false
+	s.awaitsDeletions = false
 	for _, t := range found.Targets {
-		if s.present[t.Key()] == nil {
-			fresh = append(fresh, t)
+		if s.runners[t.Key()] == nil {
+			added = append(added, t)
 		}
 	}
-	for key, l := range s.present {
-		isOutside, exists := found.NamespaceExcluded(key)
+	for key, r := range s.runners {
+		excluded, exists := found.NamespaceExcluded(key)
 		switch {
 		case found.IsMissing(key):
-			l.source.Recheck()
-		case isOutside && (exists || l.target.idle.Load()):
-			outside = append(outside, l)
-		case isOutside:
-			s.lingers = true
+			r.source.Recheck()
+		case excluded && (exists || r.target.idle.Load()):
+			removed = append(removed, r)
+		case excluded:
+			s.awaitsDeletions = true
 		}
 	}
-	byNamespace(fresh)
-	inOrder(outside)
-	return fresh, outside, true
+	sortByNamespace(added)
+	sortRunners(removed)
+	return added, removed, true
 }

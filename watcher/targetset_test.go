@@ -20,11 +20,11 @@ func always(targets ...event.Target) Resolver {
 	return resolverFunc(func() (event.Resolution, error) { return event.Resolution{Targets: targets}, nil })
 }
 
-// TestMissing: discovery names a resource that the server does not serve. That is
-// an outage as any other.
+// TestMissing checks that it counts as an outage if discovery lists a resource that the server does
+// not serve.
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []event.Target{r.target()}, HeartbeatInterval: 100 * time.Millisecond})
@@ -50,14 +50,13 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestVersionsAlternate: discovery names now this version and now that one, as
-// two API servers do in an upgrade, and neither is served. That is no reason to
-// ask as fast as they answer.
+// TestVersionsAlternate checks that requests back off if discovery alternates between two versions,
+// as two API servers do in an upgrade, and the server serves neither.
 func TestVersionsAlternate(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
-	var looks atomic.Int32
+	var resolutions atomic.Int32
 	version := func(n int32) event.Target {
 		gv := schema.GroupVersion{Group: "autoscaling", Version: []string{"v1", "v2"}[n%2]}
 		return event.Target{Mapping: &meta.RESTMapping{
@@ -67,7 +66,7 @@ func TestVersionsAlternate(t *testing.T) {
 		}, Namespace: r.namespace}
 	}
 	resolver := resolverFunc(func() (event.Resolution, error) {
-		return event.Resolution{Targets: []event.Target{version(looks.Add(1))}}, nil
+		return event.Resolution{Targets: []event.Target{version(resolutions.Add(1))}}, nil
 	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{version(0)}})
 	w.await("SYNCED", 1)
@@ -76,13 +75,13 @@ func TestVersionsAlternate(t *testing.T) {
 	f.cut()
 	f.awaitRequests(before + 4)
 	if took := time.Since(began); took < 2*time.Second { // waits of 0.4, 0.8 and 1.6 seconds at least
-		t.Errorf("4 requests in %v", took)
+		t.Errorf("4 requests in %v, want at least 2 s", took)
 	}
 	w.stop()
 }
 
-// TestGoneAtStart: one of two resources goes away between discovery and the
-// first watch.
+// TestGoneAtStart checks that a run continues if one of two resources disappears between discovery
+// and the first watch.
 func TestGoneAtStart(t *testing.T) {
 	t.Parallel()
 	for _, follow := range []bool{true, false} {
@@ -92,7 +91,7 @@ func TestGoneAtStart(t *testing.T) {
 
 func testGoneAtStart(t *testing.T, follow bool) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	left := make(chan struct{})
 	f.set(func(req *http.Request) *http.Response {
@@ -122,10 +121,11 @@ func testGoneAtStart(t *testing.T, follow bool) {
 	}
 }
 
-// TestOnlyGone: what is followed is not there, and comes.
+// TestOnlyGone checks that a run with Follow continues if its only resource does not exist, and
+// that the resource joins later.
 func TestOnlyGone(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	gone := *configMaps
 	gone.Resource = schema.GroupVersionResource{Group: "nowhere.example.com", Version: "v1", Resource: "widgets"}
 	var there atomic.Bool
@@ -146,11 +146,11 @@ func TestOnlyGone(t *testing.T) {
 	}
 }
 
-// TestHangsAtStart: one resource does not answer. The others are watched, and it
-// is when it does.
+// TestHangsAtStart checks that the others are watched if one resource does not answer, and that it
+// joins them when it does.
 func TestHangsAtStart(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	f.set(func(req *http.Request) *http.Response {
@@ -170,15 +170,15 @@ func TestHangsAtStart(t *testing.T) {
 	}
 }
 
-// TestOverlap: what is watched by name comes to be watched as a whole, as when a
-// definition gets a category. Nothing is reported twice.
+// TestOverlap checks that nothing is reported twice if an object that is watched by name comes to
+// be watched with all others, as when a definition gets a category.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	one := r.target()
 	one.Name = "a"
 	r.create("a")
-	var wider atomic.Bool // once it is watched by name
+	var wider atomic.Bool
 	resolver := resolverFunc(func() (found event.Resolution, err error) {
 		found.Targets = []event.Target{one}
 		if wider.Load() {
@@ -203,10 +203,10 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestListGone: the resource goes away in the middle of a list. There is none.
+// TestListGone checks that List returns an error if the resource disappears during the list.
 func TestListGone(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	var asked atomic.Bool
 	f.set(func(req *http.Request) *http.Response {
@@ -217,6 +217,6 @@ func TestListGone(t *testing.T) {
 	})
 	w := newWatcher(t, Options{Config: config, Resolver: always(), Targets: []event.Target{r.target()}})
 	if objects, err := w.List(t.Context()); err == nil {
-		t.Errorf("%d objects, and no error", len(objects))
+		t.Errorf("List returned %d objects and no error", len(objects))
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 var cluster *testenv.Cluster
 
-// TestMain starts a server that knows shards, which changes nothing for who asks for none.
+// TestMain starts a server that supports shards. That does not affect clients that request none.
 func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m, &cluster, "--apiserver-arg", "feature-gates=ShardedListAndWatch=true"))
 }
@@ -48,15 +48,15 @@ func newWatcher(t *testing.T, options Options) *Watcher {
 	return w
 }
 
-// room is a namespace of its own for one test, and a client to write in it.
-type room struct {
+// sandbox is a namespace for one test, and a client that writes to it.
+type sandbox struct {
 	t         *testing.T
 	namespace string
 	client    dynamic.Interface
 	config    *rest.Config
 }
 
-func newRoom(t *testing.T, c *testenv.Cluster) *room {
+func newSandbox(t *testing.T, c *testenv.Cluster) *sandbox {
 	t.Helper()
 	config := config(t, c)
 	client := dynamic.NewForConfigOrDie(config)
@@ -67,7 +67,7 @@ func newRoom(t *testing.T, c *testenv.Cluster) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &room{t, ns.GetName(), client, config}
+	return &sandbox{t, ns.GetName(), client, config}
 }
 
 func config(t *testing.T, c *testenv.Cluster) *rest.Config {
@@ -79,11 +79,11 @@ func config(t *testing.T, c *testenv.Cluster) *rest.Config {
 	return config
 }
 
-func (r *room) configMaps() dynamic.ResourceInterface {
+func (r *sandbox) configMaps() dynamic.ResourceInterface {
 	return r.client.Resource(configMaps.Resource).Namespace(r.namespace)
 }
 
-func (r *room) create(name string) {
+func (r *sandbox) create(name string) {
 	r.t.Helper()
 	cm := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"n": "0"}}}
 	cm.SetName(name)
@@ -92,7 +92,7 @@ func (r *room) create(name string) {
 	}
 }
 
-func (r *room) update(name string, n int) {
+func (r *sandbox) update(name string, n int) {
 	r.t.Helper()
 	patch := fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)
 	if _, err := r.configMaps().Patch(r.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -100,19 +100,19 @@ func (r *room) update(name string, n int) {
 	}
 }
 
-func (r *room) delete(name string) {
+func (r *sandbox) delete(name string) {
 	r.t.Helper()
 	if err := r.configMaps().Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		r.t.Error(err)
 	}
 }
 
-func (r *room) target() event.Target {
+func (r *sandbox) target() event.Target {
 	return event.Target{Mapping: configMaps, Namespace: r.namespace}
 }
 
-// watching is a running watch and what it has emitted.
-type watching struct {
+// testRun is a running watch and the events that it has delivered.
+type testRun struct {
 	t      *testing.T
 	cancel context.CancelFunc
 	done   chan error
@@ -122,21 +122,21 @@ type watching struct {
 	changed chan struct{}
 }
 
-func watchWith(t *testing.T, options Options) *watching {
+func watchWith(t *testing.T, options Options) *testRun {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watching{t: t, cancel: cancel, done: make(chan error, 1), changed: make(chan struct{})}
+	w := &testRun{t: t, cancel: cancel, done: make(chan error, 1), changed: make(chan struct{})}
 	watcher := newWatcher(t, options)
 	go func() { w.done <- watcher.Run(ctx, each(w.emit)) }()
 	t.Cleanup(cancel)
 	return w
 }
 
-func (w *watching) emit(e event.Event) error {
+func (w *testRun) emit(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.events); n > 0 && e.Time.Before(w.events[n-1].Time) {
-		w.t.Errorf("%s was %v before the %s that it comes after", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
+		w.t.Errorf("the time of %s is %v before that of the preceding %s", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
 	}
 	w.events = append(w.events, e)
 	close(w.changed)
@@ -144,8 +144,8 @@ func (w *watching) emit(e event.Event) error {
 	return nil
 }
 
-// lines are the events so far; data shows data.n of each object.
-func (w *watching) lines() []string {
+// lines formats the events so far, with data.n of each object.
+func (w *testRun) lines() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return linesOf(w.events)
@@ -174,8 +174,8 @@ func linesOf(events []event.Event) []string {
 	return lines
 }
 
-// await returns when line has been emitted n times.
-func (w *watching) await(line string, n int) {
+// await returns when line has been delivered n times.
+func (w *testRun) await(line string, n int) {
 	w.t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -194,27 +194,27 @@ func (w *watching) await(line string, n int) {
 		select {
 		case <-changed:
 		case err := <-w.done:
-			w.t.Fatalf("the watch ended: %v\n%s", err, strings.Join(w.lines(), "\n"))
+			w.t.Fatalf("the watch ended early: %v\n%s", err, strings.Join(w.lines(), "\n"))
 		case <-deadline:
-			w.t.Fatalf("%q did not come %d times:\n%s", line, n, strings.Join(w.lines(), "\n"))
+			w.t.Fatalf("%q was not delivered %d times:\n%s", line, n, strings.Join(w.lines(), "\n"))
 		}
 	}
 }
 
-// stop ends the watch and returns its error.
-func (w *watching) stop() error {
+// stop ends the watch and returns the error of Run.
+func (w *testRun) stop() error {
 	w.t.Helper()
 	w.cancel()
 	select {
 	case err := <-w.done:
 		return err
 	case <-time.After(time.Minute):
-		w.t.Fatal("the watch does not end")
+		w.t.Fatal("Run did not return")
 		return nil
 	}
 }
 
-// each is a sink that takes one event after the other.
+// each returns a Sink that calls emit for each event.
 func each(emit func(event.Event) error) event.Sink {
 	return event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {

@@ -13,164 +13,168 @@ import (
 	"dwatch/watcher/source"
 )
 
-// With Options.Verify each target is compared, again and again, with what the server names when it is
-// asked for all that there is. What differs may be on its way: it was missed if it still differs when
-// the watch has come to where the server was. So deletions are noted from before the server is asked,
-// and the source observes where the watch has come to. What was missed is found by listing all anew,
-// and reported as after a gap.
+// With Options.VerifyInterval, each target is compared with a fresh list from the server. A
+// difference may still arrive over the watch. It counts as missed if it remains when the watch has
+// reached the list's resourceVersion. The ledger therefore records deletions from before the list
+// request, and the source reports the progress of the watch. If something was missed, all objects
+// are listed again, and the changes are reported as after a gap.
 
-// Verification is what came of comparing what was reported of a target with what the server has.
+// Verification is the result of comparing a target's reported objects with a list from the server.
 type Verification struct {
 	Target event.Target
-	Count  int                // of the objects that the server named
-	Missed []cache.ObjectName // whose last state, or deletion, was not reported
-	Err    error              // it could not be compared, or not be known
+	Count  int                // number of objects in the list
+	Missed []cache.ObjectName // objects whose last state or deletion was not reported
+	Err    error              // why the comparison has no result; nil if it has one
 }
 
-// Named returns what the server names of a target, when it is asked, with nothing but its identity.
+// ListIdentities lists the objects of a target and returns only their identities.
 func (w *Watcher) ListIdentities(ctx context.Context, t event.Target) ([]*event.Identity, error) {
-	of := source.Options{Request: w.options.Request}
-	named, _, err := of.ListIdentities(ctx, w.metadata, t)
-	return named, err
+	options := source.Options{Request: w.options.Request}
+	listed, _, err := options.ListIdentities(ctx, w.metadata, t)
+	return listed, err
 }
 
 var (
-	errNotReached = errors.New("the watch has not come to where the server was")
-	errNotOrdered = errors.New("the server's resourceVersions can't be compared")
+	errWatchBehind = errors.New("the watch did not reach the resourceVersion of the list in time")
+	errNotOrdered  = errors.New("the server's resourceVersions can't be compared")
 )
 
-// verification is what goes on of one, of a target. Only the loop looks inside.
+// verification is one verification of a target. In msgVerify, only request is set, and in msgListed
+// all other fields.
 type verification struct {
-	asked  chan<- event.Target // gets what the server is to be asked for; closed without if it is not
-	named  []*event.Identity   // until it is compared: it takes memory
-	count  int                 // of what was named
-	at     string              // the resourceVersion
-	err    error
-	began  time.Time
-	relist func()
+	request         chan<- event.Target // receives the target to list; closed without a value if there is nothing to verify
+	listed          []*event.Identity   // nil after the comparison, to free memory
+	count           int                 // number of objects in the list, set by the loop
+	resourceVersion string              // of the list
+	err             error               // of the list
+	began           time.Time
+	relist          func()
 }
 
-// verifyPatience is how long a watch may take to come to where the server was: servers send a bookmark
-// each minute, and before they end a watch.
-const verifyPatience = 5 * time.Minute
+// verifyTimeout is how long a watch may take to reach the resourceVersion of a list. Servers send a
+// bookmark every minute and before they end a watch.
+const verifyTimeout = 5 * time.Minute
 
-// verify compares a target again and again, until ctx ends. At one time the server names the objects
-// of one target, which take memory.
-func (l *life) verify(ctx context.Context) {
-	for tick := time.NewTicker(l.options.VerifyInterval); ; {
+// verifyRepeatedly verifies the target until ctx ends. Only one target at a time lists objects,
+// because that takes memory.
+func (r *runner) verifyRepeatedly(ctx context.Context) {
+	for ticker := time.NewTicker(r.options.VerifyInterval); ; {
 		select {
 		case <-ctx.Done():
-			tick.Stop()
+			ticker.Stop()
 			return
-		case <-tick.C:
+		case <-ticker.C:
 		}
 		select {
 		case <-ctx.Done():
-			tick.Stop()
+			ticker.Stop()
 			return
-		case l.verifying <- struct{}{}:
+		case r.verifying <- struct{}{}:
 		}
-		l.compare(ctx)
-		<-l.verifying
+		r.verify(ctx)
+		<-r.verifying
 	}
 }
 
-func (l *life) compare(ctx context.Context) {
-	asked := make(chan event.Target, 1)
-	l.note(note{of: l.target, what: verifying, verification: &verification{asked: asked}})
-	v := &verification{began: time.Now(), relist: l.source.Relist}
+// verify asks the loop for the target to list, lists it, and sends the list to the loop.
+func (r *runner) verify(ctx context.Context) {
+	request := make(chan event.Target, 1)
+	r.send(message{target: r.target, kind: msgVerify, verification: &verification{request: request}})
+	v := &verification{began: time.Now(), relist: r.source.Relist}
 	select {
 	case <-ctx.Done():
 		return
-	case t, is := <-asked:
-		if !is {
+	case t, ok := <-request:
+		if !ok {
 			return
 		}
-		v.named, v.at, v.err = l.run.source.ListIdentities(ctx, l.metadata, t)
+		v.listed, v.resourceVersion, v.err = r.runState.source.ListIdentities(ctx, r.metadata, t)
 	}
 	if ctx.Err() == nil {
-		l.note(note{of: l.target, what: compared, verification: v})
+		r.send(message{target: r.target, kind: msgListed, verification: v})
 	}
 }
 
-// beginVerification opens a check, unless it would say nothing: what exists is not known, or the
-// connection is lost.
+// beginVerification requests a list, unless a comparison would have no result because the initial
+// list is incomplete or the connection is lost, or unless an earlier verification is pending.
 func (t *target) beginVerification(v *verification) {
-	defer close(v.asked)
+	defer close(v.request)
 	switch {
-	case t.checking != nil && time.Since(t.checking.began) < verifyPatience:
+	case t.pending != nil && time.Since(t.pending.began) < verifyTimeout:
 		return
-	case t.checking != nil:
-		t.endVerification(errNotReached)
+	case t.pending != nil:
+		t.endVerification(errWatchBehind)
 	}
 	if t.progress.phase == live && t.progress.loss == "" {
 		t.relisted = false
 		t.ledger.BeginCheck()
-		v.asked <- t.Target
+		v.request <- t.Target
 	}
 }
 
-// compare takes what the server named.
-func (t *target) compare(v *verification) {
+// compareListed compares the ledger with the list of v. If they differ, v is pending until the watch
+// has reached the list's resourceVersion.
+func (t *target) compareListed(v *verification) {
 	if t.relisted {
 		t.abandonVerification()
 		return
 	}
-	t.checking = v
-	named := v.named
-	v.count, v.named = len(named), nil
-	_, err := resourceversion.CompareResourceVersion(v.at, v.at)
+	t.pending = v
+	listed := v.listed
+	v.count, v.listed = len(listed), nil
+	_, err := resourceversion.CompareResourceVersion(v.resourceVersion, v.resourceVersion)
 	switch {
 	case v.err != nil:
 		t.endVerification(v.err)
 	case err != nil:
 		t.endVerification(fmt.Errorf("%w: %w", errNotOrdered, err))
-	case t.ledger.Compare(named, v.at) == 0:
+	case t.ledger.Compare(listed, v.resourceVersion) == 0:
 		t.endVerification(nil)
 	default:
-		t.reach(t.reached)
+		t.advanceTo(t.reached)
 	}
 }
 
-// noteReached notes where the watch has come to by an observation.
-func (t *target) noteReached(o *source.Observation) {
+// noteProgress records the resourceVersion that the watch has reached with o.
+func (t *target) noteProgress(o *source.Observation) {
 	switch o.Kind {
 	case source.Changed:
-		t.reach(o.Object.ResourceVersion)
+		t.advanceTo(o.Object.ResourceVersion)
 	case source.SyncEnded, source.Progressed:
-		t.reach(o.ResourceVersion)
+		t.advanceTo(o.ResourceVersion)
 	}
 }
 
-// reach ends a verification when all has been observed that had happened when the server named what
-// there was.
-func (t *target) reach(resourceVersion string) {
-	if t.verified == nil || resourceVersion == "" {
+// advanceTo records that the watch has reached resourceVersion. If that completes the pending
+// verification, advanceTo ends it.
+func (t *target) advanceTo(resourceVersion string) {
+	if t.onVerified == nil || resourceVersion == "" {
 		return
 	}
-	if t.reached = resourceVersion; t.checking == nil {
+	if t.reached = resourceVersion; t.pending == nil {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(resourceVersion, t.checking.at); err == nil && order >= 0 {
+	if order, err := resourceversion.CompareResourceVersion(resourceVersion, t.pending.resourceVersion); err == nil && order >= 0 {
 		t.endVerification(nil)
 	}
 }
 
-// abandonVerification ends one without a result, as all is listed anew: of what was named before, some may have been deleted since
-// without ever having been reported, which a gap says.
+// abandonVerification ends a verification without a result because all objects are listed again.
+// Objects of the earlier list may have been deleted since then without a report. The Gap event
+// covers those.
 func (t *target) abandonVerification() {
-	t.checking, t.relisted = nil, true
+	t.pending, t.relisted = nil, true
 	t.ledger.EndCheck()
 }
 
 func (t *target) endVerification(err error) {
-	v := t.checking
-	t.checking = nil
+	v := t.pending
+	t.pending = nil
 	result := Verification{Target: t.Target, Count: v.count, Err: err}
 	if missed := t.ledger.EndCheck(); err == nil {
 		result.Missed = missed
 	}
-	t.verified(result)
+	t.onVerified(result)
 	if len(result.Missed) > 0 {
 		v.relist()
 	}

@@ -21,8 +21,8 @@ import (
 	"dwatch/watcher/source"
 )
 
-// losing is a client's transport over which lines of watches are lost that have a text. The server is
-// asked what there is, to be compared, once that is allowed.
+// losing is a transport that loses the lines of watches that contain text. The lists of
+// verifications wait until allowed is closed.
 type losing struct {
 	next    http.RoundTripper
 	text    atomic.Pointer[string]
@@ -71,11 +71,11 @@ func (c closers) Close() (err error) {
 	return err
 }
 
-// TestVerifyFindsMiss: what the watch has lost, a change, a deletion and a creation, is found by the
-// next comparison, and reported.
-func TestVerifyFindsMiss(t *testing.T) {
+// TestVerifyFindsMissed checks that the next verification finds a change, a deletion and a creation
+// that the watch has lost, and that they are then reported.
+func TestVerifyFindsMissed(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	lost := &losing{allowed: make(chan struct{})}
 	config := rest.CopyConfig(config(t, cluster))
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -90,7 +90,7 @@ func TestVerifyFindsMiss(t *testing.T) {
 		Config: config, Targets: []event.Target{r.target()}, Request: source.Request{MinWatchTimeout: 4 * time.Second},
 		VerifyInterval: 300 * time.Millisecond, OnVerified: func(v Verification) {
 			if len(v.Missed) > 0 {
-				lost.text.Store(nil) // it is seen when all is listed
+				lost.text.Store(nil) // the list that follows is complete
 			}
 			results <- v
 		},
@@ -112,7 +112,7 @@ func TestVerifyFindsMiss(t *testing.T) {
 				missed = append(missed, o.Name)
 			}
 		case <-deadline:
-			t.Fatal("nothing is said to have been missed")
+			t.Fatal("no verification has found the missed changes")
 		}
 	}
 	slices.Sort(missed)
@@ -128,11 +128,11 @@ func TestVerifyFindsMiss(t *testing.T) {
 	}
 }
 
-// TestVerifyChangesInFlight: what is on its way while the server is asked was not missed, however late
-// it comes.
+// TestVerifyChangesInFlight checks that changes that arrive after the list do not count as missed,
+// however late they are.
 func TestVerifyChangesInFlight(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	results := make(chan Verification, 100000)
 	w := watchWith(t, Options{
@@ -153,39 +153,39 @@ func TestVerifyChangesInFlight(t *testing.T) {
 		release()
 		w.await(fmt.Sprint("MODIFIED o4=", n+1), 1)
 	}
-	goodOf(t, results) // of the time of the changes
+	checkAll(t, results) // those made during the changes
 	for good, deadline := 0, time.After(2*time.Minute); good < 3; {
 		select {
 		case v := <-results:
-			good += goodOne(t, v)
+			good += check(t, v)
 		case <-deadline:
-			t.Fatal("nothing was compared")
+			t.Fatal("no verification had a result")
 		}
 	}
 	if err := w.stop(); err != nil {
 		t.Error(err)
 	}
-	goodOf(t, results)
+	checkAll(t, results)
 }
 
-// goodOf takes all results that there are by now.
-func goodOf(t *testing.T, results <-chan Verification) {
+// checkAll checks all results that are available.
+func checkAll(t *testing.T, results <-chan Verification) {
 	t.Helper()
 	for {
 		select {
 		case v := <-results:
-			goodOne(t, v)
+			check(t, v)
 		default:
 			return
 		}
 	}
 }
 
-// goodOne is 1 if nothing was missed, and 0 if that could not be known.
-func goodOne(t *testing.T, v Verification) int {
+// check fails if v reports missed objects. It returns 1 if v has a result, and otherwise 0.
+func check(t *testing.T, v Verification) int {
 	t.Helper()
 	if len(v.Missed) > 0 {
-		t.Fatalf("nothing was missed, but it says: %v", v.Missed)
+		t.Fatalf("got missed objects %v, want none", v.Missed)
 	}
 	if v.Err != nil {
 		return 0
@@ -193,51 +193,51 @@ func goodOne(t *testing.T, v Verification) int {
 	return 1
 }
 
-// TestVerifyAcrossRelist: what was named before all is listed anew, and is gone then, was not missed: that states in between may be
-// missing is what a gap says.
+// TestVerifyAcrossRelist checks that objects that a verification listed before a relist, and that
+// no longer exist after it, do not count as missed. The Gap event covers them.
 func TestVerifyAcrossRelist(t *testing.T) {
-	for _, named := range []string{"before the relist", "after the relist"} {
+	for _, listed := range []string{"before the relist", "after the relist"} {
 		var results []Verification
 		mapping := event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)
-		at := newTarget(event.Target{Mapping: mapping, Namespace: "shop"}, false)
-		at.verified = func(v Verification) { results = append(results, v) }
+		target := newTarget(event.Target{Mapping: mapping, Namespace: "shop"}, false)
+		target.onVerified = func(v Verification) { results = append(results, v) }
 		cm := func(uid, version string) *event.Identity {
 			return &event.Identity{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "web", UID: types.UID(uid), ResourceVersion: version}
 		}
-		list := func(from, version string, of *event.Identity) {
-			at.observe(nil, source.Observation{Kind: source.SyncBegan})
-			at.observe(nil, source.Observation{Kind: source.Listed, Event: event.Event{Type: event.Added, Object: event.NewObject(of, "{}")}})
-			at.observe(nil, source.Observation{Kind: source.SyncEnded, Event: event.Event{From: from, ResourceVersion: version}})
+		list := func(from, version string, id *event.Identity) {
+			target.observe(nil, source.Observation{Kind: source.SyncBegan})
+			target.observe(nil, source.Observation{Kind: source.Listed, Event: event.Event{Type: event.Added, Object: event.NewObject(id, "{}")}})
+			target.observe(nil, source.Observation{Kind: source.SyncEnded, Event: event.Event{From: from, ResourceVersion: version}})
 		}
-		at.observe(nil, source.Observation{Kind: source.Connected})
+		target.observe(nil, source.Observation{Kind: source.Connected})
 		list("", "5", cm("one", "1"))
-		begun := func() bool {
-			asked := make(chan event.Target, 1)
-			at.beginVerification(&verification{asked: asked})
-			_, is := <-asked
-			return is
+		begin := func() bool {
+			request := make(chan event.Target, 1)
+			target.beginVerification(&verification{request: request})
+			_, requested := <-request
+			return requested
 		}
-		compare := func(version string, of *event.Identity) {
-			at.compare(&verification{named: []*event.Identity{of}, at: version, began: time.Now(), relist: func() {}})
+		compare := func(version string, id *event.Identity) {
+			target.compareListed(&verification{listed: []*event.Identity{id}, resourceVersion: version, began: time.Now(), relist: func() {}})
 		}
-		if !begun() {
-			t.Fatal("it is not compared")
+		if !begin() {
+			t.Fatal("no list was requested")
 		}
-		if named == "before the relist" {
+		if listed == "before the relist" {
 			compare("8", cm("two", "7"))
 		}
 		list("5", "10", cm("three", "9"))
-		if named == "after the relist" {
+		if listed == "after the relist" {
 			compare("8", cm("two", "7"))
 		}
 		if len(results) != 0 {
-			t.Errorf("named %s: %+v", named, results)
+			t.Errorf("listed %s: got results %+v, want none", listed, results)
 		}
-		if !begun() {
-			t.Fatal("it is not compared again")
+		if !begin() {
+			t.Fatal("no second list was requested")
 		}
 		if compare("10", cm("three", "9")); len(results) != 1 || len(results[0].Missed) != 0 || results[0].Err != nil {
-			t.Errorf("named %s, and again: %+v", named, results)
+			t.Errorf("listed %s, second verification: %+v", listed, results)
 		}
 	}
 }

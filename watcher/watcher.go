@@ -16,63 +16,69 @@ import (
 	"dwatch/watcher/source"
 )
 
-// Options says what to watch. Config, HTTP and Resolver must be set, and Targets unless Follow is.
+// Options says what to watch. Config, HTTP and Resolver are required, and Targets unless Follow is
+// set.
 type Options struct {
-	// Config and HTTP lead to the server. A timeout of either would cut every watch.
+	// Config and HTTP lead to the server. They must not have a timeout, because it would end every
+	// watch.
 	Config   *rest.Config
 	HTTP     *http.Client
 	Resolver Resolver
-	Targets  []event.Target // watched side by side; no two may have the same Key
-	// Follow makes Run watch what the server serves: each target that Resolver finds joins
-	// within seconds. Without it that begins when one of the targets has left.
+	Targets  []event.Target // no two may have the same Key
+	// Follow makes Run follow what the server serves: each new target that Resolver finds joins
+	// within seconds. Without it, Run starts to follow when one of Targets has ended.
 	Follow bool
-	// Namespaces, if not nil, are those that Resolver found for Targets. The targets of those that
-	// come to be chosen join then, and leave when they no longer are; Follow has to be set.
+	// Namespaces are the namespaces that Resolver found for Targets. If Namespaces is not nil, the
+	// targets of a namespace join when it is selected, and leave when it is not selected any more.
+	// Requires Follow.
 	Namespaces map[string]event.Namespace
-	// Look, if not nil, has a signal when Resolver may find more objects by name, which join then: they
-	// may have existed before. Follow has to be set.
+	// ResolveAgain receives a signal when Resolver may find more objects by name. Their targets then
+	// join, and the objects may have existed before. nil disables it. Requires Follow.
 	ResolveAgain <-chan struct{}
-	// Drop, if not nil, has a signal when Asked may be false of a target, which leaves then.
+	// RequestsChanged receives a signal when IsRequested may have become false for a target. That
+	// target then leaves. nil disables it.
 	RequestsChanged <-chan struct{}
 	IsRequested     func(event.Key) bool
-	// Began is when the watch began that Run goes on with: of what joins, that is new which was created since.
-	// Zero: now.
+	// StartTime is when the watch began that Run continues. Objects of targets that join are new if
+	// they were created after it. Zero means now.
 	StartTime time.Time
-	// Request says what is asked for of each target, and how long that may take.
+	// Request says what to request for each target, and how long that may take.
 	source.Request
-	IgnoreMissing     bool // it is no error of List that a named object is not there
-	KeepManagedFields bool // keeps metadata.managedFields, which are dropped otherwise
-	// Tables asks the server for what it shows of each object in a table, as Object.Row, where it
-	// can. Of the object there is then only the metadata, as a PartialObjectMetadata, unless
-	// WholeObjects is set.
+	IgnoreMissing     bool // List returns no error if a named object does not exist
+	KeepManagedFields bool // keeps metadata.managedFields, which are otherwise removed
+	// Tables requests from the server what kubectl would show of each object, as Object.Row, if the
+	// server supports that. The object is then only a PartialObjectMetadata, unless FullObjects is
+	// set.
 	Tables, FullObjects bool
-	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it an
-	// object costs less than a kilobyte once it has been delivered.
+	// KeepContent retains the content of every object, compressed, for Event.Old. Without it, a
+	// delivered object takes less than a kilobyte.
 	KeepContent bool
-	// Poll is how often the server is asked what it serves, to follow that, where the changes can't
-	// be watched. 0 means 30 seconds.
+	// PollInterval is how often Run checks what the server serves if it can't watch for changes. Zero
+	// means 30 seconds.
 	PollInterval time.Duration
-	// Heartbeat is how often Run reports one; 0 means never. It is late while the sink blocks.
+	// HeartbeatInterval is the time between two Heartbeat events. Zero disables them. A Sink that
+	// blocks delays them.
 	HeartbeatInterval time.Duration
-	// Verify is how often each target is compared with a fresh list of the server, 0 means never, and
-	// Verified gets what comes of that, by the goroutine that calls the sink. It must not block.
+	// VerifyInterval is how often Run compares each target with a fresh list from the server. Zero
+	// disables it. OnVerified receives each result, in the goroutine that calls the Sink. It must not
+	// block.
 	VerifyInterval time.Duration
 	OnVerified     func(Verification)
-	// Recheck, if not nil, has a signal when all watches are to be renewed.
+	// Recheck receives a signal when all watches should be renewed. nil disables it.
 	Recheck <-chan struct{}
-	// Past, if not nil, is asked once for each of Targets, before it is watched, what was reported
-	// in earlier runs. Run then reports only what is different.
+	// History returns what earlier runs reported about a target. Run calls it once for each of
+	// Targets before it watches any of them, and then reports only the differences. It may be nil.
 	History event.HistoryFunc
 }
 
-// Watcher watches the targets of its options. It keeps no state between runs.
+// Watcher watches the targets of its Options. It keeps no state between runs.
 type Watcher struct {
 	options          Options
 	client, metadata dynamic.Interface
 	clock            *serverClock
 }
 
-// New returns a Watcher; it makes no request.
+// New returns a Watcher. It makes no request.
 func New(options Options) (*Watcher, error) {
 	var clock *serverClock
 	clock, options.HTTP = newServerClock(options.HTTP)
@@ -81,55 +87,56 @@ func New(options Options) (*Watcher, error) {
 	if options.Tables {
 		client, err = codec.NewTableClient(options.Config, options.HTTP, read, options.FullObjects)
 	}
-	metadata, metadataErr := codec.NewClient(options.Config, codec.MetadataOnlyClient(options.HTTP), codec.Options{}) // also for what is of no shard
+	// The metadata client has no shard, because it also reads objects that belong to none, such as namespaces.
+	metadata, metadataErr := codec.NewClient(options.Config, codec.MetadataOnlyClient(options.HTTP), codec.Options{})
 	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return &Watcher{options, client, metadata, clock}, nil
 }
 
-// run is what the targets of one Run or List share.
-type run struct {
-	options  Options
-	source   source.Options    // of each target's source
-	metadata dynamic.Interface // reads nothing but metadata
-	note     func(note)        // takes what becomes of a target, and does not block
-	clock    *serverClock
-	began    time.Time
-	// verifying holds one while the server names the objects of a target to be compared.
+// runState is the state that all targets of one Run or List share.
+type runState struct {
+	options   Options
+	source    source.Options    // of each target's source
+	metadata  dynamic.Interface // reads only metadata
+	send      func(message)     // receives the observations and changes of each target; does not block
+	clock     *serverClock
+	startTime time.Time
+	// verifying is a semaphore of size one: only one target at a time lists objects to verify them.
 	verifying chan struct{}
 }
 
-func (w *Watcher) newRun() *run {
+func (w *Watcher) newRunState() *runState {
 	o := w.options
 	o.ReportProgress = o.VerifyInterval > 0
 	if o.StartTime.IsZero() {
 		o.StartTime = time.Now()
 	}
-	return &run{
+	return &runState{
 		options:   o,
 		source:    source.Options{Client: w.client, Budget: source.NewByteBudget(), Request: o.Request},
 		metadata:  w.metadata,
 		clock:     w.clock,
-		began:     o.StartTime,
+		startTime: o.StartTime,
 		verifying: make(chan struct{}, 1),
 	}
 }
 
-// Run delivers the events of all targets to sink until ctx ends, sink returns an error, or the
-// watch could not be started. See the package comment for the contract.
+// Run delivers the events of all targets to sink until ctx ends, sink returns an error, or the watch
+// fails to start. The package comment describes the contract.
 func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, q := w.newRun(), newQueue()
-	r.note = q.put
+	shared, q := w.newRunState(), newQueue()
+	shared.send = q.put
 	l := &loop{
-		sink: sink, queue: q, gate: r.source.Budget, cancel: cancel,
-		targets: len(w.options.Targets), links: event.NewWatchStates(w.options.Targets),
+		sink: sink, queue: q, budget: shared.source.Budget, cancel: cancel,
+		starting: len(w.options.Targets), states: event.NewWatchStates(w.options.Targets),
 	}
-	set := newTargetSet(ctx, r, cancel)
-	l.recheck = set.recheck
-	if err := set.begin(); err != nil {
+	set := newTargetSet(ctx, shared, cancel)
+	l.recheckAll = set.recheckAll
+	if err := set.start(); err != nil {
 		return err
 	}
 	go func() {

@@ -25,7 +25,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
@@ -44,8 +44,8 @@ func TestRun(t *testing.T) {
 	checkLeaks(t)
 }
 
-// checkLeaks fails if something is still running that should have ended. A
-// goroutine that has said so may need a moment to be gone.
+// checkLeaks fails if goroutines remain. A goroutine that has signaled its end may need a moment to
+// exit.
 func checkLeaks(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -57,11 +57,11 @@ func checkLeaks(t *testing.T) {
 	}
 }
 
-// startedHere matches the stack of a goroutine that this package has started, whatever the
-// path of the module.
+// startedHere matches the stack of a goroutine that this package started, whatever the module path
+// is.
 var startedHere = regexp.MustCompile(`created by \S*dwatch/watcher\.`)
 
-// leaks returns the stacks of goroutines that this package has started.
+// leaks returns the stacks of goroutines that this package or client-go's caches started.
 func leaks() string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -75,7 +75,7 @@ func leaks() string {
 	return strings.Join(found, "\n\n")
 }
 
-// TestWithoutWatchList runs against a server that streams no initial events.
+// TestWithoutWatchList checks a server that does not stream initial events.
 func TestWithoutWatchList(t *testing.T) {
 	t.Parallel()
 	old, err := testenv.StartCluster("--apiserver-arg", "feature-gates=WatchList=false")
@@ -83,7 +83,7 @@ func TestWithoutWatchList(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Stop()
-	r := newRoom(t, old)
+	r := newSandbox(t, old)
 	for i := range 1200 { // more than one page
 		r.create(fmt.Sprintf("cm-%04d", i))
 	}
@@ -99,15 +99,15 @@ func TestWithoutWatchList(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(lines), want)
 	}
 	if !slices.IsSorted(lines[:1200]) {
-		t.Error("the initial objects do not come in the server's order")
+		t.Error("the initial objects are not in the server's order")
 	}
 }
 
-// TestOrder: many writers; the states of each object come in order, once each,
-// and the last one comes.
+// TestOrder checks that the states of each object arrive in order and exactly once while many
+// writers change objects.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	const writers, updates = 8, 50
@@ -141,11 +141,11 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestCut: the connection breaks again and again while the objects change. The
-// watch resumes where it broke off; nothing is relisted, missed or repeated.
+// TestCut checks that a watch resumes where its connection broke: it lists, misses and repeats
+// nothing.
 func TestCut(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
@@ -171,9 +171,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestExpired: the server no longer knows the resourceVersion where the watch
-// broke off. Of what happened in between, each last state and each deletion
-// arrives, and no state twice.
+// TestExpired checks that the last state and the deletion of each object are reported once if the
+// server does not know the resourceVersion where the watch broke.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	t.Run("plain", func(t *testing.T) { testExpired(t, false) })
@@ -181,7 +180,7 @@ func TestExpired(t *testing.T) {
 }
 
 func testExpired(t *testing.T, keep bool) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	for _, name := range []string{"changed", "deleted", "kept", "recreated"} {
 		r.create(name)
@@ -190,13 +189,13 @@ func testExpired(t *testing.T, keep bool) {
 	w.await("SYNCED", 1)
 	before := len(w.lines())
 
-	gate := make(chan struct{})
+	proceed := make(chan struct{})
 	var once sync.Once
 	f.set(func(req *http.Request) *http.Response {
 		if req.URL.Query().Get("sendInitialEvents") != "" {
 			return nil
 		}
-		<-gate
+		<-proceed
 		var response *http.Response
 		once.Do(func() { response = respond(http.StatusGone, expired) })
 		return response
@@ -209,23 +208,23 @@ func testExpired(t *testing.T, keep bool) {
 	r.create("recreated")
 	r.update("recreated", 7)
 	r.create("new")
-	close(gate)
+	close(proceed)
 	w.await("GAP", 1)
 	w.await("ADDED recreated=7", 1)
 	w.await("ADDED new=0", 1)
 	w.await("MODIFIED changed=2", 1)
-	lost := ""
+	last := ""
 	if keep {
-		lost = "=0" // the last state that the store had
+		last = "=0" // the last retained state
 	}
-	w.await("DELETED unknown deleted"+lost, 1)
+	w.await("DELETED unknown deleted"+last, 1)
 	r.update("kept", 1)
 	w.await("MODIFIED kept=1", 1)
 	w.stop()
 	got := slices.DeleteFunc(w.lines()[before:], func(l string) bool { return !strings.Contains(l, " ") })
 	slices.Sort(got)
 	want := []string{
-		"ADDED new=0", "ADDED recreated=7", "DELETED unknown deleted" + lost, "DELETED unknown recreated" + lost,
+		"ADDED new=0", "ADDED recreated=7", "DELETED unknown deleted" + last, "DELETED unknown recreated" + last,
 		"MODIFIED changed=2", "MODIFIED kept=1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -233,10 +232,10 @@ func testExpired(t *testing.T, keep bool) {
 	}
 }
 
-// TestOld: where content is kept, a modification comes with the state before.
+// TestOld checks that a Modified event has the previous state if content is retained.
 func TestOld(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, KeepContent: true})
 	w.await("SYNCED", 1)
@@ -255,11 +254,11 @@ func TestOld(t *testing.T) {
 	}
 }
 
-// TestCutInSync: the connection breaks before the initial events are complete.
-// What was reported already is not reported again, and what has vanished meanwhile is.
+// TestCutInSync checks that a break before the end of the initial events causes no duplicates, and
+// that an object that was deleted in between is reported as deleted.
 func TestCutInSync(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("kept")
 	r.create("vanishing")
@@ -287,10 +286,10 @@ func TestCutInSync(t *testing.T) {
 	}
 }
 
-// TestDrain: what was received when the context ends is emitted, however slow
-// emit is.
+// TestDrain checks that events received before the context ends are delivered, however slow the
+// sink is.
 func TestDrain(t *testing.T) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	ctx, cancel := context.WithCancel(context.Background())
 	synced := make(chan struct{})
@@ -301,7 +300,7 @@ func TestDrain(t *testing.T) {
 		done <- watcher.Run(ctx, each(func(e event.Event) error {
 			if e.Type == event.Synced {
 				close(synced)
-				<-ctx.Done() // a reader that stalls
+				<-ctx.Done() // stalls
 			} else if !e.Type.IsStatus() {
 				names = append(names, e.Object.Name)
 			}
@@ -310,7 +309,7 @@ func TestDrain(t *testing.T) {
 	}()
 	<-synced
 	const n = 100
-	for i := range n { // one at a time: a line is read when the one before is decoded
+	for i := range n { // one at a time: a line is read after the preceding one was decoded
 		f.mu.Lock()
 		before := f.lines
 		f.mu.Unlock()
@@ -321,20 +320,20 @@ func TestDrain(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	// The last line may have been read but not decoded, and the one before decoded but
-	// not passed on.
+	// The last line may have been read but not decoded, and the one before it decoded but not
+	// passed on.
 	if len(names) < n-2 {
-		t.Errorf("%d of %d objects were emitted", len(names), n)
+		t.Errorf("%d of %d objects were delivered", len(names), n)
 	}
 	if !slices.IsSorted(names) {
-		t.Error("out of order")
+		t.Error("the objects are out of order")
 	}
 }
 
-// TestEmitError: after an error of emit nothing more is emitted.
-func TestEmitError(t *testing.T) {
+// TestSinkError checks that nothing more is delivered after the sink has returned an error.
+func TestSinkError(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	for i := range 10 {
 		r.create(fmt.Sprintf("cm-%d", i))
 	}
@@ -348,15 +347,15 @@ func TestEmitError(t *testing.T) {
 		return nil
 	}))
 	if !errors.Is(err, full) || calls != 3 {
-		t.Errorf("%d calls, error %v", calls, err)
+		t.Errorf("%d calls and error %v, want 3 calls and %v", calls, err, full)
 	}
 }
 
-// TestBatch: a lone event is delivered at once, as a batch of its own; what comes
-// while the sink is busy is the next one.
+// TestBatch checks that a single event is delivered immediately as its own batch, and that events
+// that arrive while the sink is busy form the next batch.
 func TestBatch(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -390,9 +389,9 @@ func TestBatch(t *testing.T) {
 	r.create("b")
 	f.awaitLines(before + n + 1)
 	ready <- struct{}{}
-	// The last lines may have been read, but not yet decoded.
+	// The last line may have been read but not decoded.
 	if batch := <-batches; len(batch) < n-1 {
-		t.Errorf("%d events waited, and were delivered as %q", n+1, batch)
+		t.Errorf("%d events were waiting, but the batch is %q", n+1, batch)
 	}
 	close(ready)
 	cancel()
@@ -401,16 +400,16 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// resolverFunc is a Resolver.
+// resolverFunc adapts a function to a Resolver.
 type resolverFunc func() (event.Resolution, error)
 
 func (f resolverFunc) Resolve(context.Context) (event.Resolution, error) { return f() }
 
-// TestGone: the server no longer has the resource. Its objects are gone with it,
-// and when it has it again the watch goes on.
+// TestGone checks that all objects are reported as deleted if the server no longer serves the
+// resource, and that the watch continues when it does again.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	back := make(chan struct{})
@@ -439,11 +438,11 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestSilentSync: the server takes the request for initial events and never
-// says when they end. It is asked for a list instead.
+// TestSilentSync checks that objects are listed if the server accepts a request for initial events
+// and never ends them.
 func TestSilentSync(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	silent, hangUp := io.Pipe()
@@ -468,7 +467,7 @@ func TestSilentSync(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	for _, name := range []string{"b", "c", "a"} {
 		r.create(name)
 	}

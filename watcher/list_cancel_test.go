@@ -9,10 +9,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestLateList: the watch ends while a list is on its way, and the answer comes
-// all the same. Run waits for it, and nothing is emitted after its return.
-func TestLateList(t *testing.T) {
-	r := newRoom(t, cluster)
+// TestEndDuringList checks that Run waits for a list in progress when the context ends, and
+// delivers nothing after it has returned.
+func TestEndDuringList(t *testing.T) {
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -34,9 +34,9 @@ func TestLateList(t *testing.T) {
 	w.cancel()
 	select {
 	case <-w.done:
-		t.Error("Run has returned before the list has")
+		t.Error("Run returned before the list")
 		w.done <- nil
-	case <-time.After(200 * time.Millisecond): // long enough for it to do so, as it did
+	case <-time.After(200 * time.Millisecond): // long enough for a faulty Run to return
 	}
 	close(answer)
 	if err := w.stop(); err != nil {

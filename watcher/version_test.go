@@ -8,11 +8,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestAdoptAtStart: what was resolved is not served any more at the first watch,
-// but another version of it is.
-func TestAdoptAtStart(t *testing.T) {
+// TestOtherVersionAtStart checks that a run continues with another version of a resource if the
+// server no longer serves the resolved one at the first watch.
+func TestOtherVersionAtStart(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, cluster)
+	r := newSandbox(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	old := *configMaps
