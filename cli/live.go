@@ -16,6 +16,7 @@ import (
 	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/live"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
 )
@@ -82,7 +83,7 @@ func (s *onScreen) run(ctx context.Context, c *console) error {
 func (s *screen) take(c *console) (end func()) {
 	s.stderr = &diverted{w: c.stderr}
 	c.stderr = s.stderr
-	if end = catchStderr(output.NewEscapeWriter(s.stderr)); !c.isQuiet() {
+	if end = catchStderr(text.NewWriter(s.stderr)); !c.isQuiet() {
 		c.reports = s.stderr
 	}
 	return end

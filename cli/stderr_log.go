@@ -13,6 +13,7 @@ import (
 
 	"dwatch/cli/flags"
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -171,9 +172,11 @@ func (v *lineWriter) end() {
 }
 
 func (v *lineWriter) encode(to io.Writer, at time.Time, line string) {
-	e := json.NewEncoder(to)
+	var encoded strings.Builder
+	e := json.NewEncoder(&encoded)
 	e.SetEscapeHTML(false)
 	if line = strings.TrimRight(line, "\r\n"); line != "" {
 		_ = e.Encode(logged{event.Timestamp{Time: at}, v.level, v.cluster, v.rule, line}) // of strings
+		_, _ = io.WriteString(to, text.JSON(encoded.String()))                            // as v.log.w.Write
 	}
 }

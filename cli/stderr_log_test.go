@@ -31,6 +31,10 @@ func TestTalk(t *testing.T) {
 			v.end()
 			v.end()
 		}, `^\{"time":"[^"]+","level":"debug","message":"a"\}\n\{"time":"[^"]+","level":"debug","message":"bc"\}\n$`},
+		"JSON, unsafe": {func(t *stderrLog) {
+			t.toJSON()
+			fmt.Fprint(t.as(levelDebug).of("prod\u202e"), "a\u009b2J\u200b\x1b\n")
+		}, `^\{"time":"[^"]+","level":"debug","cluster":"prod\\u202e","message":"a\\u009b2J\\u200b\\u001b"\}\n$`},
 		"JSON, without end": {func(t *stderrLog) {
 			t.toJSON()
 			v := t.as(levelDebug)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -30,7 +29,7 @@ func (o *Options) YAML(object event.Object) ([]byte, error) {
 // appendYAML appends an object as YAML. If column is 2, the object is an item of a list, without its "- ": its lines begin at
 // that column, but for the first one.
 func (o *Options) appendYAML(dst []byte, object event.Object, column int) ([]byte, error) {
-	if text, ok := appendBlockYAML(dst, o.Masks.MaskJSON(object.Raw()), column, o.OmitManagedFields); ok {
+	if text, ok := appendBlockYAML(dst, o.Masks.MaskJSON(object.Raw()), column, o.OmitManagedFields); ok && o.isSafe(text[len(dst):]) {
 		return text, nil
 	}
 	u, err := o.open(object)
@@ -43,7 +42,7 @@ func (o *Options) appendYAML(dst []byte, object event.Object, column int) ([]byt
 	}
 	convertFloats(u.Object)
 	// sigs.k8s.io/yaml would encode the object as JSON first, and reject control characters that JSON does not escape.
-	text, err := yaml.Marshal(value)
+	text, err := o.marshalSafeYAML(value)
 	if err != nil {
 		return dst, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, EscapeLine(object.Name), err)
 	}

@@ -1,80 +1,69 @@
 package output
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"go.yaml.in/yaml/v2"
+
+	"dwatch/output/text"
 )
 
-// unsafe reports whether r can steer a terminal or mislead its reader: control
-// characters (among them the C1 set, which JSON does not escape) and the format
-// characters that turn the direction of writing (CVE-2021-42574).
-func unsafe(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
+// EscapeLine is text.Line.
+func EscapeLine(line string) string { return text.Line(line) }
 
-// Line makes text fit for one line, with escapes for what is unsafe or ends a line.
-func EscapeLine(text string) string { return escape(text, "") }
-
-// escape writes what is unsafe as \u escapes, but for what is to stay. In strings of JSON they mean
-// the same, and outside of them nothing is unsafe but the ends of lines.
-func escape(text, stays string) string {
-	text = strings.ToValidUTF8(text, string(utf8.RuneError)) // a byte of its own may be a C1 character
-	harmful := func(r rune) bool { return unsafe(r) && !strings.ContainsRune(stays, r) }
-	if strings.IndexFunc(text, harmful) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if harmful(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// safe is text with escapes for what could steer a terminal, if people read it.
-func (o *Options) safe(text string) string {
+// safe escapes unsafe characters in text that is printed to a terminal.
+func (o *Options) safe(printed string) string {
 	if !o.Terminal {
-		return text
+		return printed
 	}
-	return escape(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t")
+	return text.Lines(printed)
 }
 
-// Escape returns a writer for what another program prints, which passes it on to w at once, with
-// escapes as Line has them, but for the ends of lines and tabs.
-func NewEscapeWriter(w io.Writer) io.Writer { return &escaper{w: w} }
-
-type escaper struct {
-	w    io.Writer
-	rest []byte // the begin of a character, or of a line's end
+// isSafe reports whether YAML can be printed without escapes.
+func (o *Options) isSafe(printed []byte) bool {
+	return !o.Terminal || text.Lines(string(printed)) == string(printed)
 }
 
-// Write implements io.Writer.
-func (e *escaper) Write(p []byte) (int, error) {
-	text := append(e.rest, p...)
-	var escaped []byte
-	for len(text) > 0 && utf8.FullRune(text) && !bytes.Equal(text, []byte("\r")) {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case bytes.HasPrefix(text, []byte("\r\n")):
-			escaped, size = append(escaped, '\n'), 2
-		case r == '\n' || r == '\t':
-			escaped = append(escaped, byte(r))
-		default:
-			escaped = append(escaped, EscapeLine(string(text[:size]))...)
+// marshalSafeYAML returns a value as YAML. At a terminal, unsafe characters are escaped. The YAML library escapes only those
+// that YAML calls not printable.
+func (o *Options) marshalSafeYAML(value any) ([]byte, error) {
+	plain, err := yaml.Marshal(value)
+	if err != nil || o.isSafe(plain) {
+		return plain, err
+	}
+	// Only a double-quoted string can have escapes. The library quotes a string that has U+0080, and writes it as \x80. So each
+	// unsafe character becomes U+0080 with a name, for which its escape is put in later.
+	name := "u"
+	for strings.Contains(string(plain), "x80"+name) {
+		name += "u"
+	}
+	marked, err := yaml.Marshal(markUnsafe(value, name))
+	return []byte(strings.NewReplacer(`\x80`+name, `\`).Replace(string(marked))), err
+}
+
+// markUnsafe returns a copy of a value in which U+0080, a name and the rest of its escape stand for each unsafe character.
+func markUnsafe(value any, name string) any {
+	switch v := value.(type) {
+	case string:
+		return text.Mark(v, "\u0080"+name)
+	case map[string]any:
+		marked := make(map[string]any, len(v))
+		for key, value := range v {
+			marked[markUnsafe(key, name).(string)] = markUnsafe(value, name)
 		}
-		text = text[size:]
+		return marked
+	case []any:
+		marked := make([]any, len(v))
+		for i, value := range v {
+			marked[i] = markUnsafe(value, name)
+		}
+		return marked
+	case yaml.MapSlice:
+		marked := make(yaml.MapSlice, len(v))
+		for i, item := range v {
+			marked[i] = yaml.MapItem{Key: markUnsafe(item.Key, name), Value: markUnsafe(item.Value, name)}
+		}
+		return marked
 	}
-	e.rest = bytes.Clone(text)
-	if len(escaped) == 0 {
-		return len(p), nil
-	}
-	_, err := e.w.Write(escaped)
-	return len(p), err
+	return value
 }

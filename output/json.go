@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/pretty"
 
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -71,7 +72,7 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 // shown is a piece of JSON, escaped and coloured as the options want it.
 func (j *jsonEncoder) shown(piece []byte) []byte {
 	if j.Terminal {
-		piece = []byte(escape(string(piece), "\n"))
+		piece = []byte(text.JSON(string(piece)))
 	}
 	if j.Color {
 		piece = pretty.Color(piece, palette)

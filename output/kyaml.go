@@ -14,7 +14,6 @@ import (
 )
 
 // kyamlEncoder prints KYAML, as kubectl does: a document an event, each with its ---.
-// The library escapes what could steer a terminal.
 type kyamlEncoder struct{ Options }
 
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
@@ -22,7 +21,7 @@ func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendKYAML(dst, line)
+	return k.appendKYAML(dst, line)
 }
 
 // appendSorted appends an object as JSON with the members of each map in order.
@@ -45,7 +44,7 @@ func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 		if err != nil {
 			return err
 		}
-		document, err := appendKYAML(nil, line)
+		document, err := k.appendKYAML(nil, line)
 		if err != nil {
 			return err
 		}
@@ -59,7 +58,7 @@ func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 		if err != nil {
 			return dst, err
 		}
-		item, err := appendKYAML(nil, line)
+		item, err := k.appendKYAML(nil, line)
 		item = bytes.TrimSuffix(bytes.TrimPrefix(item, []byte("---\n")), []byte("\n"))
 		dst = append(dst, separator...)
 		separator = ", "
@@ -67,13 +66,13 @@ func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 	})
 }
 
-// appendKYAML appends a document that is written as JSON.
-func appendKYAML(dst, text []byte) ([]byte, error) {
+// appendKYAML appends a document that is written as JSON. KYAML quotes all strings, so escapes are valid in each.
+func (k *kyamlEncoder) appendKYAML(dst, text []byte) ([]byte, error) {
 	var document bytes.Buffer
 	if err := new(kyaml.Encoder).FromYAML(bytes.NewReader(appendFlow(nil, gjson.ParseBytes(text))), &document); err != nil {
 		return dst, fmt.Errorf("encode as KYAML: %w", err)
 	}
-	return append(dst, document.Bytes()...), nil
+	return append(dst, k.safe(document.String())...), nil
 }
 
 // appendFlow appends JSON as YAML that a reader of YAML takes whatever is in it: of JSON it

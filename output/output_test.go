@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 	"sigs.k8s.io/yaml/kyaml"
 
+	"dwatch/output/text"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
 )
@@ -254,38 +257,44 @@ func yamlList(n int) string {
 	return "apiVersion: v1\n" + items + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
 }
 
-func TestLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain ä 漢":           "plain ä 漢",
-		"a\nb\tc\x1b[31m\x7f": `a\u000ab\u0009c\u001b[31m\u007f`,
-		"csi \u009b31m":       `csi \u009b31m`,
-		"\u202ekcab":          `\u202ekcab`,
-		"byte \x9b31m":        "byte \ufffd31m",
-	} {
-		if got := EscapeLine(text); got != want {
-			t.Errorf("Line(%q) = %s, want %s", text, got, want)
-		}
+// TestUnsafeAtTerminal checks that no format prints an unsafe character to a terminal, and that JSON, YAML and KYAML still
+// mean the same.
+func TestUnsafeAtTerminal(t *testing.T) {
+	const unsafe = "a\u202eb\u2066c\u200bd\u009b2J\u2028\ufe0f\U000e0041 \\x80uu202e \u0080u"
+	content, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
+		"data": map[string]any{"k": unsafe, unsafe: "v", "lines": "x\u200b\ny\n", "list": []any{unsafe}, "plain": "⚠\ufe0f ä 漢"},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestEscape: what is harmless passes as it is, wherever it is cut.
-func TestEscape(t *testing.T) {
-	for text, want := range map[string]string{
-		"Password: ":                 "Password: ",
-		"ä 漢\n\tb\n":                 "ä 漢\n\tb\n",
-		"a\r\nb\rc\n":                "a\nb\\u000dc\n",
-		"a\x1b[31mb\u009b2Jc\u202ed": `a\u001b[31mb\u009b2Jc\u202ed`,
-		"byte \x9b31m\n":             "byte \ufffd31m\n",
-		"byte \xe6\n":                "byte \ufffd\n",
-	} {
-		var whole, cut strings.Builder
-		io.WriteString(NewEscapeWriter(&whole), text)
-		w := NewEscapeWriter(&cut)
-		for i := range len(text) {
-			io.WriteString(w, text[i:i+1])
-		}
-		if whole.String() != want || cut.String() != want {
-			t.Errorf("%q is %q, and cut %q, want %q", text, whole.String(), cut.String(), want)
+	o := object(t, string(content))
+	for _, format := range []string{"json", "yaml", "kyaml"} {
+		for _, single := range []bool{false, true} {
+			var list bytes.Buffer
+			p, err := New(&list, Options{Format: format, Terminal: true, SingleObject: single})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.PrintList([]event.Object{o}); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range []string{list.String(), printed(t, Options{Format: format, Terminal: true}, event.Event{Type: event.Added, Object: o})} {
+				if text.Lines(got) != got {
+					t.Errorf("-o %s prints an unsafe character: %q", format, got)
+				}
+				var decoded any
+				decode := func(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+				if format == "json" {
+					decode = json.Unmarshal
+				}
+				if err := decode([]byte(strings.TrimPrefix(got, "---\n")), &decoded); err != nil {
+					t.Errorf("-o %s: %v in %s", format, err, got)
+				}
+				if all := fmt.Sprintf("%q", fmt.Sprint(decoded)); strings.Count(all, strings.Trim(fmt.Sprintf("%q", unsafe), `"`)) != 3 || !strings.Contains(all, `x\u200b\ny\n`) || !strings.Contains(got, "⚠\ufe0f ä 漢") {
+					t.Errorf("-o %s has other values: %s", format, all)
+				}
+			}
 		}
 	}
 }

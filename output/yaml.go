@@ -12,8 +12,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// yamlEncoder prints one document an event, with a line of --- between two. The
-// YAML library escapes control characters by itself.
+// yamlEncoder prints one document per event, with a line of --- between two documents.
 type yamlEncoder struct {
 	Options
 	started bool
@@ -28,7 +27,7 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	text, err := yaml.Marshal(document)
+	text, err := y.marshalSafeYAML(document)
 	if err != nil {
 		return dst, fmt.Errorf("encode an event as YAML: %w", err)
 	}

@@ -66,7 +66,7 @@ func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), err
 		if err := view.Deliver(context.Background(), []event.Event{e}); err != nil || text.Len() == 0 {
 			return dst, err
 		}
-		return o.encode(dst, &said{&e, text.String(), cmp.Or(e.Target.Cluster, o.Cluster), o.View.Compare})
+		return o.encode(dst, &said{&e, text.String(), output.EscapeLine(cmp.Or(e.Target.Cluster, o.Cluster)), o.View.Compare})
 	}, nil
 }
 

@@ -82,6 +82,26 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestClusterName checks that the name of a cluster is text in each format, whatever characters it has.
+func TestClusterName(t *testing.T) {
+	name := "a\x1b[2J\n@all\u202e\u200b [x](https://example.com)" + strings.Repeat("*", 200)
+	for format, want := range map[string]string{
+		"slack":   `a\\u001b[2J\\u000a@all\\u202e\\u200b [x](https://example.com)*`,
+		"teams":   `a\\u001b[2J\\u000a@all\\u202e\\u200b [x](https://example.com)*`,
+		"grafana": `a\\u001b[2J\\u000a@all\\u202e\\u200b [x](https://example.com)*`,
+		"discord": `a\\\\u001b\\[2J\\\\u000a@all\\\\u202e\\\\u200b \\[x\\]\\(https://example.com\\)\\*`,
+	} {
+		body := encoded(t, Options{Format: format, Cluster: name}, modified("1", strings.Repeat("long ", 20_000)))
+		if !strings.Contains(body, want) {
+			t.Errorf("%s: got %.200s, want %s in it", format, body, want)
+		}
+		var message struct{ Content string }
+		if err := json.Unmarshal([]byte(body), &message); err != nil || utf8.RuneCountInString(message.Content) > 2000 {
+			t.Errorf("%s: %v, %d characters", format, err, utf8.RuneCountInString(message.Content))
+		}
+	}
+}
+
 // TestNothingToSay: what the change view does not show is no message.
 func TestNothingToSay(t *testing.T) {
 	for name, e := range map[string]event.Event{

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -8,7 +9,7 @@ import (
 // How long a message may be: of what a chat takes there is room left for the rest.
 const (
 	slackRoom   = 3000  // docs.slack.dev: text is best below 4,000 characters
-	discordRoom = 1850  // docs.discord.com: content is 2,000 characters at most
+	discordRoom = 1750  // docs.discord.com: content is 2,000 characters at most, 200 of which the name of the cluster may take
 	teamsRoom   = 24000 // learn.microsoft.com: a message of a webhook has 28 KB at most, in bytes
 	grafanaRoom = 10000
 )
@@ -85,6 +86,9 @@ func slack(s *said) any {
 	}{slackEscape.Replace(s.title() + fenced(cut(s.text, slackRoom, characters)))}
 }
 
+// discordEscape escapes what Discord takes for Markdown, such as a link.
+var discordEscape = regexp.MustCompile("[][\\\\*_~`|<>#()-]")
+
 // discord is a message of docs.discord.com/developers/resources/webhook, in which nobody is mentioned.
 func discord(s *said) any {
 	type mentions struct {
@@ -93,7 +97,7 @@ func discord(s *said) any {
 	return struct {
 		Content  string   `json:"content"`
 		Mentions mentions `json:"allowed_mentions"`
-	}{s.title() + fenced(cut(s.text, discordRoom, characters)), mentions{[]string{}}}
+	}{discordEscape.ReplaceAllString(s.title(), `\$0`) + fenced(cut(s.text, discordRoom, characters)), mentions{[]string{}}}
 }
 
 // teams is a message with an Adaptive Card, as workflows of Teams take it. Each line is a run of text:

@@ -244,6 +244,22 @@ func TestTitle(t *testing.T) {
 	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
+// TestUnsafeNames checks that a name that could control the terminal, or run when it is pasted into a shell, is neither shown
+// nor copied as it is.
+func TestUnsafeNames(t *testing.T) {
+	const name, escaped = "a\x1b[201~\ncurl x|sh\n\u200b", `a\u001b[201~\u000acurl x|sh\u000a\u200b`
+	s := newScreen(t, 120, 24, func(o *Options) { o.Title = "prod\x1b]0;x\a\u202e: pods" })
+	s.deliver(initial(pod(t, name, "Running", 1)), synced())
+	s.shows(`^ prod\\u001b\]0;x\\u0007\\u202e: pods`)
+	cmd := s.send(keyOf("y"))
+	if cmd == nil {
+		t.Fatal("y copies nothing")
+	}
+	if got, want := fmt.Sprint(cmd()), fmt.Sprint(tea.SetClipboard(escaped)()); got != want {
+		t.Errorf("got %q in the clipboard, want %q", got, want)
+	}
+}
+
 // TestKeysShown: where not all keys have room, those for help and the end do.
 func TestKeysShown(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)

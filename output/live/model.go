@@ -175,8 +175,9 @@ func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	case "e":
 		m.pager, cmd = m.details.events(s, r)
 	case "y":
-		m.status.say("copied " + output.EscapeLine(r.Entry.Name) + ", if the terminal allows that (OSC 52)")
-		cmd = tea.SetClipboard(r.Entry.Name)
+		name := output.EscapeLine(r.Entry.Name) // some resources allow line feeds and control characters, which a shell would run
+		m.status.say("copied " + name + ", if the terminal allows that (OSC 52)")
+		cmd = tea.SetClipboard(name)
 	}
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"dwatch/output"
 	"dwatch/output/changes"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/kubeevent"
@@ -49,7 +50,10 @@ type Screen struct{ *store }
 var _ event.Sink = (*Screen)(nil)
 
 // New returns a Screen, which takes events and shows nothing until Run.
-func New(o Options) *Screen { return &Screen{newStore(o)} }
+func New(o Options) *Screen {
+	o.Title = output.EscapeLine(o.Title)
+	return &Screen{newStore(o)}
+}
 
 // ErrQuit is the end that the user of a screen asked for.
 var ErrQuit = errors.New("the user ended it")
