@@ -85,8 +85,8 @@ func BenchmarkLook(b *testing.B) {
 			s.deliver(synced())
 			b.ReportAllocs()
 			for b.Loop() {
-				s.clock = s.clock.Add(lookLeast)
-				if len(s.look.lines()) == 0 {
+				s.clock = s.clock.Add(maxUpdateInterval)
+				if len(s.problems.lines()) == 0 {
 					b.Fatal("nothing is said")
 				}
 			}

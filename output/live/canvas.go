@@ -8,33 +8,33 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// canvas is what a frame is drawn on: its size, its colours, how wide text is, and the clock.
+// canvas has the properties of the terminal that drawing needs: size, colors, the width of text, and the clock.
 type canvas struct {
 	ansi.Method
 	color         bool
 	width, height int
-	between       int // lines between the top and the table or text, where there is room
+	between       int // lines between the status line and the body, if the screen is high enough
 	now           func() time.Time
 }
 
 const (
-	roomy = 16 // from so many lines on there are some that could be done without
-	below = 2  // lines below the table or the text
-	gap   = 2  // between two columns, or two texts in a line
+	roomyHeight = 16 // minimum height for optional lines
+	linesBelow  = 2  // lines below the body
+	gap         = 2  // spaces between two columns, or two texts on a line
 )
 
-// above is how many lines there are above the table or the text.
+// above returns the number of lines above the body.
 func (c *canvas) above() int {
-	if c.height >= roomy {
+	if c.height >= roomyHeight {
 		return 1 + c.between
 	}
 	return 1
 }
 
-// body is how many lines there are for the table or the text.
-func (c *canvas) body() int { return max(c.height-c.above()-below, 1) }
+// body returns the number of lines for the table or the text.
+func (c *canvas) body() int { return max(c.height-c.above()-linesBelow, 1) }
 
-// style is how something looks in colour, by ANSI's numbers for the user's theme, and without.
+// style has the ANSI codes of a text style with and without color. The colors are those of the user's theme.
 type style struct{ color, plain string }
 
 var (
@@ -43,8 +43,8 @@ var (
 	faint    = style{"2", "2"}
 	selected = style{"7", "7"}
 	heading  = style{"1;34", "1"}
-	hot      = style{"1;36", "1;4"} // has just changed
-	warm     = style{"36", "4"}     // changed a while ago
+	hot      = style{"1;36", "1;4"} // just changed
+	warm     = style{"36", "4"}     // changed some seconds ago
 	added    = style{"1;32", "1"}
 	deleted  = style{"1;31", "1"}
 	altered  = style{"1;36", "1"}
@@ -67,7 +67,7 @@ func (c *canvas) paint(s style, text string) string {
 
 const ellipsis = "…"
 
-// fit makes text exactly so wide: it is cut at its end, or followed by spaces.
+// fit cuts or pads text at its end to the given width.
 func (c *canvas) fit(text string, width int) string {
 	have := c.StringWidth(text)
 	if have > width {
@@ -77,7 +77,7 @@ func (c *canvas) fit(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-have, 0))
 }
 
-// middle makes text no wider than that: names differ at their ends as well.
+// middle cuts text in the middle to at most the given width, because names often differ at their ends.
 func (c *canvas) middle(text string, width int) string {
 	have := c.StringWidth(text)
 	if have <= width {
@@ -90,7 +90,7 @@ func (c *canvas) middle(text string, width int) string {
 	return c.Truncate(text, width-1-tail, "") + ellipsis + c.TruncateLeft(text, have-tail, "")
 }
 
-// sides puts one text at the left, and at the right the first of several that leaves it room.
+// sides puts one text at the left and another at the right: the first of rights that leaves enough room for the left one.
 func (c *canvas) sides(left string, width int, rights ...string) string {
 	for i, right := range rights {
 		room := width - c.StringWidth(right) - gap
@@ -105,10 +105,10 @@ func (c *canvas) wrapped(text string, width int) []string {
 	return strings.Split(c.Wrap(text, max(width, 10), ""), "\n")
 }
 
-// alwaysShown is how many keys at the end have room first: those for help and for the end.
+// alwaysShown is the number of keys at the end of a list that have priority: help and quit.
 const alwaysShown = 2
 
-// keyLine shows keys and what they do, as many as have room.
+// keyLine returns keys with their meaning, as many as there is room for.
 func (c *canvas) keyLine(keys []string, room int) string {
 	width := func(key string) int { return c.StringWidth(key) + len("  ") }
 	others := len(keys) - alwaysShown

@@ -12,36 +12,36 @@ import (
 	"dwatch/watcher/event"
 )
 
-// trail is how an object came to be what it is. It keeps what it has made: comparing takes time.
-type trail struct {
+// changeLog shows the history of an object. It caches rendered steps, because comparing states takes time.
+type changeLog struct {
 	*details
-	who   []string // whose changes alone are shown; none: all are
-	width int
-	made  map[step]shownStep
+	who      []string // parts of names of managers whose changes are shown; empty means all
+	width    int
+	rendered map[step]renderedStep
 }
 
-// step is a state and the one before it, which may be nil.
+// step is a state and the previous one, which may be nil.
 type step struct{ from, to *inventory.State }
 
-type shownStep struct {
+type renderedStep struct {
 	text   string
-	hidden int   // changes of nothing but noise
-	by     maker // it is shown if they did it
+	hidden int        // number of changes that are only noise
+	by     authorship // shown if matching
 }
 
-// maker is who made a step, as far as that matters.
-type maker int
+// authorship tells whether a step was made by the requested managers.
+type authorship int
 
 const (
-	they   maker = iota // those whose changes are to be shown, or it is to be shown anyway
-	others              // only others
-	nobody              // none that is known
+	matching authorship = iota // by a requested manager, or shown for another reason
+	others                     // only by other managers
+	nobody                     // by no known manager
 )
 
-// changes shows what changed of an object since the start, as the format "changes" does; of programs with these in
-// their names, if there are any.
+// changes shows the changes of an object since the start in the format of -o changes. If who is not empty, it only shows
+// changes by managers whose names contain one of these texts.
 func (d *details) changes(s *section, r *row, who []string) *pager {
-	p, of := d.about("changes of", s, r), &trail{details: d, who: who}
+	p, of := d.newPager("changes of", s, r), &changeLog{details: d, who: who}
 	if len(who) > 0 {
 		p.title = "what " + strings.Join(who, " and ") + " changed of" + strings.TrimPrefix(p.title, "changes of")
 	}
@@ -53,53 +53,53 @@ func (d *details) changes(s *section, r *row, who []string) *pager {
 			version[1] += len(h.States)
 			version[2] += h.Evicted
 		}
-		if version[1] == 0 { // it is forgotten: what is shown stays
-			return p.made
+		if version[1] == 0 { // no longer retained: keep the shown text
+			return p.shownVersion
 		}
 		return version
 	}
 	return p
 }
 
-// lines are the changes of an object, with the notes that came in between.
-func (t *trail) lines(r *row, width int) []string {
+// lines returns the changes of an object and the notes in between.
+func (t *changeLog) lines(r *row, width int) []string {
 	all := t.histories(r)
 	if len(all) == 0 {
-		return []string{t.paint(faint, "it is gone, and what it was is not kept")}
+		return []string{t.paint(faint, "deleted; its history is no longer retained")}
 	}
-	before := t.made
+	before := t.rendered
 	if width != t.width {
 		before = nil
 	}
-	t.width, t.made = width, map[step]shownStep{}
+	t.width, t.rendered = width, map[step]renderedStep{}
 	var out bytes.Buffer
 	if first := all[0].States[0]; first.Initial {
-		t.say(&out, "%s it was there", output.FormatClock(first.Time, t.FullTimestamps))
+		t.addLine(&out, "%s existed at start", output.FormatClock(first.Time, t.FullTimestamps))
 	}
 	t.write(&out, all, before)
 	hidden, left := 0, [...]int{others: 0, nobody: 0}
-	for _, one := range t.made {
+	for _, one := range t.rendered {
 		hidden += one.hidden
 		left[one.by]++
 	}
-	for by, who := range []string{others: "others", nobody: "nobody known"} {
+	for by, who := range []string{others: "other managers", nobody: "unknown managers"} {
 		if n := left[by]; n > 0 && who != "" {
-			t.say(&out, "%s by %s not shown (/%s)", counted(n, "change"), who, whoWord+strings.Join(t.who, " "+whoWord))
+			t.addLine(&out, "%s by %s not shown (/%s)", counted(n, "change"), who, managerPrefix+strings.Join(t.who, " "+managerPrefix))
 		}
 	}
 	if hidden > 0 {
-		t.say(&out, "%s of nothing but noise not shown", counted(hidden, "change"))
+		t.addLine(&out, "%s not shown (only noise)", counted(hidden, "change"))
 	}
-	if len(t.made) == 1 {
-		t.say(&out, "nothing has changed since")
+	if len(t.rendered) == 1 {
+		t.addLine(&out, "no changes since")
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// write writes all steps, as it did before if it did.
-func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[step]shownStep) {
+// write writes all steps and notes. It takes rendered steps from before, if they are there.
+func (t *changeLog) write(out *bytes.Buffer, all []inventory.History, before map[step]renderedStep) {
 	between, start := t.view(out), all[0].States[0].Time
-	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) || t.past.isLater(n.at) })
+	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) || t.timeView.isLater(n.at) })
 	var last *inventory.State
 	for _, h := range all {
 		for i, state := range h.States {
@@ -107,14 +107,14 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 				between.Note(notes[0].at, notes[0].text)
 			}
 			if i > 0 && state.EvictedSince(h.States[i-1]) > 0 {
-				t.say(out, "%s %d states in between are not kept any more%s", ellipsis, state.EvictedSince(h.States[i-1]), t.again(state))
+				t.addLine(out, "%s %d states in between are no longer retained%s", ellipsis, state.EvictedSince(h.States[i-1]), t.repeatNote(state))
 			}
 			s := step{last, state}
 			shown, is := before[s]
 			if !is {
-				shown = t.show(s)
+				shown = t.render(s)
 			}
-			t.made[s], last = shown, state
+			t.rendered[s], last = shown, state
 			out.WriteString(shown.text)
 		}
 	}
@@ -123,50 +123,50 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 	}
 }
 
-// again says how often it has been as a state says, if that is known.
-func (t *trail) again(s *inventory.State) string {
+// repeatNote returns a note about repetitions of a change, or "".
+func (t *changeLog) repeatNote(s *inventory.State) string {
 	if s.Repeat.Times < 2 {
 		return ""
 	}
-	return fmt.Sprintf("; what follows was so %d times since %s", s.Repeat.Times, output.FormatClock(s.Repeat.First, t.FullTimestamps))
+	return fmt.Sprintf("; the next change occurred %d times since %s", s.Repeat.Times, output.FormatClock(s.Repeat.First, t.FullTimestamps))
 }
 
-func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
+func (t *changeLog) addLine(out *bytes.Buffer, format string, a ...any) {
 	fmt.Fprintln(out, t.paint(faint, fmt.Sprintf(format, a...)))
 }
 
-func (t *trail) view(out *bytes.Buffer) *changes.View {
+func (t *changeLog) view(out *bytes.Buffer) *changes.View {
 	o := t.Options.Options
 	o.Width, o.ShowInitial, o.ShowNamespaces = func() int { return max(t.width, changes.MinWidth) }, true, false
 	return changes.New(out, o)
 }
 
-func (t *trail) show(s step) shownStep {
+func (t *changeLog) render(s step) renderedStep {
 	var out bytes.Buffer
 	v := t.view(&out)
 	switch {
 	case s.from == nil && s.to.Initial:
-		return shownStep{}
-	case t.by(s) != they:
-		return shownStep{by: t.by(s)}
-	case s.from != nil && s.from.Type == event.Deleted: // for what came back
+		return renderedStep{}
+	case t.madeBy(s) != matching:
+		return renderedStep{by: t.madeBy(s)}
+	case s.from != nil && s.from.Type == event.Deleted: // created again: the view must know that it was deleted
 		t.deliver(v, &out, s.from.ToEvent(nil))
 		out.Reset()
 	}
 	t.deliver(v, &out, s.to.ToEvent(s.from))
-	return shownStep{text: out.String(), hidden: v.Hidden()}
+	return renderedStep{text: out.String(), hidden: v.Hidden()}
 }
 
-// by says who made a step. Who deleted an object is not known, and that it was deleted is shown.
-func (t *trail) by(s step) maker {
+// madeBy returns the authorship of a step. Deletions are always shown, because their author is unknown.
+func (t *changeLog) madeBy(s step) authorship {
 	if len(t.who) == 0 || s.to.Type == event.Deleted {
-		return they
+		return matching
 	}
 	names := s.to.Managers
 	if s.from != nil && s.from.Type != event.Deleted {
 		all := inventory.DiffStates(s.from, s.to, t.Compare).Changes
-		if len(all) == 0 { // but noise, which is counted
-			return they
+		if len(all) == 0 { // only noise, which is counted
+			return matching
 		}
 		names = nil
 		for _, c := range all {
@@ -178,14 +178,14 @@ func (t *trail) by(s step) maker {
 	}
 	switch {
 	case slices.ContainsFunc(names, isTheirs):
-		return they
+		return matching
 	case len(names) == 0, slices.Contains(names, ""):
 		return nobody
 	}
 	return others
 }
 
-func (t *trail) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {
+func (t *changeLog) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {
 	if err := v.Deliver(t.ctx, []event.Event{e}); err != nil {
 		fmt.Fprintln(out, output.EscapeLine(err.Error()))
 	}

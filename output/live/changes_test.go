@@ -18,22 +18,22 @@ func TestTrail(t *testing.T) {
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
 	another := func(o event.Object) event.Object { return withUID(o, "another") }
 	_, r := s.view.selected()
-	of := &trail{details: s.details}
+	of := &changeLog{details: s.details}
 	for i, e := range []event.Event{
 		modified(pod(t, "web-a", "Running", 2)), removed(pod(t, "web-a", "Running", 3)),
 		{Type: event.Added, Object: another(pod(t, "web-a", "Pending", 4))}, modified(another(pod(t, "web-a", "Running", 5))),
 	} {
 		s.clock = s.clock.Add(time.Second)
 		s.deliver(e)
-		kept, fresh := of.lines(r, 90), (&trail{details: s.details}).lines(r, 90)
+		kept, fresh := of.lines(r, 90), (&changeLog{details: s.details}).lines(r, 90)
 		if !slices.Equal(kept, fresh) {
 			t.Errorf("after %d events:\n%s\nwant\n%s", i+1, strings.Join(kept, "\n"), strings.Join(fresh, "\n"))
 		}
 	}
-	for key, one := range of.made {
+	for key, one := range of.rendered {
 		if key.to.Object.ResourceVersion == "2" {
 			one.text = "as it was told\n"
-			of.made[key] = one
+			of.rendered[key] = one
 		}
 	}
 	if got := strings.Join(of.lines(r, 90), "\n"); !strings.Contains(got, "as it was told") {
@@ -68,7 +68,7 @@ func TestFirstCrash(t *testing.T) {
 	}
 	s.press("enter", "home")
 	s.shows(`:01 ~ po/web-a [\s\S]*Pending → Running[\s\S]*:02 ✗ po/web-a `)
-	s.shows(`… \d+ states in between are not kept any more; what follows was so \d+ times since `)
+	s.shows(`… \d+ states in between are no longer retained; the next change occurred \d+ times since `)
 }
 
 // withUID is an object of the same name.
@@ -95,7 +95,7 @@ func TestEarlier(t *testing.T) {
 	s.shows(`Pending → Phase-8[\s\S]*- po/web-a[\s\S]*Pending → Phase-9[\s\S]*- po/web-a`)
 	s.lacks(`Phase-7`)
 	s.deliver(removed(pod(t, "web-b", "Running", 100)))
-	s.pass(linger)
+	s.pass(deletedFor)
 	if ended := s.inventory.ListDeleted(); len(ended) != 0 {
 		t.Errorf("%d objects are still held", len(ended))
 	}
@@ -112,7 +112,7 @@ func TestGone(t *testing.T) {
 	s.deliver(removed(pod(t, "web-a", "Running", 2)))
 	s.pass(2 * time.Second)
 	s.shows(`^ deleted 2s ago: YAML of pods/web-a `)
-	s.pass(linger)
+	s.pass(deletedFor)
 	s.shows(`^ deleted 10s ago: YAML of pods/web-a `)
 	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-a", "Pending", 3)})
 	s.shows(`^ before it came back: YAML of pods/web-a `)

@@ -9,7 +9,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// clusters is the line that says how each of several clusters is, and has the colours of their names.
+// clusters draws the line with the state of each cluster, and has the colors of their names.
 type clusters struct {
 	*canvas
 	*store
@@ -24,14 +24,14 @@ func newClusters(c *canvas, s *store) *clusters {
 	return all
 }
 
-func (c *clusters) look(name string) style { return style{color: c.palette.SGR(name)} }
+func (c *clusters) nameStyle(name string) style { return style{color: c.palette.SGR(name)} }
 
-// lines are none where it is one cluster.
+// lines returns the line with the state of the clusters, or nothing if there is only one cluster.
 func (c *clusters) lines() []string {
 	if c.Clusters == nil {
 		return nil
 	}
-	all := c.standings()
+	all := c.clusterStates()
 	for n, room := len(all), c.width-1; n > 0; n-- {
 		line := c.line(all, n)
 		if n == 1 || c.StringWidth(line) <= room {
@@ -41,17 +41,17 @@ func (c *clusters) lines() []string {
 	return []string{""}
 }
 
-// line has room for so many: first for those that are not well. Where there is room for all, they
-// stand in their own order.
+// line returns the states of room clusters. If there is no room for all, the most urgent come first. Otherwise the order
+// is that of all.
 func (c *clusters) line(all []event.ClusterState, room int) string {
 	rest := len(all) - room
 	if rest > 0 {
 		all = slices.Clone(all)
-		slices.SortStableFunc(all, func(a, b event.ClusterState) int { return need(b.Phase) - need(a.Phase) })
+		slices.SortStableFunc(all, func(a, b event.ClusterState) int { return urgency(b.Phase) - urgency(a.Phase) })
 	}
 	var parts []string
 	for _, s := range all[:room] {
-		parts = append(parts, c.one(s))
+		parts = append(parts, c.describe(s))
 	}
 	if rest > 0 {
 		parts = append(parts, c.paint(faint, fmt.Sprintf("%s %d more", ellipsis, rest)))
@@ -59,8 +59,8 @@ func (c *clusters) line(all []event.ClusterState, room int) string {
 	return strings.Join(parts, "  ")
 }
 
-// need is how much a cluster needs a look.
-func need(p event.Phase) int {
+// urgency ranks the phases of clusters. Higher values need attention more.
+func urgency(p event.Phase) int {
 	switch p {
 	case event.PhaseLost, event.PhaseDenied:
 		return 2
@@ -70,7 +70,7 @@ func need(p event.Phase) int {
 	return 0
 }
 
-func (c *clusters) one(s event.ClusterState) string {
+func (c *clusters) describe(s event.ClusterState) string {
 	sign, look, word := "●", fine, ""
 	switch s.Phase {
 	case event.PhaseConnecting:
@@ -83,11 +83,11 @@ func (c *clusters) one(s event.ClusterState) string {
 			word = " lost " + output.FormatAge(c.now(), s.Since)
 		}
 	}
-	return c.paint(look, sign) + " " + c.paint(c.look(s.Name), c.middle(output.EscapeLine(s.Name), mostCluster)) + c.paint(look, word)
+	return c.paint(look, sign) + " " + c.paint(c.nameStyle(s.Name), c.middle(output.EscapeLine(s.Name), maxCluster)) + c.paint(look, word)
 }
 
-// standings are those of all clusters. The store is locked.
-func (s *store) standings() []event.ClusterState {
+// clusterStates returns the states of all clusters. It requires s.mu to be held.
+func (s *store) clusterStates() []event.ClusterState {
 	var all []event.ClusterState
 	for _, m := range s.Clusters() {
 		all = append(all, s.links.ClusterState(m))

@@ -12,57 +12,57 @@ import (
 )
 
 const (
-	// margin is in front of the first column: two signs, a space.
+	// margin is the width of the two signs and the space before the first column.
 	margin = 3
-	// A column is cut down to leastCell if the terminal is narrow, that of the name to leastName.
-	leastCell = 6
-	leastName = 14
-	// Of namespaces, and of what the server calls the status, more is seen: CrashLoopBackOff has to be.
-	leastNamespace, leastStatus = 12, 16
-	// mostCluster is how wide the column of clusters is at most: names may be whole addresses.
-	mostCluster = 24
-	// The column that says why an object is not ready is at most mostState wide, and cut down to leastState when no other can go.
-	mostState, leastState = 34, 16
-	// leastWide is how wide a column for wide terminals is at least, unless it needs less.
-	leastWide = 16
+	// minCell is the width to which a column is cut on a narrow terminal, and minName that of the name.
+	minCell = 6
+	minName = 14
+	// Namespaces and the server's status get more: CrashLoopBackOff must be visible.
+	minNamespace, minStatus = 12, 16
+	// maxCluster limits the width of cluster names, which may be whole addresses.
+	maxCluster = 24
+	// maxState limits the width of the state column. It is cut down to minState when no other column can be removed.
+	maxState, minState = 34, 16
+	// minWide is the minimum width of a column for wide terminals, unless it needs less.
+	minWide = 16
 )
 
-// place is a column as it is drawn.
-type place struct {
-	cell  int // which of a row; namespace or cluster: none of them
-	title string
-	width int
-	name  bool
-	age   bool
-	ticks bool
-	wide  bool
-	tail  bool // its end says most: it is cut at the front
-	state bool // it says why the object is not ready
-	least int  // it is not cut down to less
+// columnLayout describes a column as it is drawn.
+type columnLayout struct {
+	cell     int // index of the row's cell, or namespace, cluster or stateReason
+	title    string
+	width    int
+	name     bool
+	age      bool
+	hasAge   bool
+	wide     bool
+	cutFront bool // the end is most informative: cut at the front
+	state    bool // shows why the object is not ready
+	minWidth int  // it is not cut below this width
 }
 
-const namespace, cluster, stateWhy = -1, -2, -3
+const namespace, cluster, stateReason = -1, -2, -3
 
-// places says which columns of a section are drawn, and how wide, if there is so much room for all.
-// title is what stands above the names. If no column has the name, as with Events, the first one
-// stands for the row: it shows which is selected, and whose rows these are.
-func (s *section) places(room int, namespaces, wide bool, title string) []place {
-	var all []place
+// layout returns the columns to draw, and their widths, for a total width of room. title is the header of the name
+// column. If there is no name column, as with Events, the first column takes its role: it has the title and shows the
+// selection.
+func (s *section) layout(room int, namespaces, wide bool, title string) []columnLayout {
+	var all []columnLayout
 	if s.clusterWidth > 0 {
-		all = append(all, place{cell: cluster, title: "CLUSTER", width: max(s.clusterWidth, len("CLUSTER"))})
+		all = append(all, columnLayout{cell: cluster, title: "CLUSTER", width: max(s.clusterWidth, len("CLUSTER"))})
 	}
 	if namespaces && s.namespaceWidth > 0 {
-		all = append(all, place{cell: namespace, title: "NAMESPACE", width: max(s.namespaceWidth, len("NAMESPACE")), least: leastNamespace})
+		all = append(all, columnLayout{cell: namespace, title: "NAMESPACE", width: max(s.namespaceWidth, len("NAMESPACE")), minWidth: minNamespace})
 	}
 	named := slices.IndexFunc(s.columns, func(c inventory.Column) bool { return c.IsName() })
 	for i, c := range s.columns {
-		p := place{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), ticks: c.AgeFormat != inventory.AgeNone}
+		p := columnLayout{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), hasAge: c.AgeFormat != inventory.AgeNone}
 		p.name = i == max(named, 0)
-		if p.least = leastCell; strings.EqualFold(c.Name, "Status") { // it says why
-			p.least = leastStatus
+		if p.minWidth = minCell; strings.EqualFold(c.Name, "Status") { // it contains the reason
+			p.minWidth = minStatus
 		}
 		p.wide = c.Priority != 0 && !wide && !p.name
-		p.tail = strings.EqualFold(c.Name, "Images") || strings.EqualFold(c.Name, "Image")
+		p.cutFront = strings.EqualFold(c.Name, "Images") || strings.EqualFold(c.Name, "Image")
 		switch {
 		case p.name && named < 0 && title != "":
 			p.title = title + ": " + p.title
@@ -73,19 +73,19 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 		}
 		switch {
 		case p.name:
-			p.width, p.least = max(p.width, ansi.StringWidthWc(p.title)), leastName
+			p.width, p.minWidth = max(p.width, ansi.StringWidthWc(p.title)), minName
 		case p.age:
-			p.least = p.width
+			p.minWidth = p.width
 		}
 		all = append(all, p)
 		if p.name && s.stateWidth > 0 {
-			all = append(all, place{cell: stateWhy, title: "STATE", width: s.stateWidth, state: true, least: s.stateWidth})
+			all = append(all, columnLayout{cell: stateReason, title: "STATE", width: s.stateWidth, state: true, minWidth: s.stateWidth})
 		}
 	}
-	return narrow(widen(all, room), room)
+	return shrink(addWide(all, room), room)
 }
 
-func total(places []place) int {
+func totalWidth(places []columnLayout) int {
 	sum := -gap
 	for _, p := range places {
 		sum += p.width + gap
@@ -93,22 +93,22 @@ func total(places []place) int {
 	return max(sum, 0)
 }
 
-// widen leaves out of the columns for wide terminals those for which there is no room: images have
-// the first of it. The last one that is shown may be cut.
-func widen(all []place, room int) []place {
-	spare := room - total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
-	fits := map[int]int{} // how wide, by the cell
+// addWide removes the columns for wide terminals that do not fit. Images have priority. The last of the remaining ones
+// may be cut.
+func addWide(all []columnLayout, room int) []columnLayout {
+	spare := room - totalWidth(slices.DeleteFunc(slices.Clone(all), func(p columnLayout) bool { return p.wide }))
+	fits := map[int]int{} // cell -> width
 	for _, images := range []bool{true, false} {
 		for _, p := range all {
 			width := min(p.width, spare-gap)
-			if !p.wide || p.tail != images || width < min(p.width, leastWide) {
+			if !p.wide || p.cutFront != images || width < min(p.width, minWide) {
 				continue
 			}
 			fits[p.cell] = width
 			spare -= width + gap
 		}
 	}
-	var places []place
+	var places []columnLayout
 	for _, p := range all {
 		if width, is := fits[p.cell]; is && p.wide {
 			p.width = width
@@ -120,19 +120,19 @@ func widen(all []place, room int) []place {
 	return places
 }
 
-// narrow cuts the widest columns first, then leaves out those at the right; at last it cuts why objects are not ready, and
-// then name and age are left.
-func narrow(places []place, room int) []place {
-	for total(places) > room {
+// shrink cuts the widest columns first. It then removes columns from the right, and finally cuts the state column. Name
+// and age remain.
+func shrink(places []columnLayout, room int) []columnLayout {
+	for totalWidth(places) > room {
 		widest, last, state := -1, len(places)-1, -1
 		for i, p := range places {
-			if p.width > p.least && (widest < 0 || p.width > places[widest].width) {
+			if p.width > p.minWidth && (widest < 0 || p.width > places[widest].width) {
 				widest = i
 			}
 			if !p.age && !p.name && !p.state {
 				last = i
 			}
-			if p.state && p.width > leastState {
+			if p.state && p.width > minState {
 				state = i
 			}
 		}
@@ -150,7 +150,7 @@ func narrow(places []place, room int) []place {
 	return places
 }
 
-// title is what stands above the names of a section.
+// title returns the header of the name column. several is true if the table has more than one section.
 func (s *section) title(several bool) string {
 	if !several {
 		return ""

@@ -7,11 +7,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// connection is how all that is watched is, in a phase and in words, and since when it is lost or denied.
-// Of several clusters it says how many are connected. The store is locked.
+// connection returns the worst phase of all watches, its description, and since when it is lost or denied. With several
+// clusters the description is the number of connected ones. It requires s.mu to be held.
 func (s *store) connection() (event.Phase, string, time.Time) {
 	if s.Clusters != nil {
-		phase, connected, all := s.together()
+		phase, connected, all := s.combinedState()
 		word := fmt.Sprintf("%d of %d connected", connected, all)
 		if connected == all {
 			word = fmt.Sprintf("%d connected", all)
@@ -35,19 +35,19 @@ func (s *store) connection() (event.Phase, string, time.Time) {
 	return event.PhaseLive, "connected", time.Time{}
 }
 
-// together is the phase of that of several clusters which needs a look most, and how many are connected.
-func (s *store) together() (phase event.Phase, connected, all int) {
+// combinedState returns the most urgent phase of all clusters, and how many are connected.
+func (s *store) combinedState() (phase event.Phase, connected, all int) {
 	phase = event.PhaseLive
-	standings := s.standings()
+	standings := s.clusterStates()
 	for _, one := range standings {
 		if one.Phase == event.PhaseLive {
 			connected++
 		}
-		if need(one.Phase) > need(phase) {
+		if urgency(one.Phase) > urgency(phase) {
 			phase = one.Phase
 		}
 	}
-	if len(standings) == 0 { // they may come
+	if len(standings) == 0 { // contexts may be added later
 		phase = event.PhaseConnecting
 	}
 	return phase, connected, len(standings)

@@ -13,14 +13,14 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// details makes what is shown of one object, and of the watch.
+// details creates the pagers about one object and about the watch.
 type details struct {
 	*canvas
 	*store
 	ctx context.Context
 }
 
-func (d *details) about(what string, s *section, r *row) *pager {
+func (d *details) newPager(what string, s *section, r *row) *pager {
 	name := s.resource.Resource + "/" + output.EscapeLine(r.Entry.Name)
 	if d.ShowNamespaces && r.Entry.Namespace != "" {
 		name = output.EscapeLine(r.Entry.Namespace) + " " + name
@@ -32,7 +32,7 @@ func (d *details) about(what string, s *section, r *row) *pager {
 }
 
 func (d *details) yaml(s *section, r *row) *pager {
-	p := d.about("YAML of", s, r)
+	p := d.newPager("YAML of", s, r)
 	p.version = func() any { return r.Object.ResourceVersion }
 	p.text = func(int) []string {
 		o := output.Options{Masks: d.Compare.Masks, OmitManagedFields: !d.ShowManagedFields}
@@ -66,18 +66,19 @@ type eventsMsg struct {
 	at     time.Time
 }
 
-// eventsTimeout is how long the server has for them.
+// eventsTimeout bounds the request for Events.
 const eventsTimeout = 10 * time.Second
 
-// events shows the Events about an object, once the server has answered.
+// events shows the Events about an object. The command fetches them from the server. For a recording they are shown at
+// once.
 func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
-	p := d.about("events about", s, r)
-	if d.past != nil {
-		found, err := d.inventory.EventsFor(d.past.at, d.Targets, r.Entry.Cluster, r.Object)
-		d.answered(eventsMsg{p, r.Object, found, err, d.past.at})
+	p := d.newPager("events about", s, r)
+	if d.timeView != nil {
+		found, err := d.inventory.EventsFor(d.timeView.at, d.Targets, r.Entry.Cluster, r.Object)
+		d.showEvents(eventsMsg{p, r.Object, found, err, d.timeView.at})
 		return p, nil
 	}
-	p.text = func(int) []string { return []string{d.paint(faint, "asking the server")} }
+	p.text = func(int) []string { return []string{d.paint(faint, "fetching events")} }
 	ask, cluster, object := d.FetchEvents, r.Entry.Cluster, r.Object
 	return p, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(d.ctx, eventsTimeout)
@@ -87,7 +88,7 @@ func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	}
 }
 
-func (d *details) answered(msg eventsMsg) {
+func (d *details) showEvents(msg eventsMsg) {
 	msg.pager.lines = nil
 	msg.pager.text = func(width int) []string { return d.eventLines(msg, width) }
 }
@@ -97,7 +98,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 	case msg.err != nil:
 		return d.wrapped(output.EscapeLine(msg.err.Error()), width)
 	case len(msg.found) == 0:
-		return []string{d.paint(faint, "there are no events about it, or what it owns (the server forgets them, mostly after an hour)")}
+		return []string{d.paint(faint, "no events about it or the objects it owns (the server usually deletes events after an hour)")}
 	}
 	const indent = 10
 	var lines []string
@@ -109,7 +110,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 		if h.Count > 1 {
 			head = fmt.Sprintf("×%d %s", h.Count, head)
 		}
-		if o := msg.object; h.InvolvedObject.Name != "" && (h.InvolvedObject.Kind != o.Kind || h.InvolvedObject.Name != o.Name) { // what it owns
+		if o := msg.object; h.InvolvedObject.Name != "" && (h.InvolvedObject.Kind != o.Kind || h.InvolvedObject.Name != o.Name) { // an owned object
 			head += " " + h.InvolvedObjectName()
 		}
 		when := d.paint(faint, d.fit(output.FormatAge(msg.at, h.LastSeen)+" ago", len("364d ago")))
@@ -138,5 +139,5 @@ func (d *details) log() *pager {
 		}
 		return lines
 	}
-	return &pager{canvas: d.canvas, title: "what was said about the watch", follows: true, version: func() any { return len(d.notes) }, text: text}
+	return &pager{canvas: d.canvas, title: "messages about the watch", follows: true, version: func() any { return len(d.notes) }, text: text}
 }

@@ -4,22 +4,20 @@
 //	Deliver ----> output/inventory ----> store (table) ----------------------> model
 //	 (watcher)                            a lock         (bubbletea)
 //
-// The model passes keys and messages on to what they are about, and puts the frame together: the
-// statusLine at the top and above the keys, below it the lines of the view, which knows the
-// selected row and what is seen of the table, or of a pager, with what details says of one object;
-// at the bottom the finder's filter while it is typed. All of them write on a canvas.
+// The model dispatches keys and messages and assembles the frame, from top to bottom: the statusLine, the problems, the
+// table (view) or a text about one object (pager, with content from details), the statusLine's message, and the keys or
+// the filterInput. All of them draw on a canvas.
 //
-// Rows are the server's own ([event.Object.Row]). A sign in front of a row says what
-// happened to it lately: + added, ~ changed, - deleted; a second one that it is not
-// ready (◌) or has failed (✗). Cells that changed stand out and fade. Colours only help.
+// Rows are the server's own ([event.Object.Row]). A sign in front of a row shows the latest event: + added, ~ changed,
+// - deleted. A second sign shows the state: ◌ not ready, ✗ failed. Changed cells are highlighted and fade. Colors carry
+// no information of their own.
 //
 // # Contract
 //
-// A [Screen] is a Sink. Deliver takes a batch into the inventory, which holds what is
-// there and how it came to be, and then into the table, under a lock that is held for no
-// longer than it takes to put some rows in place. It never waits for the terminal. The
-// screen is drawn when something has changed, and no more than is visible.
+// A [Screen] is a Sink. Deliver passes a batch to the inventory, which stores the objects and their history, and then
+// updates the rows of the table under a lock. It never waits for the terminal. The screen is drawn only after changes,
+// and only the visible part.
 //
-// Nothing that comes from a server can steer the terminal: control characters and marks
-// of direction are escaped. What is masked in what changes is masked everywhere.
+// Control characters and bidirectional formatting characters from the server are escaped. Values are masked in every
+// text about an object.
 package live

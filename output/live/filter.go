@@ -7,27 +7,27 @@ import (
 	"dwatch/output/inventory"
 )
 
-// conditionWord is before an expression in a filter.
-const conditionWord = "where "
+// conditionPrefix precedes an expression in a filter.
+const conditionPrefix = "where "
 
-// filter says which rows are shown. The zero value shows all.
+// filter selects the rows to show. The zero value shows all.
 type filter struct {
 	typed string
-	// words must all be in a row, in any case; those behind a ! must not.
-	words, without []string
-	// who are parts of the names of programs that must have changed it, in lower case.
-	who []string
-	// holds is the expression: to ask takes time; nil: nothing is asked.
-	holds func(*inventory.State) bool
+	// words must all occur in a row, in upper or lower case. excluded words, typed with !, must not.
+	words, excluded []string
+	// managers are parts of names, in lower case, of managers that must have changed the object.
+	managers []string
+	// condition is the expression, which is slow to evaluate. nil means none.
+	condition func(*inventory.State) bool
 }
 
 func parseText(typed string) filter {
 	f := filter{typed: strings.TrimSpace(typed)}
 	for word := range strings.FieldsSeq(strings.ToLower(typed)) {
-		if name, is := strings.CutPrefix(word, whoWord); is {
-			f.who = append(f.who, name)
+		if name, is := strings.CutPrefix(word, managerPrefix); is {
+			f.managers = append(f.managers, name)
 		} else if not, ok := strings.CutPrefix(word, "!"); ok && not != "" {
-			f.without = append(f.without, not)
+			f.excluded = append(f.excluded, not)
 		} else {
 			f.words = append(f.words, word)
 		}
@@ -35,43 +35,44 @@ func parseText(typed string) filter {
 	return f
 }
 
-// whoWord is before a part of the name of a program that changed an object.
-const whoWord = "who:"
+// managerPrefix precedes a part of a manager's name.
+const managerPrefix = "who:"
 
-// isCondition reports whether a filter is an expression, and returns that.
+// isCondition returns the expression of a filter, and whether it is one.
 func isCondition(typed string) (string, bool) {
-	return strings.CutPrefix(strings.TrimLeft(typed, " "), conditionWord)
+	return strings.CutPrefix(strings.TrimLeft(typed, " "), conditionPrefix)
 }
 
-// isUnfinished reports whether an expression, or who wrote, may begin to be typed: not all rows disappear on the way.
+// isUnfinished reports whether the typed text may be the beginning of an expression or of a manager's name. Such a text
+// is not applied yet, so that the rows do not disappear while the user types.
 func isUnfinished(typed string) bool {
 	_, is := isCondition(typed)
 	last := typed[strings.LastIndexByte(typed, ' ')+1:]
 	typed = strings.TrimLeft(typed, " ")
-	return is || len(typed) > 1 && strings.HasPrefix(conditionWord, typed) || len(last) > 1 && strings.HasPrefix(whoWord, last)
+	return is || len(typed) > 1 && strings.HasPrefix(conditionPrefix, typed) || len(last) > 1 && strings.HasPrefix(managerPrefix, last)
 }
 
-// holdsOf reports whether the expression holds, if there is one.
-func (f *filter) holdsOf(r *row) bool { return f.holds == nil || f.holds(r.State) }
+// matchesCondition reports whether the expression holds, or there is none.
+func (f *filter) matchesCondition(r *row) bool { return f.condition == nil || f.condition(r.State) }
 
-// asksWho reports whether it takes who changed a row to tell whether that is shown.
-func (f *filter) asksWho() bool { return len(f.words)+len(f.who) > 0 }
+// needsManagers reports whether the filter depends on the managers of objects.
+func (f *filter) needsManagers() bool { return len(f.words)+len(f.managers) > 0 }
 
-// isBy reports whether all of who are among some names, which are in lower case.
-func isBy(who []string, names string) bool {
+// containsAll reports whether names, in lower case, contains each element of who.
+func containsAll(who []string, names string) bool {
 	return !slices.ContainsFunc(who, func(name string) bool { return !strings.Contains(names, name) })
 }
 
-// hasWords reports whether a row that these programs changed has the words.
+// hasWords reports whether a row, changed by managers, matches all parts of the filter except the condition.
 func (f *filter) hasWords(s *section, r *row, managers []string) bool {
-	if len(f.words)+len(f.without)+len(f.who) == 0 {
+	if len(f.words)+len(f.excluded)+len(f.managers) == 0 {
 		return true
 	}
 	by := strings.ToLower(strings.Join(managers, "\n"))
-	if !isBy(f.who, by) {
+	if !containsAll(f.managers, by) {
 		return false
 	}
-	text := strings.ToLower(s.resource.Resource + " " + r.Entry.Cluster + " " + r.Entry.Namespace + " " + r.Entry.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
+	text := strings.ToLower(s.resource.Resource + " " + r.Entry.Cluster + " " + r.Entry.Namespace + " " + r.Entry.Name + " " + strings.Join(r.cells, " ") + " " + r.stateText())
 	contained := func(word string) bool { return strings.Contains(text, word) }
-	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) && !strings.Contains(by, word) }) && !slices.ContainsFunc(f.without, contained)
+	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) && !strings.Contains(by, word) }) && !slices.ContainsFunc(f.excluded, contained)
 }

@@ -10,31 +10,31 @@ import (
 	"dwatch/output/inventory"
 )
 
-// finder is the filter that the user asks for: how it is typed, and the search for what it shows.
-type finder struct {
+// filterInput is the input line of the filter, and the search for the rows that match an expression.
+type filterInput struct {
 	*canvas
-	view   *view
-	typed  *string // the filter that is being typed; nil: none is
-	before filter  // that was in force before
-	search *search // for the rows of the next filter; nil: it is in force
-	part   int     // of the search that is done, in percent
+	view    *view
+	typed   *string // nil unless the user is typing
+	before  filter  // active before the user began to type
+	search  *search // for the next filter; nil if no search is running
+	percent int     // progress of the search
 }
 
-func (f *finder) asked() filter {
+func (f *filterInput) requested() filter {
 	if f.search != nil {
 		return f.search.filter
 	}
 	return f.view.shown().filter
 }
 
-func (f *finder) begin() {
-	f.before = f.asked()
+func (f *filterInput) begin() {
+	f.before = f.requested()
 	typed := f.before.typed
 	f.typed = &typed
 }
 
-// press changes what is being typed. The error is what is wrong with an expression.
-func (f *finder) press(key tea.KeyPressMsg) (tea.Cmd, error) {
+// press handles a key while the user types. It returns an error if an expression is invalid.
+func (f *filterInput) press(key tea.KeyPressMsg) (tea.Cmd, error) {
 	typed := *f.typed
 	switch pressed := key.String(); {
 	case pressed == "enter":
@@ -47,17 +47,17 @@ func (f *finder) press(key tea.KeyPressMsg) (tea.Cmd, error) {
 		return f.set(filter{}), nil
 	case pressed == "backspace":
 		runes := []rune(typed)
-		return f.take(string(runes[:len(runes)-1])), nil
+		return f.edit(string(runes[:len(runes)-1])), nil
 	case pressed == "ctrl+u":
-		return f.take(""), nil
+		return f.edit(""), nil
 	case key.Text != "":
-		return f.take(typed + key.Text), nil
+		return f.edit(typed + key.Text), nil
 	}
 	return nil, nil
 }
 
-// take shows at once what words stand for. With an expression the rows stay as they were before.
-func (f *finder) take(typed string) tea.Cmd {
+// edit applies the typed text at once, unless it is an expression: then the rows stay until Enter.
+func (f *filterInput) edit(typed string) tea.Cmd {
 	typed = output.EscapeLine(typed)
 	f.typed = &typed
 	if isUnfinished(typed) {
@@ -66,66 +66,67 @@ func (f *finder) take(typed string) tea.Cmd {
 	return f.set(parseText(typed))
 }
 
-func (f *finder) end() (tea.Cmd, error) {
+func (f *filterInput) end() (tea.Cmd, error) {
 	next := parseText(*f.typed)
 	if text, is := isCondition(*f.typed); is {
 		holds, err := f.view.CompileCondition(text)
 		if err != nil {
 			return nil, err
 		}
-		next = filter{typed: *f.typed, holds: func(s *inventory.State) bool { return holds(s.Entry.Cluster, s.Object) }}
+		next = filter{typed: *f.typed, condition: func(s *inventory.State) bool { return holds(s.Entry.Cluster, s.Object) }}
 	}
 	f.typed = nil
 	return f.set(next), nil
 }
 
-// leave ends a search, and where none is, shows all.
-func (f *finder) leave() {
+// cancel ends a running search, or else removes the filter.
+func (f *filterInput) cancel() {
 	if f.search == nil {
 		f.set(filter{})
 	}
 	f.search = nil
 }
 
-// set takes another filter at once, or when it is known of which objects its expression holds.
-func (f *finder) set(next filter) tea.Cmd {
-	if next.typed == f.asked().typed {
+// set activates another filter. A filter with an expression becomes active at the end of the search.
+func (f *filterInput) set(next filter) tea.Cmd {
+	if next.typed == f.requested().typed {
 		return nil
 	}
 	f.search = nil
-	if next.holds != nil {
+	if next.condition != nil {
 		f.search = &search{filter: next, found: map[*inventory.State]bool{}}
-		return f.goOn(f.search)
+		return f.continueSearch(f.search)
 	}
 	f.choose(next, nil)
 	return nil
 }
 
-// goOn has the present search go on, first with what has changed, or shows what it has found.
-func (f *finder) goOn(s *search) tea.Cmd {
+// continueSearch continues the search s if it is the current one. When all rows have been evaluated, including those
+// that changed in the meantime, it activates the filter.
+func (f *filterInput) continueSearch(s *search) tea.Cmd {
 	if f.search != s {
 		return nil
 	}
 	if len(s.todo) == 0 {
 		s.todo = f.unknown(s)
-		s.look(atOnce)
+		s.run(synchronousTime)
 	}
 	if left := len(s.todo); left > 0 {
-		f.part = 100 * len(s.found) / (len(s.found) + left)
-		return s.lookOn
+		f.percent = 100 * len(s.found) / (len(s.found) + left)
+		return s.runStep
 	}
 	f.search = nil
 	f.choose(s.filter, s.found)
 	return nil
 }
 
-func (f *finder) choose(next filter, found map[*inventory.State]bool) {
+func (f *filterInput) choose(next filter, found map[*inventory.State]bool) {
 	for _, t := range f.view.tables() {
 		t.choose(next, found)
 	}
 }
 
-func (f *finder) unknown(s *search) (unknown []*inventory.State) {
+func (f *filterInput) unknown(s *search) (unknown []*inventory.State) {
 	for _, t := range f.view.tables() {
 		for _, section := range t.sections {
 			for _, r := range section.rows {
@@ -138,8 +139,8 @@ func (f *finder) unknown(s *search) (unknown []*inventory.State) {
 	return unknown
 }
 
-// prompt is the filter that is being typed; if it is too long, its end, with room for the caret.
-func (f *finder) prompt() string {
+// prompt returns the typed filter, or its end if it is too long, with room for the caret.
+func (f *filterInput) prompt() string {
 	text, room := *f.typed, max(f.width-len(" /")-1, 1)
 	if over := f.StringWidth(text) - room; over > 0 {
 		text = f.TruncateLeft(text, over+f.StringWidth(ellipsis), ellipsis)
@@ -147,18 +148,18 @@ func (f *finder) prompt() string {
 	return f.Truncate(" /"+text, f.width, "")
 }
 
-func (f *finder) caret() *tea.Cursor {
+func (f *filterInput) caret() *tea.Cursor {
 	if f.typed == nil {
 		return nil
 	}
 	return tea.NewCursor(min(f.StringWidth(f.prompt()), max(f.width-1, 0)), f.height-1)
 }
 
-// inForce says which filter there is, or is looked for.
-func (f *finder) inForce() string {
+// describe returns the active filter, or the progress of the search.
+func (f *filterInput) describe() string {
 	switch now := f.view.shown().filter.typed; {
 	case f.search != nil:
-		return f.paint(alarm, fmt.Sprintf(" looking, %d %%", f.part)) + f.paint(bold, " /"+f.search.filter.typed) + f.paint(faint, " esc stops ")
+		return f.paint(alarm, fmt.Sprintf(" looking, %d %%", f.percent)) + f.paint(bold, " /"+f.search.filter.typed) + f.paint(faint, " esc stops ")
 	case now != "":
 		return f.paint(bold, " /"+now) + f.paint(faint, " esc clears ")
 	}
@@ -166,31 +167,32 @@ func (f *finder) inForce() string {
 }
 
 const (
-	// atOnce is how long a key waits for a search; it goes on aside, and reports each searchStep.
-	atOnce     = 10 * time.Millisecond
-	searchStep = 100 * time.Millisecond
+	// synchronousTime is how long a key press may search. Longer searches continue in the background, in steps of
+	// searchStep.
+	synchronousTime = 10 * time.Millisecond
+	searchStep      = 100 * time.Millisecond
 )
 
-// search finds out of which objects an expression holds, which takes a second for 10,000: the rows
-// are those from before until then. As a message it says that it has come further.
+// search evaluates an expression for all objects, which takes a second for 10,000. Until it ends, the previous filter
+// stays active. It is also the message that reports a completed step.
 type search struct {
 	filter filter
-	found  map[*inventory.State]bool // whether it holds of what was looked at
-	todo   []*inventory.State        // what is left of the start
+	found  map[*inventory.State]bool // results by state
+	todo   []*inventory.State        // states to evaluate
 }
 
-// look goes on with a search for about that long.
-func (s *search) look(d time.Duration) {
+// run continues the search for about the duration d.
+func (s *search) run(d time.Duration) {
 	end := time.Now().Add(d)
 	for len(s.todo) > 0 && time.Now().Before(end) {
 		state := s.todo[0]
 		s.todo = s.todo[1:]
-		s.found[state] = s.filter.holds(state)
+		s.found[state] = s.filter.condition(state)
 	}
 }
 
-// lookOn goes on with a search beside the screen, which does not look at it meanwhile.
-func (s *search) lookOn() tea.Msg {
-	s.look(searchStep)
+// runStep continues the search for one step in a goroutine of its own. The model does not use s until it returns.
+func (s *search) runStep() tea.Msg {
+	s.run(searchStep)
 	return s
 }

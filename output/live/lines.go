@@ -9,13 +9,13 @@ import (
 )
 
 func (v *view) lines() []string {
-	o, top := v.settle()
+	o, top := v.layout()
 	several := len(v.shown().sections) > 1
-	if len(o.spans) == 0 || o.rows == 0 && !several && v.troubleOf(o.spans[0].section) == "" {
+	if len(o.spans) == 0 || o.rows == 0 && !several && v.problemOf(o.spans[0].section) == "" {
 		return []string{"", "   " + v.paint(faint, v.nothing())}
 	}
 	now, cursor := v.clock(), o.lineOf(v.row)
-	places := map[*section][]place{}
+	places := map[*section][]columnLayout{}
 	body := make([]string, 0, v.body())
 	for line := top; line < min(top+v.body(), o.lines); line++ {
 		s, i := o.at(line)
@@ -24,10 +24,10 @@ func (v *view) lines() []string {
 			continue
 		}
 		if line == top {
-			i = -1 // whose rows these are is always seen
+			i = -1 // the header is always visible
 		}
 		if places[s.section] == nil {
-			places[s.section] = s.places(v.width-margin, v.ShowNamespaces, v.Wide, s.title(several))
+			places[s.section] = s.layout(v.width-margin, v.ShowNamespaces, v.Wide, s.title(several))
 		}
 		if i < 0 {
 			body = append(body, v.header(s.section, places[s.section]))
@@ -42,19 +42,19 @@ func (v *view) nothing() string {
 	objects, _, _ := v.shown().total()
 	switch phase, _, _ := v.connection(); {
 	case objects > 0:
-		return "none of " + counted(objects, "object") + " matches; esc shows all"
-	case v.past != nil && v.past.rests == nil:
+		return "no matches among " + counted(objects, "object") + "; esc shows all"
+	case v.timeView != nil && v.timeView.loaded == nil:
 		return "reading the recording"
-	case v.past != nil:
-		return "nothing was there"
+	case v.timeView != nil:
+		return "no objects at this time"
 	case phase == event.PhaseLive:
-		return "nothing there yet"
+		return "no objects yet"
 	default:
 		return "waiting for the server"
 	}
 }
 
-func (v *view) troubleOf(s *section) string {
+func (v *view) problemOf(s *section) string {
 	trouble := v.links.WorstProblem(func(l *event.WatchState) bool { return l.Target.Key().Resource == s.resource })
 	where := ""
 	if v.Clusters != nil && trouble.Phase != 0 {
@@ -71,7 +71,7 @@ func (v *view) troubleOf(s *section) string {
 	return ""
 }
 
-// clustersOf names the cluster of some targets, or says how many they are in.
+// clustersOf returns the cluster of the watches, or the number of clusters if there are several.
 func clustersOf(links []*event.WatchState) string {
 	names := map[string]bool{}
 	for _, l := range links {
@@ -83,8 +83,8 @@ func clustersOf(links []*event.WatchState) string {
 	return counted(len(names), "cluster")
 }
 
-// header has the names of the columns, and what is wrong with what is below.
-func (v *view) header(s *section, places []place) string {
+// header returns the header of a section, including a problem of its watch.
+func (v *view) header(s *section, places []columnLayout) string {
 	titles := make([]string, len(places))
 	for i, p := range places {
 		titles[i] = v.fit(p.title, p.width)
@@ -94,11 +94,11 @@ func (v *view) header(s *section, places []place) string {
 	}
 	line := strings.Repeat(" ", margin) + strings.Join(titles, strings.Repeat(" ", gap))
 	text := v.paint(heading, strings.TrimRight(line, " "))
-	trouble := v.troubleOf(s)
+	trouble := v.problemOf(s)
 	if trouble == "" {
 		return text
 	}
-	short, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	short, _, _ := strings.Cut(trouble, ",") // the first part is the most important one
 	long := "! " + trouble
 	if v.StringWidth(text)+gap+v.StringWidth(long) >= v.width {
 		long = "! " + short
@@ -106,11 +106,11 @@ func (v *view) header(s *section, places []place) string {
 	return v.sides(text, v.width, v.paint(alarm, long)+" ", v.paint(alarm, "!")+" ")
 }
 
-// rowLine is a row as it is drawn. Of the selected one the name stands out.
-func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) string {
+// rowLine returns a row as it is drawn. The name of the selected row is highlighted.
+func (v *view) rowLine(r *row, places []columnLayout, now time.Time, isSelected bool) string {
 	var line strings.Builder
 	v.signs(&line, r, now)
-	if r.gone { // it grows no older
+	if r.deleted { // its age no longer advances
 		now = r.at
 	}
 	for i, p := range places {
@@ -118,8 +118,8 @@ func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) s
 			line.WriteString(strings.Repeat(" ", gap))
 		}
 		look := r.look(p, now)
-		if p.cell == cluster && !r.gone {
-			look = v.clusters.look(r.Entry.Cluster)
+		if p.cell == cluster && !r.deleted {
+			look = v.clusters.nameStyle(r.Entry.Cluster)
 		}
 		if isSelected && p.name {
 			look = selected
@@ -131,11 +131,11 @@ func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) s
 
 var signStyles = map[byte]style{'+': added, '-': deleted, '~': altered}
 
-// signs are the marks in front of a row: its state, and what happened to it lately.
+// signs writes the signs before a row: its state and its latest event.
 func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 	state, look := " ", normal
 	switch {
-	case r.gone:
+	case r.deleted:
 	case r.rank == failed:
 		state, look = "✗", broken
 	case r.rank == unready:
@@ -144,7 +144,7 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 	line.WriteString(v.paint(look, state))
 	sign, look := " ", normal
 	switch fresh := freshness(r.at, now); {
-	case r.gone, fresh == 2:
+	case r.deleted, fresh == 2:
 		sign, look = string(r.sign), signStyles[r.sign]
 	case fresh == 1:
 		sign, look = string(r.sign), faint
@@ -152,34 +152,34 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 	line.WriteString(v.paint(look, sign) + " ")
 }
 
-func (v *view) cell(r *row, p place, now time.Time) string {
+func (v *view) cell(r *row, p columnLayout, now time.Time) string {
 	var text string
 	switch p.cell {
 	case cluster:
 		return v.fit(v.middle(output.EscapeLine(r.Entry.Cluster), p.width), p.width)
 	case namespace:
 		text = r.Entry.Namespace
-	case stateWhy:
-		text = r.short()
+	case stateReason:
+		text = r.shortState()
 	default:
 		text = r.cells[p.cell]
 	}
-	if p.ticks {
+	if p.hasAge {
 		text = r.CellAt(text, now)
 	}
 	switch {
 	case p.name, p.cell == namespace:
 		text = v.middle(text, p.width)
-	case p.tail && v.StringWidth(text) > p.width:
+	case p.cutFront && v.StringWidth(text) > p.width:
 		text = v.TruncateLeft(text, v.StringWidth(text)-p.width+1, ellipsis)
 	}
 	return v.fit(text, p.width)
 }
 
-func (r *row) look(p place, now time.Time) style {
+func (r *row) look(p columnLayout, now time.Time) style {
 	look := normal
 	switch {
-	case r.gone:
+	case r.deleted:
 		return faint
 	case (p.name || p.state) && r.rank == failed:
 		return broken
@@ -191,7 +191,7 @@ func (r *row) look(p place, now time.Time) style {
 		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
 	}
 	if look == normal && p.cell >= 0 && p.cell < len(r.cells) && r.cells[p.cell] == "<none>" {
-		return faint // there is nothing to see
+		return faint
 	}
 	return look
 }

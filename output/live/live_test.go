@@ -165,7 +165,7 @@ func synced() event.Event { return event.Event{Type: event.Synced, Count: 1} }
 // rows are the lines of the table.
 func (s *screen) rows() string {
 	lines := strings.Split(s.text(), "\n")
-	return strings.Join(lines[s.above():len(lines)-below], "\n")
+	return strings.Join(lines[s.above():len(lines)-linesBelow], "\n")
 }
 
 // order is the names of the rows on the screen.
@@ -197,11 +197,11 @@ func TestTable(t *testing.T) {
 	if got := s.order(); got != "web-b web-a web-c" {
 		t.Errorf("it leaves its place at once: %s", got)
 	}
-	s.pass(bright)
+	s.pass(brightFor)
 	if content := s.View().Content; strings.Contains(content, "\x1b[1;36mRunning") || !strings.Contains(content, "\x1b[36mRunning") {
 		t.Errorf("what changed does not fade: %q", content)
 	}
-	s.pass(fading)
+	s.pass(fadingFor)
 	if got := s.order(); got != "web-a web-b web-c" || strings.Contains(s.View().Content, "36m") {
 		t.Errorf("it is not settled: %s\n%q", got, s.View().Content)
 	}
@@ -212,7 +212,7 @@ func TestTable(t *testing.T) {
 	s.deliver(modified(pod(t, "web-d", "Running", 5))) // what is new stays new
 	s.shows(`^ \+ web-d`)
 	s.shows(`^ pods in shop  3 objects`)
-	s.pass(linger)
+	s.pass(deletedFor)
 	s.lacks(`web-a`)
 	s.shows(`^   web-d`)
 }
@@ -402,7 +402,7 @@ func TestFilter(t *testing.T) {
 	s.typed("where")
 	s.shows(`api-e`) // so far it may become an expression
 	s.press("enter")
-	s.shows(`none of 5 objects matches`) // it is a word
+	s.shows(`no matches among 5 objects`) // it is a word
 	s.press("esc")
 
 	s.press("/")
@@ -484,11 +484,11 @@ func TestWhoChanged(t *testing.T) {
 	s.press("enter")
 	s.shows(`what argo changed of pods/web-a`)
 	s.shows(`debug → trace`)
-	s.shows(`1 change by others not shown \(/who:argo\)`)
+	s.shows(`1 change by other managers not shown \(/who:argo\)`)
 	s.lacks(`a → b`)
 	s.deliver(removed(by(5, "trace", "b", "level", "argocd-controller")))
 	s.shows(`- po/web-a`) // who deleted it is not known
-	s.shows(`1 change by others not shown \(/who:argo\)`)
+	s.shows(`1 change by other managers not shown \(/who:argo\)`)
 }
 
 // TestMakers: one of several programs is enough, and of what nobody is known to have changed that is said.
@@ -506,8 +506,8 @@ func TestMakers(t *testing.T) {
 		s.deliver(modified(by(i+2, []string{"two", "three", "four", "five"}[i], manager)))
 	}
 	_, r := s.view.selected()
-	got := strings.Join((&trail{details: s.details, who: []string{"argo", "kubectl"}}).lines(r, 90), "\n")
-	for _, want := range []string{"one → two", "two → three", "1 change by others not shown (/who:argo who:kubectl)", "1 change by nobody known not shown"} {
+	got := strings.Join((&changeLog{details: s.details, who: []string{"argo", "kubectl"}}).lines(r, 90), "\n")
+	for _, want := range []string{"one → two", "two → three", "1 change by other managers not shown (/who:argo who:kubectl)", "1 change by unknown managers not shown"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -564,7 +564,7 @@ func TestState(t *testing.T) {
 func TestSearch(t *testing.T) {
 	slow := func(want string) func(string, event.Object) bool {
 		return func(_ string, o event.Object) bool {
-			time.Sleep(atOnce / 10) // as a large object takes
+			time.Sleep(synchronousTime / 10) // as a large object takes
 			return strings.Contains(o.Raw(), want)
 		}
 	}
@@ -596,7 +596,7 @@ func TestSearch(t *testing.T) {
 	if instead != nil {
 		t.Error("words wait for something")
 	}
-	s.shows(`none of 100 objects matches`)
+	s.shows(`no matches among 100 objects`)
 	if s.send(goOn()) != nil {
 		t.Error("the first question goes on")
 	}
@@ -712,7 +712,7 @@ func TestDetails(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
 	s.press("enter")
-	s.shows(`nothing has changed since`)
+	s.shows(`no changes since`)
 	s.clock = s.clock.Add(time.Second)
 	s.deliver(modified(pod(t, "web-a", "Running", 2)))
 	s.shows(`~ po/web-a`)
@@ -772,12 +772,12 @@ func TestEvents(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		cmd := s.send(keyOf("e"))
-		s.shows(`asking the server`)
+		s.shows(`fetching events`)
 		s.send(cmd())
 	}
 	s.FetchEvents = func(_ context.Context, _ string, _ event.Object) ([]kubeevent.Event, error) { return found, failure }
 	ask()
-	s.shows(`there are no events about it`)
+	s.shows(`no events about it`)
 	s.press("esc")
 	failure = fmt.Errorf("no \x1b[31mright")
 	ask()
@@ -912,7 +912,7 @@ func TestHistory(t *testing.T) {
 		s.pass(0)
 	}
 	s.press("s", "home", "enter", "home")
-	s.shows(`… \d+ states in between are not kept any more`)
+	s.shows(`… \d+ states in between are no longer retained`)
 	s.press("end")
 	s.shows(fmt.Sprintf("Phase-%d → Phase-%d", changes-2, changes-1))
 }
@@ -990,7 +990,7 @@ func TestProblems(t *testing.T) {
 	s.press("enter")
 	s.lacks(`and 7 more`)
 	s.press("esc")
-	s.send(tea.WindowSizeMsg{Width: 120, Height: roomy - 1})
+	s.send(tea.WindowSizeMsg{Width: 120, Height: roomyHeight - 1})
 	s.lacks(`and 7 more`)
 	s.send(tea.WindowSizeMsg{Width: 20, Height: 24})
 	s.shows(`^ ✗ po/api-0 .*…$`)

@@ -12,24 +12,24 @@ import (
 )
 
 type (
-	changedMsg struct{} // something in the store has changed
+	changedMsg struct{} // the store has changed
 	tickMsg    struct{} // time has passed
 )
 
-// model is the screen, as the package comment says. Only the program's goroutine looks at it.
+// model is the bubbletea model of the screen. Only the goroutine of the tea.Program uses it.
 type model struct {
 	*canvas
 	*store
-	view    *view
-	look    *problems
-	finder  *finder
-	status  *statusLine
-	details *details
-	rewind  *rewind
-	pager   *pager // nil: the table is shown
+	view        *view
+	problems    *problems
+	finder      *filterInput
+	status      *statusLine
+	details     *details
+	timeControl *timeControl
+	pager       *pager // nil while the table is shown
 	suspension
 
-	frame string // drawn last
+	frame string // last drawn frame
 	dirty bool
 }
 
@@ -37,12 +37,12 @@ func newModel(ctx context.Context, s *store) *model {
 	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now, between: 1}
 	v := &view{canvas: c, store: s, clusters: newClusters(c, s)}
 	m := &model{
-		canvas: c, store: s, view: v, finder: &finder{canvas: c, view: v},
-		look: &problems{canvas: c, view: v}, status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
+		canvas: c, store: s, view: v, finder: &filterInput{canvas: c, view: v},
+		problems: &problems{canvas: c, view: v}, status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
 	}
-	if s.past != nil {
-		m.rewind = &rewind{view: v, status: m.status, details: m.details}
-		m.rewind.show()
+	if s.timeView != nil {
+		m.timeControl = &timeControl{view: v, status: m.status, details: m.details}
+		m.timeControl.show()
 	}
 	return m
 }
@@ -50,7 +50,7 @@ func newModel(ctx context.Context, s *store) *model {
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return m.tick(false) }
 
-// tick wakes the model for what changes by itself: each second, and more often for what fades.
+// tick wakes the model so that ages advance, once a second, and twice a second while rows fade.
 func (m *model) tick(young bool) tea.Cmd {
 	every := time.Second
 	if young {
@@ -68,10 +68,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.dirty = true
 	switch msg := msg.(type) {
 	case tickMsg:
-		m.rewind.wait(false)
-		return m, m.tick(m.table.grow(m.now()))
+		m.timeControl.refresh(false)
+		return m, m.tick(m.table.age(m.now()))
 	case changedMsg:
-		m.dirty = wasDirty || m.view.paused == nil || m.pager != nil || m.rewind.wait(true)
+		m.dirty = wasDirty || m.view.paused == nil || m.pager != nil || m.timeControl.refresh(true)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.ModeReportMsg:
@@ -82,7 +82,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		if m.finder.typed != nil {
-			return m, m.finder.take(*m.finder.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
+			return m, m.finder.edit(*m.finder.typed + strings.Join(strings.Fields(msg.Content), " ")) // on one line
 		}
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button)
@@ -91,9 +91,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.view.click(msg.Y)
 		}
 	case *search:
-		return m, m.finder.goOn(msg)
+		return m, m.finder.continueSearch(msg)
 	case eventsMsg:
-		m.details.answered(msg)
+		m.details.showEvents(msg)
 	}
 	return m, nil
 }
@@ -101,7 +101,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	pressed := key.String()
 	if letter, is := strings.CutPrefix(pressed, "alt+"); is && len(letter) == 1 {
-		// What a terminal sends for Escape and a letter soon after.
+		// Terminals send this for Escape followed quickly by a letter.
 		return tea.Batch(m.press(tea.KeyPressMsg{Code: tea.KeyEscape}), m.press(tea.KeyPressMsg{Code: key.Code, Text: letter}))
 	}
 	switch {
@@ -117,7 +117,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		return cmd
 	case m.pager != nil:
 		return m.pressInPager(pressed)
-	case m.view.press(pressed), m.rewind.press(pressed):
+	case m.view.press(pressed), m.timeControl.press(pressed):
 		return nil
 	}
 	return m.pressInTable(pressed)
@@ -130,7 +130,7 @@ func (m *model) pressInTable(key string) tea.Cmd {
 	case "/":
 		m.finder.begin()
 	case "esc":
-		m.finder.leave()
+		m.finder.cancel()
 	case "s":
 		m.status.say("sorted: " + m.view.sort())
 	case "p":
@@ -169,7 +169,7 @@ func (m *model) pressInPager(key string) tea.Cmd {
 func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	switch key {
 	case "enter":
-		m.pager = m.details.changes(s, r, m.view.shown().filter.who)
+		m.pager = m.details.changes(s, r, m.view.shown().filter.managers)
 	case "d":
 		m.pager = m.details.yaml(s, r)
 	case "e":
@@ -187,7 +187,7 @@ const wheelStep = 3 // lines
 func (m *model) wheel(button tea.MouseButton) {
 	by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelStep, tea.MouseWheelDown: wheelStep}[button]
 	switch {
-	case by == 0: // to a side
+	case by == 0: // horizontal
 	case m.pager != nil:
 		m.pager.scroll(by)
 	default:
@@ -213,53 +213,53 @@ func (m *model) draw() string {
 	var top, message, bottom string
 	var body []string
 	between := []string{""}
-	if m.pager == nil && m.height >= roomy {
-		between = append(m.view.clusters.lines(), m.look.lines()...)
+	if m.pager == nil && m.height >= roomyHeight {
+		between = append(m.view.clusters.lines(), m.problems.lines()...)
 	}
 	m.between = len(between)
 	if p := m.pager; p != nil {
-		top, body = m.status.top(p.heading(m.view.clock()), m.middle, ""), p.seen()
+		top, body = m.status.top(p.heading(m.view.clock()), m.middle, ""), p.visibleLines()
 		message, bottom = m.status.message("", ""), p.keys()
 	} else {
 		top, body = m.status.top(m.Title, m.cutTitle, m.status.counts(m.view.shown())), m.view.lines()
-		message, bottom = m.status.message(m.view.about(), m.view.position()), m.tableKeys()
+		message, bottom = m.status.message(m.view.describeSelected(), m.view.position()), m.tableKeys()
 	}
 	if m.finder.typed != nil {
 		bottom = m.finder.prompt()
 	}
 	lines := append(make([]string, 0, m.height), top)
-	if m.height >= roomy {
+	if m.height >= roomyHeight {
 		lines = append(lines, between...)
 	}
 	lines = append(lines, body...)
-	for len(lines) < m.height-below {
+	for len(lines) < m.height-linesBelow {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:max(m.height-below, 0)], message, bottom)
+	lines = append(lines[:max(m.height-linesBelow, 0)], message, bottom)
 	lines = lines[max(len(lines)-m.height, 0):]
 	for i, line := range lines {
-		if m.StringWidth(line) > m.width { // on a very small screen
+		if m.StringWidth(line) > m.width { // the screen is very small
 			lines[i] = m.Truncate(line, m.width, "")
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// keysBehind is a line with keys behind what stands at its begin.
+// keysBehind returns a line of keys after the text left.
 func (c *canvas) keysBehind(left string, keys []string) string {
 	return c.Truncate(left+c.keyLine(keys, c.width-c.StringWidth(left)), c.width, ellipsis)
 }
 
-// tableKeys is the last line while the table is shown.
+// tableKeys returns the last line of the frame while the table is shown.
 func (m *model) tableKeys() string {
 	left := ""
-	if m.rewind != nil {
-		return m.rewind.keys(left + m.finder.inForce())
+	if m.timeControl != nil {
+		return m.timeControl.keys(left + m.finder.describe())
 	}
 	if paused := m.view.paused; paused != nil {
 		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-paused.events, "event")+" since, p goes on ")
 	}
-	left += m.finder.inForce()
+	left += m.finder.describe()
 	keys := []string{"↵ changes", "d yaml", "e events", "/ filter", "s sort", "p pause", "y copy", "? help", "q quit"}
 	return m.keysBehind(left, keys)
 }

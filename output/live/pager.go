@@ -7,30 +7,30 @@ import (
 	"dwatch/output"
 )
 
-// pager shows a text that may be longer than the screen.
+// pager shows a scrollable text.
 type pager struct {
 	*canvas
 	title string
-	// text returns its lines for a width. It is called again when that or version has changed.
+	// text returns the lines for a width. It is called again when the width or the result of version changes.
 	text    func(width int) []string
 	version func() any
 
-	lines   []string
-	made    any
-	madeFor int
-	first   int // line that is shown
-	left    int // columns that are scrolled out
-	follows bool
-	// row says that the keys for a row work, and on which.
+	lines        []string
+	shownVersion any
+	shownWidth   int
+	first        int // first visible line
+	left         int // columns that are scrolled out at the left
+	follows      bool
+	// section and row are the subject of the keys for objects, or nil.
 	section *section
 	row     *row
-	back    *pager // what was shown before; nil: the table
+	back    *pager // previous pager; nil means the table
 }
 
-// heading says what is shown, and whether that is still there.
+// heading returns the title, and whether the object was deleted.
 func (p *pager) heading(now time.Time) string {
 	switch {
-	case p.row == nil || !p.row.gone:
+	case p.row == nil || !p.row.deleted:
 		return p.title
 	case p.present() != p.row:
 		return "before it came back: " + p.title
@@ -38,7 +38,8 @@ func (p *pager) heading(now time.Time) string {
 	return "deleted " + output.FormatAge(now, p.row.at) + " ago: " + p.title
 }
 
-// present is the row of the object now, which may have come back after its row was forgotten.
+// present returns the current row of the object. It differs from p.row if the object was created again after its row was
+// removed.
 func (p *pager) present() *row {
 	if r := p.section.rows[p.row.name()]; r != nil {
 		return r
@@ -51,12 +52,12 @@ func (p *pager) update() {
 	if p.version != nil {
 		version = p.version()
 	}
-	if width := p.width - 2; p.lines == nil || p.made != version || p.madeFor != width {
-		p.lines, p.made, p.madeFor = p.text(width), version, width
+	if width := p.width - 2; p.lines == nil || p.shownVersion != version || p.shownWidth != width {
+		p.lines, p.shownVersion, p.shownWidth = p.text(width), version, width
 	}
 }
 
-// scroll goes on by some lines. It follows the end once it is there.
+// scroll scrolls by some lines. At the end, the pager follows new lines.
 func (p *pager) scroll(by int) {
 	p.update()
 	last := max(len(p.lines)-p.body(), 0)
@@ -64,7 +65,7 @@ func (p *pager) scroll(by int) {
 	p.follows = p.first == last && p.version != nil
 }
 
-func (p *pager) seen() []string {
+func (p *pager) visibleLines() []string {
 	p.update()
 	last := max(len(p.lines)-p.body(), 0)
 	if p.first = min(p.first, last); p.follows {
@@ -80,7 +81,7 @@ func (p *pager) seen() []string {
 	return seen
 }
 
-// keys is the last line while a text is shown.
+// keys returns the last line of the frame while the pager is shown.
 func (p *pager) keys() string {
 	var keys []string
 	if p.row != nil {

@@ -11,40 +11,40 @@ import (
 	"dwatch/watcher/event"
 )
 
-// problems are the lines above the table that say what needs a look.
+// problems draws the list of problems above the table.
 type problems struct {
 	*canvas
 	*view
-	at    time.Time // when they were found
-	next  time.Time // when they are to be found again
-	read  time.Time // up to when the past had been read
-	found []inventory.Problem
+	at         time.Time // time of found
+	nextUpdate time.Time // time of the next update
+	read       time.Time // of a recording: how far it had been read
+	found      []inventory.Problem
 }
 
 const (
-	// lookEvery is how often what needs a look is found anew, and lookLeast how often where so much is wrong that it
-	// would take more than one part in lookPart of the time.
-	lookEvery, lookLeast, lookPart = 500 * time.Millisecond, 2 * time.Second, 50
-	// mostProblems is how many lines there are at most, where a line in so many has room for one.
-	mostProblems, linesForProblem = 5, 6
+	// updateInterval is the time between two updates. If an update takes long, the interval is updateCostFactor times
+	// that duration, but at most maxUpdateInterval.
+	updateInterval, maxUpdateInterval, updateCostFactor = 500 * time.Millisecond, 2 * time.Second, 50
+	// maxProblems is the maximum number of lines. There is at most one line per linesForProblem lines of the screen.
+	maxProblems, linesForProblem = 5, 6
 )
 
-// lines stand between the top and the table, the last one in any case: that is empty if there is a
-// problem, or says that there is none.
+// lines returns the lines between the status line and the table. The last one is empty, or the text for "no problems" if
+// it is the only one.
 func (p *problems) lines() []string {
-	if now := p.clock(); p.past != nil {
-		if p.at != now || p.read != p.past.read {
-			p.at, p.read, p.found = now, p.past.read, p.inventory.Problems(now, mostProblems, p.Compare)
+	if now := p.clock(); p.timeView != nil {
+		if p.at != now || p.read != p.timeView.read {
+			p.at, p.read, p.found = now, p.timeView.read, p.inventory.Problems(now, maxProblems, p.Compare)
 		}
-	} else if p.paused == nil && (!now.Before(p.next) || now.Before(p.at)) {
+	} else if p.paused == nil && (!now.Before(p.nextUpdate) || now.Before(p.at)) {
 		begun := time.Now()
-		p.at, p.found = now, p.inventory.Problems(now, mostProblems, p.Compare)
-		p.next = now.Add(min(max(lookEvery, lookPart*time.Since(begun)), lookLeast))
+		p.at, p.found = now, p.inventory.Problems(now, maxProblems, p.Compare)
+		p.nextUpdate = now.Add(min(max(updateInterval, updateCostFactor*time.Since(begun)), maxUpdateInterval))
 	}
 	if len(p.found) == 0 {
-		return []string{" " + p.paint(faint, p.none())}
+		return []string{" " + p.paint(faint, p.noProblemsText())}
 	}
-	room := min(mostProblems, p.height/linesForProblem)
+	room := min(maxProblems, p.height/linesForProblem)
 	shown := p.found
 	if len(shown) > room {
 		shown = shown[:room-1]
@@ -66,17 +66,17 @@ func (p *problems) lines() []string {
 	return append(lines, "")
 }
 
-// none says that there are none, where that is known.
-func (p *problems) none() string {
+// noProblemsText returns the text for an empty list. It claims that there are no problems only if that is known.
+func (p *problems) noProblemsText() string {
 	if objects, _, _ := p.shown().total(); objects == 0 {
 		return ""
 	}
-	if p.past != nil {
+	if p.timeView != nil {
 		switch {
-		case p.past.rests == nil:
+		case p.timeView.loaded == nil:
 			return ""
 		case p.whyUnknown() != "":
-			return "what needed a look is not known"
+			return "problems at this time unknown"
 		}
 		return inventory.AllHealthy
 	}
@@ -85,26 +85,25 @@ func (p *problems) none() string {
 	case phase == event.PhaseLive:
 		return inventory.AllHealthy
 	case p.Clusters != nil:
-		_, connected, all := p.together()
+		_, connected, all := p.combinedState()
 		return inventory.DescribeHealth(connected, all)
 	}
 	return inventory.HealthUnknown
 }
 
-// signWidth is how wide a sign is, with what is around it.
+// signWidth is the width of a sign with the spaces around it.
 const signWidth = 3
 
-// belowIndent is where a line begins that belongs to the one above it.
+// belowIndent is the indentation of a line that continues the one above it.
 const belowIndent = signWidth + 2
 
 var looks = map[inventory.Severity]style{inventory.SeverityFailed: broken, inventory.SeverityWaiting: waiting, inventory.SeverityRecovered: fine}
 
-// line says what is wrong with what, and as much as has room of since when, and after what. What after has no
-// room there is below.
+// line returns a problem on one line. If there is no room for the preceding change, it is returned as a second line.
 func (p *problems) line(one *inventory.Problem) (line, below string) {
 	w := one.Describe(p.clock(), inventory.NameOptions{ShortName: p.shortName, ShowNamespaces: p.ShowNamespaces, FullTimestamps: p.FullTimestamps})
 	why, when, after := w.Fit(p.width-signWidth, p.StringWidth)
-	left := " " + p.paint(looks[w.Severity], string(w.Sign)) + " " + p.paint(p.clusters.look(one.State.Entry.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
+	left := " " + p.paint(looks[w.Severity], string(w.Sign)) + " " + p.paint(p.clusters.nameStyle(one.State.Entry.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
 	look := faint
 	if w.Severity == inventory.SeverityRecovered {
 		look = fine
@@ -120,7 +119,7 @@ func (p *problems) line(one *inventory.Problem) (line, below string) {
 	return p.Truncate(left, p.width, ellipsis), below
 }
 
-// after has the change stand out from the word before it.
+// after paints the word "after" faint, and not the change that follows it.
 func (p *problems) after(text string) string {
 	word, change, _ := strings.Cut(text, " ")
 	return p.paint(faint, word+" ") + change

@@ -11,225 +11,226 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Past is a part of a recording.
+// Recording configures a Screen that shows a part of a recording.
 type Recording struct {
-	// At is the time that is shown first; zero: the last that is known.
+	// InitialTime is the time that is shown first. Zero means the last known time.
 	InitialTime time.Time
 }
 
-// past is which time is shown in place of the present, under the lock of the store.
-type past struct {
-	at    time.Time
-	isEnd bool      // the end is to be shown, once that is known
-	read  time.Time // so far
-	rests *rests    // nil: all has not been read yet
+// timeView is the shown time of a recording. It is guarded by store.mu.
+type timeView struct {
+	at     time.Time
+	isEnd  bool         // show the end as soon as it is known
+	read   time.Time    // how far the recording has been read
+	loaded *loadedRange // nil until everything has been read
 }
 
-// rests is on what it rests that is shown.
-type rests struct {
+// loadedRange is the range that was read, and its coverage.
+type loadedRange struct {
 	from, to time.Time
 	unknown  func(time.Time) string
 }
 
-// Read says that all has been delivered of the past from one time to another, and which time of it stands for the
-// end, where that is to be shown; unknown says why it is not known what was there at one of these, or later, empty: it is.
+// SetLoaded reports that all events between from and to have been delivered. end is the time to show if the screen starts
+// at the end. unknown returns why the state at a time is not known, or "" if it is.
 func (s *Screen) SetLoaded(from, end, to time.Time, unknown func(time.Time) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.past.isEnd {
-		s.past.at = end
+	if s.timeView.isEnd {
+		s.timeView.at = end
 	}
-	if s.past.read.After(to) { // what was seen may be looked at
-		to = s.past.read
+	if s.timeView.read.After(to) { // all delivered events can be shown
+		to = s.timeView.read
 	}
-	s.past.rests, s.past.read, s.past.isEnd = &rests{from, to, unknown}, to, false
+	s.timeView.loaded, s.timeView.read, s.timeView.isEnd = &loadedRange{from, to, unknown}, to, false
 	s.touch()
 }
 
-// takePast takes over that the inventory has come further.
-func (s *store) takePast(changes []inventory.Change) {
+// takeRecorded updates the time up to which the recording has been read.
+func (s *store) takeRecorded(changes []inventory.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range changes {
 		e := changes[i].Event
-		if s.past.read = e.Time; !e.Type.IsStatus() {
+		if s.timeView.read = e.Time; !e.Type.IsStatus() {
 			s.events++
 		}
 	}
-	if s.past.isEnd {
-		s.past.at = s.past.read
+	if s.timeView.isEnd {
+		s.timeView.at = s.timeView.read
 	}
 	s.touch()
 }
 
-// whyUnknown says why it is not known what was there; empty: it is, or that is to be read yet.
+// whyUnknown returns why the state at the shown time is not known. It returns "" if it is known, or while the recording
+// is being read.
 func (s *store) whyUnknown() string {
-	switch p := s.past; {
-	case p.rests == nil:
+	switch p := s.timeView; {
+	case p.loaded == nil:
 		return ""
 	case s.inventory.RetainedSince().After(p.at):
-		return "more happened since than memory is taken for: read less of it by --since and --before"
+		return "the history exceeds the memory limit: load a shorter period with --since and --before"
 	default:
-		return p.rests.unknown(p.at)
+		return p.loaded.unknown(p.at)
 	}
 }
 
-// isLater reports whether a time is after the one that is shown.
-func (p *past) isLater(t time.Time) bool { return p != nil && t.After(p.at) }
+// isLater reports whether a time is after the shown one. It returns false if p is nil.
+func (p *timeView) isLater(t time.Time) bool { return p != nil && t.After(p.at) }
 
-// cut leaves out of a history what had not happened yet.
-func (p *past) cut(h inventory.History) inventory.History {
+// withoutLater removes states after the shown time from a history.
+func (p *timeView) withoutLater(h inventory.History) inventory.History {
 	if p != nil {
 		h.States = slices.DeleteFunc(h.States, func(s *inventory.State) bool { return p.isLater(s.Time) })
 	}
 	return h
 }
 
-// tableAt is the table as it was at a time, with what had just happened.
+// tableAt returns the table at a time, with the highlights of the latest changes. Order and filter are those of like.
 func (s *store) tableAt(at time.Time, like *table) *table {
 	t := newTable(func(*inventory.Entry) {}, s.histories)
 	t.order, t.filter = like.order, like.filter
 	for _, one := range like.sections {
 		t.section(one.resource)
 	}
-	for _, step := range s.inventory.ReplayWindow(at, linger) {
+	for _, step := range s.inventory.ReplayWindow(at, deletedFor) {
 		e := step.State.ToEvent(step.Before)
 		t.apply(&inventory.Change{Event: &e, State: step.State, Before: step.Before}, step.State.Cells())
 		if r := t.section(step.State.Entry.Resource).rows[name{step.State.Entry.Cluster, step.State.Entry.Namespace, step.State.Entry.Name}]; r != nil && step.Before == nil && e.Type == event.Modified {
-			r.sign, r.added = '~', time.Time{} // it is not its first state
+			r.sign, r.added = '~', time.Time{} // not its first state
 		}
 	}
-	t.grow(at)
+	t.age(at)
 	return t
 }
 
-// rewind goes back and forth in the past.
-type rewind struct {
+// timeControl moves the shown time of a recording.
+type timeControl struct {
 	*view
-	status  *statusLine
-	details *details
-	drawn   time.Time // up to when the past had been read, then
-	isWhole bool      // all of it had
+	status        *statusLine
+	details       *details
+	shownUntil    time.Time // how far the recording had been read
+	shownComplete bool      // whether it had been read completely
 }
 
-// show shows the table as it was.
-func (r *rewind) show() {
-	r.drawn, r.isWhole = r.past.read, r.past.rests != nil
-	r.paused = &pause{table: r.tableAt(r.past.at, r.shown()), at: r.past.at}
+// show shows the table at the current time of the view.
+func (r *timeControl) show() {
+	r.shownUntil, r.shownComplete = r.timeView.read, r.timeView.loaded != nil
+	r.paused = &pause{table: r.tableAt(r.timeView.at, r.shown()), at: r.timeView.at}
 }
 
-// wait shows what has been read meanwhile, not more often than once a second while more is to come,
-// and reports whether that is something else.
-func (r *rewind) wait(soon bool) bool {
-	if r == nil || r.drawn.Equal(r.past.read) && r.isWhole || soon && r.past.rests == nil && !r.drawn.IsZero() {
+// refresh shows what has been read since the last call, and reports whether that changed the table. If soon is true, the
+// call does nothing while the recording is still being read, so that the table is drawn once a second.
+func (r *timeControl) refresh(soon bool) bool {
+	if r == nil || r.shownUntil.Equal(r.timeView.read) && r.shownComplete || soon && r.timeView.loaded == nil && !r.shownUntil.IsZero() {
 		return false
 	}
 	r.show()
 	return true
 }
 
-// press reports whether a key goes to another time.
-func (r *rewind) press(key string) bool {
+// press handles the keys that change the shown time, and reports whether key is one of them.
+func (r *timeControl) press(key string) bool {
 	if r == nil {
 		return false
 	}
 	counts := func(s inventory.Transition) bool { return s.IsSignificant(r.Compare) }
 	switch key {
 	case "right":
-		r.step(1, "nothing changed after that", counts)
+		r.step(1, "no later change", counts)
 	case "left":
-		r.step(-1, "nothing changed before that", counts)
+		r.step(-1, "no earlier change", counts)
 	case "f":
-		r.step(1, "nothing failed after that", inventory.Transition.BecameFailed)
+		r.step(1, "no later failure", inventory.Transition.BecameFailed)
 	case "F":
-		r.step(-1, "nothing failed before that", inventory.Transition.BecameFailed)
+		r.step(-1, "no earlier failure", inventory.Transition.BecameFailed)
 	case "]":
-		r.pass(time.Minute)
+		r.moveBy(time.Minute)
 	case "[":
-		r.pass(-time.Minute)
-	case "p": // it holds the present
-		r.status.say("it is the past: ← → go on by a change, [ ] by a minute")
+		r.moveBy(-time.Minute)
+	case "p": // pauses a live table
+		r.status.say("this is a recording: ← → move by a change, [ ] by a minute")
 	default:
 		return false
 	}
 	return true
 }
 
-// pass goes on by so much time, or as far as there is some.
-func (r *rewind) pass(by time.Duration) {
+// moveBy moves the time by a duration, within the loaded range.
+func (r *timeControl) moveBy(by time.Duration) {
 	if r.isReading() {
 		return
 	}
-	to := r.past.at.Add(by)
-	switch from := r.first(); {
+	to := r.timeView.at.Add(by)
+	switch from := r.earliest(); {
 	case to.Before(from):
 		to = from
-		r.status.say("that is the begin of what was read; --since reads from another time on")
-	case to.After(r.past.rests.to):
-		to = r.past.rests.to
-		r.status.say("that is the end of what was read; --before reads up to another time")
+		r.status.say("beginning of the loaded period; --since sets another one")
+	case to.After(r.timeView.loaded.to):
+		to = r.timeView.loaded.to
+		r.status.say("end of the loaded period; --before sets another one")
 	}
-	r.past.at = to
+	r.timeView.at = to
 	r.show()
 }
 
-// first is the first time that can be shown.
-func (r *rewind) first() time.Time {
-	from := r.past.rests.from
+// earliest returns the earliest time that can be shown.
+func (r *timeControl) earliest() time.Time {
+	from := r.timeView.loaded.from
 	if held := r.inventory.RetainedSince(); held.After(from) {
 		return held
 	}
 	return from
 }
 
-func (r *rewind) isReading() bool {
-	if r.past.rests == nil {
+func (r *timeControl) isReading() bool {
+	if r.timeView.loaded == nil {
 		r.status.say("the recording is still being read")
 	}
-	return r.past.rests == nil
+	return r.timeView.loaded == nil
 }
 
-// step goes to the next change that is looked for, or back to the last, and selects its object.
-func (r *rewind) step(by int, none string, is func(inventory.Transition) bool) {
+// step moves to the next matching change, or to the previous one if by is negative, and selects its object.
+func (r *timeControl) step(by int, none string, is func(inventory.Transition) bool) {
 	if r.isReading() {
 		return
 	}
-	steps := r.inventory.Transitions(r.past.at, r.past.rests.to)
+	steps := r.inventory.Transitions(r.timeView.at, r.timeView.loaded.to)
 	if by < 0 {
-		steps = r.inventory.Transitions(r.first(), r.past.at.Add(-1))
+		steps = r.inventory.Transitions(r.earliest(), r.timeView.at.Add(-1))
 		slices.Reverse(steps)
 	}
 	n := slices.IndexFunc(steps, is)
 	if n < 0 {
-		r.status.say(none + ", in what was read")
+		r.status.say(none + " in the loaded period")
 		return
 	}
 	one := steps[n].State
-	r.past.at = one.Time
+	r.timeView.at = one.Time
 	r.show()
-	r.cursor = cursor{resource: one.Entry.Resource, object: name{one.Entry.Cluster, one.Entry.Namespace, one.Entry.Name}, holds: true, row: r.row, line: r.line}
-	r.status.say(r.inShort(steps[n]))
+	r.cursor = cursor{resource: one.Entry.Resource, object: name{one.Entry.Cluster, one.Entry.Namespace, one.Entry.Name}, chosen: true, row: r.row, line: r.line}
+	r.status.say(r.summarize(steps[n]))
 }
 
-// inShort is what changed, in one line.
-func (r *rewind) inShort(s inventory.Transition) string {
-	t := &trail{details: r.details, width: 10 * r.width}
-	lines := strings.Split(strings.TrimSpace(t.show(step{s.Before, s.State}).text), "\n")
+// summarize describes a change on one line.
+func (r *timeControl) summarize(s inventory.Transition) string {
+	t := &changeLog{details: r.details, width: 10 * r.width}
+	lines := strings.Split(strings.TrimSpace(t.render(step{s.Before, s.State}).text), "\n")
 	if more := len(lines) - 1; more > 0 {
 		return fmt.Sprintf("%s  (and %s)", lines[0], counted(more, "line"))
 	}
 	return lines[0]
 }
 
-func (r *rewind) keys(left string) string {
+func (r *timeControl) keys(left string) string {
 	return r.keysBehind(left, []string{"←→ change", "[] minute", "fF failure", "↵ changes", "d yaml", "/ filter", "s sort", "? help", "q quit"})
 }
 
-// position says which time is shown and whether it is known, at length and shorter.
+// position returns the shown time and whether the state is known, in a long and a short form.
 func (s *statusLine) position() []string {
 	look, sign, word := fine, "●", "known"
-	switch p := s.past; {
-	case p.rests == nil:
+	switch p := s.timeView; {
+	case p.loaded == nil:
 		look, sign, word = waiting, "◌", "reading"
 		if !p.read.IsZero() {
 			word = "read to " + output.FormatClock(p.read, s.FullTimestamps)
@@ -238,8 +239,8 @@ func (s *statusLine) position() []string {
 		look, sign, word = broken, "✗", "not known"
 	}
 	at := ""
-	if !s.past.at.IsZero() {
-		at = output.FormatTimeMillis(s.past.at, s.now(), s.FullTimestamps) + " "
+	if !s.timeView.at.IsZero() {
+		at = output.FormatTimeMillis(s.timeView.at, s.now(), s.FullTimestamps) + " "
 	}
 	return []string{
 		s.paint(look, sign+" ") + s.paint(bold, at) + s.paint(look, word) + " ",
@@ -247,7 +248,7 @@ func (s *statusLine) position() []string {
 	}
 }
 
-// unknown says why what is shown is not known; false: it is.
+// unknown returns why the shown state is not known, and whether that is so.
 func (s *statusLine) unknown() (string, bool) {
 	if why := s.whyUnknown(); why != "" {
 		return s.paint(alarm, "!") + " " + output.EscapeLine(why), true

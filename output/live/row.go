@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// rank is how much an object is in need of a look; those that need one come first.
+// rank orders rows by state: failed objects come first.
 type rank uint8
 
 const (
@@ -30,34 +30,34 @@ func rankOf(s *inventory.State) rank {
 	return unready
 }
 
-// row is what the screen shows of a name: of the object that has it, or had it last.
+// row shows the current object with a name, or the last one that had it.
 type row struct {
-	// State is the last one that is not of a deletion.
+	// State is the last state that is not a deletion.
 	*inventory.State
-	// earlier is the object that had the name before, if its row was still there; nil: none.
-	earlier *inventory.Entry
-	cells   []string
-	rank    rank
+	// predecessor is the previous object with this name, if its row was still shown when this one was created.
+	predecessor *inventory.Entry
+	cells       []string
+	rank        rank
 
-	// at is when the last event of it came, zero if none did since the start, and sign what it was.
+	// at is the time of the latest event, zero if there was none since the start. sign is its sign.
 	at   time.Time
 	sign byte
-	// added is when the object came, zero if it was there at the start.
+	// added is when the object was created, zero if it existed at the start.
 	added time.Time
-	// changed has when each cell changed last; nil: none did.
+	// changed has the time of the latest change of each cell. nil means that none changed recently.
 	changed []time.Time
-	gone    bool // it is deleted, and shown for a while
+	deleted bool // the object is deleted; the row stays for a while
 
-	sorted rank                // by which it stands: what becomes ready stays for a while
-	shown  bool                // it stands in the order of its section
-	past   []inventory.History // of it, in a table that is paused
+	sorted          rank                // rank by which the row is sorted; a row that becomes ready keeps its position for a while
+	shown           bool                // the row is in the order of its section
+	frozenHistories []inventory.History // histories in a paused table
 }
 
-// name is that of a row within its section.
+// name returns the row's key within its section.
 func (r *row) name() name { return name{r.Entry.Cluster, r.Entry.Namespace, r.Entry.Name} }
 
-// why is the state of an object that is not ready, in words.
-func (r *row) why() string {
+// stateText describes the state of an object that is not ready. It is "" for ready objects.
+func (r *row) stateText() string {
 	if r.rank == ready && !r.isUnknown() {
 		return ""
 	}
@@ -68,8 +68,8 @@ func (r *row) why() string {
 	return output.EscapeLine(why)
 }
 
-// short is the shortest form of why.
-func (r *row) short() string {
+// shortState is the short form of stateText.
+func (r *row) shortState() string {
 	if r.isUnknown() {
 		return kstatus.UnknownStatus.String()
 	}
@@ -81,37 +81,38 @@ func (r *row) isUnknown() bool {
 	return r.Status == kstatus.UnknownStatus && r.EventType == "" && r.Message != ""
 }
 
-// How long what has changed stands out, and how.
+// Durations of highlights.
 const (
-	bright = 2 * time.Second
-	fading = 6 * time.Second
-	// linger is how long a deleted object is shown.
-	linger = 8 * time.Second
+	brightFor = 2 * time.Second
+	fadingFor = 6 * time.Second
+	// deletedFor is how long a deleted object is shown.
+	deletedFor = 8 * time.Second
 )
 
-// freshness is how much something stands out that changed: 2 much, 1 a little, 0 not any more.
+// freshness returns how strongly a change at a time is highlighted: 2 strongly, 1 weakly, 0 not at all.
 func freshness(at, now time.Time) int {
 	switch age := now.Sub(at); {
-	case at.IsZero() || age >= fading:
+	case at.IsZero() || age >= fadingFor:
 		return 0
-	case age >= bright:
+	case age >= brightFor:
 		return 1
 	default:
 		return 2
 	}
 }
 
-// settled reports whether nothing about the row changes by itself any more, but its age.
-func (r *row) settled(now time.Time) bool {
-	if r.gone {
-		return now.Sub(r.at) >= linger
+// isStable reports whether only the age of the row still changes as time passes. For a deleted object it reports whether
+// its row can be removed.
+func (r *row) isStable(now time.Time) bool {
+	if r.deleted {
+		return now.Sub(r.at) >= deletedFor
 	}
-	return now.Sub(r.at) >= fading && !now.Before(r.ClearsAt())
+	return now.Sub(r.at) >= fadingFor && !now.Before(r.ClearsAt())
 }
 
 func (r *row) take(s *inventory.State, cells []string) {
-	isNew, again, before := r.State == nil, r.gone, r.cells
-	r.State, r.cells, r.rank, r.gone = s, cells, rankOf(s), false
+	isNew, again, before := r.State == nil, r.deleted, r.cells
+	r.State, r.cells, r.rank, r.deleted = s, cells, rankOf(s), false
 	if isNew {
 		r.sorted = r.rank
 	}
@@ -122,15 +123,15 @@ func (r *row) take(s *inventory.State, cells []string) {
 	case isNew || again:
 		r.sign, r.added, r.changed = '+', s.Time, nil
 	default:
-		if freshness(r.added, s.Time) == 0 { // what is new changes at once, and stays new
+		if freshness(r.added, s.Time) == 0 { // a new object usually changes at once and keeps its sign
 			r.sign = '~'
 		}
-		r.mark(before)
+		r.markChanged(before)
 	}
 	r.at = s.Time
 }
 
-func (r *row) mark(before []string) {
+func (r *row) markChanged(before []string) {
 	for i := range min(len(before), len(r.cells)) {
 		if inventory.CellChanged(before[i], r.cells[i]) {
 			if len(r.changed) != len(r.cells) {
@@ -141,5 +142,7 @@ func (r *row) mark(before []string) {
 	}
 }
 
-// leave makes the row that of an object which is deleted.
-func (r *row) leave(e *event.Event) { r.gone, r.sign, r.at, r.changed = true, '-', e.Time, nil }
+// markDeleted marks the object of the row as deleted.
+func (r *row) markDeleted(e *event.Event) {
+	r.deleted, r.sign, r.at, r.changed = true, '-', e.Time, nil
+}

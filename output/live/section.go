@@ -14,7 +14,7 @@ import (
 	"dwatch/output/inventory"
 )
 
-// order is by what rows are sorted.
+// order is a sort order of rows.
 type order int
 
 const (
@@ -22,40 +22,41 @@ const (
 	byName
 	byAge
 	byChange
-	orders // how many there are
+	orders // number of orders
 )
 
 var orderNames = [orders]string{"not ready first", "name", "newest first", "last changed first"}
 
-// name is that of a row within its section, of several clusters with that of its own.
+// name is the key of a row within its section.
 type name struct{ cluster, namespace, name string }
 
-// section has the rows of one resource.
+// section is the part of the table with the rows of one resource.
 type section struct {
 	resource schema.GroupResource
 	rows     map[name]*row
 	columns  []inventory.Column
-	// titles and widths are those of the columns: once wider, they stay so.
+	// titles and widths of the columns. Widths never shrink.
 	titles                       []string
 	widths                       []int
 	clusterWidth, namespaceWidth int
-	// stateWidth is that of why objects are not ready: 0 while the cells of all that are not say so themselves.
+	// stateWidth is the width of the state column. It is 0 while the cells of all unready objects already contain the
+	// reason.
 	stateWidth int
-	// sets has the columns of each of several clusters, which make those of the section together.
+	// sets has the columns by cluster. The section has their union.
 	sets map[string][]inventory.Column
-	// order are the rows that are shown, sorted.
+	// order has the shown rows in order.
 	order []*row
-	// notReady and gone are how many rows are that, or deleted.
-	notReady, gone int
+	// notReady and deletedCount are numbers of rows.
+	notReady, deletedCount int
 }
 
-func (s *section) count() int { return len(s.rows) - s.gone }
+func (s *section) count() int { return len(s.rows) - s.deletedCount }
 
-// tally counts a row, or with -1 takes it out of the count.
+// tally adds by, which is 1 or -1, to the counter that applies to the row.
 func (s *section) tally(r *row, by int) {
 	switch {
-	case r.gone:
-		s.gone += by
+	case r.deleted:
+		s.deletedCount += by
 	case r.rank != ready:
 		s.notReady += by
 	}
@@ -88,7 +89,7 @@ func (s *section) show(o order, r *row) {
 	}
 }
 
-// hide takes a row out of the order, before anything changes by which it is sorted.
+// hide removes a row from the order. It must be called before anything changes that affects the order.
 func (s *section) hide(o order, r *row) {
 	if !r.shown {
 		return
@@ -99,8 +100,8 @@ func (s *section) hide(o order, r *row) {
 	r.shown = false
 }
 
-// setColumns takes other columns of a cluster, and brings the cells of all rows into those that all have
-// together: of another version it may have others.
+// setColumns sets the columns of a cluster and maps the cells of all rows to the union of all clusters' columns, because
+// clusters of different versions can have different columns.
 func (s *section) setColumns(cluster string, columns []inventory.Column) {
 	if len(columns) == 0 || inventory.SameColumns(s.sets[cluster], columns) {
 		return
@@ -120,12 +121,12 @@ func (s *section) setColumns(cluster string, columns []inventory.Column) {
 		s.widths[i] = ansi.StringWidthWc(s.titles[i])
 	}
 	for _, r := range s.rows {
-		r.cells, r.changed = moved(r.cells, before, s.titles), nil
+		r.cells, r.changed = mapCells(r.cells, before, s.titles), nil
 		s.widen(r)
 	}
 }
 
-// fit brings the cells of a state into the columns of its section.
+// fit maps the cells of a state to the columns of the section.
 func (s *section) fit(state *inventory.State, cells []string) []string {
 	own := state.Columns()
 	if inventory.SameColumns(own, s.columns) {
@@ -135,10 +136,10 @@ func (s *section) fit(state *inventory.State, cells []string) []string {
 	for i := range own {
 		titles[i] = own[i].Header()
 	}
-	return moved(cells, titles, s.titles)
+	return mapCells(cells, titles, s.titles)
 }
 
-func moved(cells, from, to []string) []string {
+func mapCells(cells, from, to []string) []string {
 	now := make([]string, len(to))
 	for i, title := range to {
 		if j := slices.Index(from, title); j >= 0 && j < len(cells) {
@@ -148,26 +149,26 @@ func moved(cells, from, to []string) []string {
 	return now
 }
 
-// widen makes the columns as wide as a row needs.
+// widen widens the columns as far as a row needs.
 func (s *section) widen(r *row) {
-	for i, cell := range r.cells[:min(len(r.cells), len(s.widths))] { // a server may send more than it named
-		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
+	for i, cell := range r.cells[:min(len(r.cells), len(s.widths))] { // a server may send more cells than columns
+		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.maxGrowth(i, cell))
 	}
-	s.clusterWidth = max(s.clusterWidth, min(ansi.StringWidthWc(output.EscapeLine(r.Entry.Cluster)), mostCluster))
+	s.clusterWidth = max(s.clusterWidth, min(ansi.StringWidthWc(output.EscapeLine(r.Entry.Cluster)), maxCluster))
 	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Entry.Namespace))
-	if short := r.short(); short != "" && (s.stateWidth > 0 || !s.says(r, short)) {
-		s.stateWidth = max(s.stateWidth, len("STATE"), min(ansi.StringWidthWc(short), mostState))
+	if short := r.shortState(); short != "" && (s.stateWidth > 0 || !s.cellsExplain(r, short)) {
+		s.stateWidth = max(s.stateWidth, len("STATE"), min(ansi.StringWidthWc(short), maxState))
 	}
 }
 
-// says reports whether the cells of a row say why it is not ready: so does a status of the server, if there is no
-// other reason.
-func (s *section) says(r *row, why string) bool {
+// cellsExplain reports whether the cells of a row already contain why, the reason why it is not ready. Without a specific
+// reason, the server's STATUS column is enough.
+func (s *section) cellsExplain(r *row, why string) bool {
 	return !r.HasReason && slices.Contains(s.titles, "STATUS") || slices.ContainsFunc(r.cells, func(cell string) bool { return strings.Contains(cell, why) })
 }
 
-// growth is by how much a cell can become wider with time.
-func (s *section) growth(column int, cell string) int {
+// maxGrowth returns by how much an age in a cell can become wider.
+func (s *section) maxGrowth(column int, cell string) int {
 	if s.columns[column].AgeFormat == inventory.AgeNone {
 		return 0
 	}
@@ -177,5 +178,5 @@ func (s *section) growth(column int, cell string) int {
 	if !inventory.IsDuration(cell) {
 		return 0
 	}
-	return max(longestAgo-len(cell), 0)
+	return max(maxAgeWidth-len(cell), 0)
 }

@@ -10,47 +10,46 @@ import (
 	"dwatch/watcher/event"
 )
 
-// statusLine is the line at the top, and the message above the keys.
+// statusLine draws the line at the top and the message above the keys.
 type statusLine struct {
 	*canvas
 	*store
-	answer
+	reply
 }
 
-type answer struct {
+type reply struct {
 	text string
 	at   time.Time
 }
 
 const (
-	// answerFor is how long an answer is shown, and noteFor a note after it came.
-	answerFor = 4 * time.Second
-	noteFor   = 15 * time.Second
-	// leastTitle is how much of a title is seen at least, if there is room at all.
-	leastTitle = 24
-	// longestAgo is how wide it is at most how long ago something was.
-	longestAgo = len("9m59s")
+	// replyDuration is how long a reply to a key is shown, and noteDuration how long a note is.
+	replyDuration = 4 * time.Second
+	noteDuration  = 15 * time.Second
+	// minTitle is the minimum width of a title, if there is any room.
+	minTitle = 24
+	// maxAgeWidth is the maximum width of an age.
+	maxAgeWidth = len("9m59s")
 )
 
-func (s *statusLine) say(text string) { s.answer = answer{text, s.now()} }
+func (s *statusLine) say(text string) { s.reply = reply{text, s.now()} }
 
-// top says what is shown, and how the connection is. cut makes the title no wider than that.
+// top returns the top line: title, counts and connection. cut shortens the title to a width.
 func (s *statusLine) top(title string, cut func(string, int) string, counts string) string {
 	rights := s.connection()
-	if s.past != nil {
+	if s.timeView != nil {
 		rights = s.position()
 	}
 	for _, right := range rights {
 		room := s.width - s.StringWidth(right) - s.StringWidth(counts) - 3
-		if room >= min(s.StringWidth(title), leastTitle) {
+		if room >= min(s.StringWidth(title), minTitle) {
 			return s.fit(s.paint(bold, " "+cut(title, room))+counts, s.width-s.StringWidth(right)) + right
 		}
 	}
 	return s.sides(s.paint(bold, " "+title), s.width, rights[len(rights)-1])
 }
 
-// cutTitle makes the title of the table no wider than room: what follows " in " stays longest, and a
-// namespace is known without the word.
+// cutTitle shortens the title of the table. It first removes the word "namespace", then cuts the part before " in ".
 func (c *canvas) cutTitle(title string, room int) string {
 	if c.StringWidth(title) <= room {
 		return title
@@ -60,13 +59,13 @@ func (c *canvas) cutTitle(title string, room int) string {
 	}
 	i := strings.LastIndex(title, " in ")
 	left := room - c.StringWidth(title[max(i, 0):])
-	if i < 0 || left < leastTitle/3 {
+	if i < 0 || left < minTitle/3 {
 		return c.Truncate(title, room, ellipsis)
 	}
 	return c.Truncate(title[:i], left, ellipsis) + title[i:]
 }
 
-// counts says how many objects a table has, and how many of them need a look.
+// counts returns the number of objects in a table, and how many of them are not ready.
 func (s *statusLine) counts(t *table) string {
 	objects, notReady, shown := t.total()
 	text := "  " + counted(objects, "object")
@@ -87,14 +86,15 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// connection is how it is and when the last event came, at length and shorter, as wide each time.
+// connection returns the state of the connection and the age of the last event, in forms of decreasing length. Each form
+// has a constant width as the age advances.
 func (s *statusLine) connection() []string {
 	now := s.now()
 	phase, word, since := s.store.connection()
 	last, short, room := "no event yet", "-", 0
 	if !s.links.LastEvent.IsZero() {
 		short = output.FormatAge(now, s.links.LastEvent)
-		last, room = "last event "+short+" ago", longestAgo-len(short)
+		last, room = "last event "+short+" ago", maxAgeWidth-len(short)
 	}
 	look, sign := fine, "●"
 	switch phase {
@@ -102,11 +102,11 @@ func (s *statusLine) connection() []string {
 		look, sign = waiting, "◌"
 	case event.PhaseLost, event.PhaseDenied:
 		look, sign = broken, "✗"
-		if since.IsZero() { // of several, which differ
+		if since.IsZero() { // several clusters with different times
 			break
 		}
 		lasts := output.FormatAge(now, since)
-		word, room = word+" "+lasts, room+longestAgo-len(lasts)
+		word, room = word+" "+lasts, room+maxAgeWidth-len(lasts)
 	}
 	state, rest := s.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)
 	return []string{
@@ -116,7 +116,7 @@ func (s *statusLine) connection() []string {
 	}
 }
 
-// message is an answer, a note, or what is known of a row; if there is room, which are seen.
+// message returns the line above the keys: a reply, a note or about, followed by position if there is room.
 func (s *statusLine) message(about, position string) string {
 	text, isNews := s.news()
 	if !isNews {
@@ -124,19 +124,19 @@ func (s *statusLine) message(about, position string) string {
 	}
 	position = s.paint(faint, position)
 	room := s.width - 2 - s.StringWidth(position) - gap
-	if position == "" || room < leastName || isNews && s.StringWidth(text) > room {
+	if position == "" || room < minName || isNews && s.StringWidth(text) > room {
 		return " " + s.Truncate(text, s.width-2, ellipsis)
 	}
 	return " " + s.fit(s.fit(text, room), room+gap) + position
 }
 
-// news is the answer or note to be shown now; during an outage the note that began it.
+// news returns the reply or note to show, if any. During an outage it is the note about its beginning.
 func (s *statusLine) news() (string, bool) {
 	now := s.now()
-	if s.answer.text != "" && now.Sub(s.answer.at) < answerFor {
-		return s.paint(bold, s.answer.text), true
+	if s.reply.text != "" && now.Sub(s.reply.at) < replyDuration {
+		return s.paint(bold, s.reply.text), true
 	}
-	if s.past != nil {
+	if s.timeView != nil {
 		return s.unknown()
 	}
 	if len(s.notes) == 0 {
@@ -145,7 +145,7 @@ func (s *statusLine) news() (string, bool) {
 	note := s.notes[len(s.notes)-1]
 	phase, _, since := s.store.connection()
 	isOutage := !since.IsZero() && (phase == event.PhaseLost || phase == event.PhaseDenied) && !note.at.Before(since.Add(-time.Second))
-	if now.Sub(note.at) >= noteFor && !isOutage {
+	if now.Sub(note.at) >= noteDuration && !isOutage {
 		return "", false
 	}
 	return s.paint(alarm, "!") + " " + output.FormatClock(note.at, s.FullTimestamps) + " " + note.text, true

@@ -11,22 +11,22 @@ import (
 	"dwatch/watcher/event"
 )
 
-// store is what the screen shows, as of now. The watcher writes to it, and the screen reads it.
+// store has the data that the screen shows. The watcher writes it and the model reads it.
 type store struct {
 	Options
 	inventory *inventory.Inventory
 
-	mu     sync.Mutex // for all below
-	table  *table
-	links  *event.WatchStates
-	notes  []note
-	events int   // of objects
-	past   *past // nil: it is the present
+	mu       sync.Mutex // guards the fields below
+	table    *table
+	links    *event.WatchStates
+	notes    []note
+	events   int       // number of object events
+	timeView *timeView // nil for a live watch
 
-	changed chan struct{} // has room for one word that something has
+	changed chan struct{} // signals changes; has a buffer of one
 }
 
-// note is what is to be known of the watch.
+// note is a message about the watch.
 type note struct {
 	at   time.Time
 	text string
@@ -37,9 +37,9 @@ const maxNotes = 1000
 func newStore(o Options) *store {
 	s := &store{Options: o, links: event.NewWatchStates(o.Targets), changed: make(chan struct{}, 1)}
 	if o.Recording != nil {
-		s.past = &past{at: o.Recording.InitialTime, isEnd: o.Recording.InitialTime.IsZero()}
+		s.timeView = &timeView{at: o.Recording.InitialTime, isEnd: o.Recording.InitialTime.IsZero()}
 	}
-	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, EvictionCompare: &s.Compare, LookupOwners: o.LookupOwners, LookupWarning: o.LookupWarning, Targets: o.Targets, KubeEventsFiltered: o.KubeEventsFiltered, FullHistory: s.past != nil}, s.take)
+	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, EvictionCompare: &s.Compare, LookupOwners: o.LookupOwners, LookupWarning: o.LookupWarning, Targets: o.Targets, KubeEventsFiltered: o.KubeEventsFiltered, FullHistory: s.timeView != nil}, s.take)
 	s.table = newTable(s.inventory.Forget, s.histories)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
@@ -53,14 +53,14 @@ func (s *store) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 func (s *store) take(changes []inventory.Change) {
-	if s.past != nil {
-		s.takePast(changes)
+	if s.timeView != nil {
+		s.takeRecorded(changes)
 		return
 	}
 	cells := make([][]string, len(changes))
 	for i, c := range changes {
 		if c.State != nil && c.State.Type != event.Deleted {
-			cells[i] = c.State.Cells() // it takes time
+			cells[i] = c.State.Cells() // slow: not under the lock
 		}
 	}
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *store) take(changes []inventory.Change) {
 		s.links.Observe(c.Event)
 		switch {
 		case c.Event.Type == event.Left:
-			s.table.leave(c.Event.Target)
+			s.table.removeTarget(c.Event.Target)
 		case !c.Event.Type.IsStatus():
 			s.events++
 			s.table.apply(c, cells[i])
@@ -79,23 +79,23 @@ func (s *store) take(changes []inventory.Change) {
 	s.touch()
 }
 
-// histories are those of a row's object, and of the one before it; none: no longer held.
+// histories returns the histories of a row's predecessor and object, as far as they are retained.
 func (s *store) histories(r *row) (all []inventory.History) {
-	if r.past != nil {
-		return r.past
+	if r.frozenHistories != nil {
+		return r.frozenHistories
 	}
-	for _, o := range []*inventory.Entry{r.earlier, r.Entry} {
+	for _, o := range []*inventory.Entry{r.predecessor, r.Entry} {
 		if o == nil {
 			continue
 		}
 		if h, held := s.inventory.History(o.ID); held && h.Entry == o {
-			all = append(all, s.past.cut(h))
+			all = append(all, s.timeView.withoutLater(h))
 		}
 	}
 	return all
 }
 
-// Note takes what is to be known of the watch.
+// Note adds a message about the watch.
 func (s *store) Note(at time.Time, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,43 +10,44 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// returned is done while the terminal is given back; then that is taken again, and all drawn anew.
-type returned func()
+// execFunc is a tea.ExecCommand that calls a function. Bubbletea restores the terminal before the call, and draws the
+// whole screen after it.
+type execFunc func()
 
-// rendererEnds is how long the goroutine that draws has for its end: it stops its ticker last,
-// without anybody waiting for it. If the next one has begun by then, nothing is drawn any more.
-const rendererEnds = 100 * time.Millisecond
+// rendererShutdown is how long the renderer's goroutine may take to end. It stops its ticker last, and bubbletea does not
+// wait for that. If the next renderer started earlier, its ticker would be stopped and nothing would be drawn any more.
+const rendererShutdown = 100 * time.Millisecond
 
 // Run implements tea.ExecCommand.
-func (r returned) Run() error {
+func (r execFunc) Run() error {
 	r()
-	time.Sleep(rendererEnds)
+	time.Sleep(rendererShutdown)
 	return nil
 }
 
 // SetStdin, SetStdout and SetStderr implement tea.ExecCommand.
-func (returned) SetStdin(io.Reader)  {}
-func (returned) SetStdout(io.Writer) {}
-func (returned) SetStderr(io.Writer) {}
+func (execFunc) SetStdin(io.Reader)  {}
+func (execFunc) SetStdout(io.Writer) {}
+func (execFunc) SetStderr(io.Writer) {}
 
-// suspension is how the process is stopped and goes on.
+// suspension stops the process and continues it.
 type suspension struct {
-	stopping atomic.Bool // the process stops itself, or has done so
+	stopping atomic.Bool // the process is stopping itself, or has done so
 }
 
-// suspend gives the terminal back and stops the process until the shell continues it.
+// suspend restores the terminal and stops the process until the shell continues it.
 func (s *suspension) suspend() tea.Cmd {
 	if s.stopping.Swap(true) {
 		return nil
 	}
-	return tea.Exec(returned(stopSelf), func(error) tea.Msg {
+	return tea.Exec(execFunc(stopSelf), func(error) tea.Msg {
 		s.stopping.Store(false)
 		return nil
 	})
 }
 
-// takeBack restores the terminal when the process was stopped by somebody else, and continued.
-func (s *suspension) takeBack(ctx context.Context, p *tea.Program, terminal *os.File) {
+// restoreOnContinue sets up the terminal again after another process stopped and continued this one.
+func (s *suspension) restoreOnContinue(ctx context.Context, p *tea.Program, terminal *os.File) {
 	continued, end := notifyContinued()
 	defer end()
 	for {
@@ -56,10 +57,10 @@ func (s *suspension) takeBack(ctx context.Context, p *tea.Program, terminal *os.
 		case <-continued:
 		}
 		switch {
-		case s.stopping.Load(): // after suspend it is in order
+		case s.stopping.Load(): // bubbletea sets up the terminal after suspend
 		case ownsTerminal(terminal):
-			p.Send(tea.Exec(returned(func() {}), nil)())
-		default: // continued by bg: it has to wait for fg
+			p.Send(tea.Exec(execFunc(func() {}), nil)())
+		default: // continued in the background: stop until it is in the foreground
 			stopForTerminal()
 		}
 	}

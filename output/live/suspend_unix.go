@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopsWithin is how long a process that sends itself the signal to stop may still run.
-const stopsWithin = 300 * time.Millisecond
+// stopTimeout is how long a process may still run after it has sent itself SIGTSTP.
+const stopTimeout = 300 * time.Millisecond
 
-// stopSelf stops this process and those it was started with, until the shell continues
-// them. Where there is no shell that could (a command of ssh -t, the first process of a
-// container), the system does not stop it: then it goes on after a moment.
+// stopSelf stops the process group until the shell continues it. Without a shell with job control (a command of ssh -t,
+// the first process of a container) the system ignores the signal, and stopSelf returns after stopTimeout.
 func stopSelf() {
 	continued, end := notifyContinued()
 	defer end()
@@ -25,20 +24,20 @@ func stopSelf() {
 	}
 	select {
 	case <-continued:
-	case <-time.After(stopsWithin):
+	case <-time.After(stopTimeout):
 	}
 }
 
-// stopForTerminal stops them because they have the terminal no more.
+// stopForTerminal stops the process group because it is in the background.
 func stopForTerminal() { _ = syscall.Kill(0, syscall.SIGTTOU) }
 
-// ownsTerminal reports whether the shell has given the terminal to this process.
+// ownsTerminal reports whether the process is in the foreground.
 func ownsTerminal(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// notifyContinued tells when the process goes on after it was stopped.
+// notifyContinued returns a channel that receives SIGCONT, and a function that ends this.
 func notifyContinued() (<-chan os.Signal, func()) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

@@ -11,24 +11,24 @@ import (
 	"dwatch/watcher/event"
 )
 
-// table has all rows, and says which are shown in which order.
+// table has all rows and the order of the shown ones.
 type table struct {
 	sections []*section
 	order    order
 	filter   filter
-	// young are the rows that change with time by more than their age.
-	young map[*row]*section
-	// forget lets go of an object that no row is about any more.
+	// changing are the rows that still fade or will disappear.
+	changing map[*row]*section
+	// forget releases an object that no row shows any more.
 	forget func(*inventory.Entry)
-	// histories are those that a row shows.
+	// histories returns the histories of a row.
 	histories func(*row) []inventory.History
 }
 
 func newTable(forget func(*inventory.Entry), histories func(*row) []inventory.History) *table {
-	return &table{young: map[*row]*section{}, forget: forget, histories: histories}
+	return &table{changing: map[*row]*section{}, forget: forget, histories: histories}
 }
 
-// section returns that of a resource; they stand in the order of the first calls.
+// section returns the section of a resource. It creates it at the end of the table if there is none.
 func (t *table) section(r schema.GroupResource) *section {
 	for _, s := range t.sections {
 		if s.resource == r {
@@ -40,19 +40,19 @@ func (t *table) section(r schema.GroupResource) *section {
 	return s
 }
 
-// apply takes over a change of an object; cells are those that it has now.
+// apply applies a change of an object. cells are its current cells.
 func (t *table) apply(c *inventory.Change, cells []string) {
 	e := c.Event
 	s, named := t.section(e.Target.Resource().GroupResource()), name{e.Target.Cluster, e.Object.Namespace, e.Object.Name}
 	r := s.rows[named]
 	isDeleted := e.Type == event.Deleted
 	switch {
-	case c.State == nil: // it is none any more of those that are shown
+	case c.State == nil: // no longer selected
 		if r != nil {
 			t.remove(s, r)
 		}
 		return
-	case isDeleted && (r == nil || r.gone): // there is nothing that could disappear
+	case isDeleted && (r == nil || r.deleted): // no row to remove
 		t.forget(c.State.Entry)
 		return
 	case !isDeleted:
@@ -66,35 +66,35 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		s.hide(t.order, r)
 	}
 	if isDeleted {
-		r.leave(e)
+		r.markDeleted(e)
 	} else {
-		t.succeed(r, c.State.Entry)
+		t.setPredecessor(r, c.State.Entry)
 		r.take(c.State, s.fit(c.State, cells))
 		s.widen(r)
 	}
 	s.tally(r, 1)
-	if !r.at.IsZero() || !r.gone && !r.ClearsAt().IsZero() {
-		t.young[r] = s
+	if !r.at.IsZero() || !r.deleted && !r.ClearsAt().IsZero() {
+		t.changing[r] = s
 	}
 	t.place(s, r)
 }
 
-// succeed notes which object had the name of a row before. One is enough.
-func (t *table) succeed(r *row, by *inventory.Entry) {
+// setPredecessor stores the previous object of the row's name before a new one takes it. Only one is retained.
+func (t *table) setPredecessor(r *row, by *inventory.Entry) {
 	if r.State == nil || r.Entry == by {
 		return
 	}
-	if r.earlier != nil {
-		t.forget(r.earlier)
+	if r.predecessor != nil {
+		t.forget(r.predecessor)
 	}
-	r.earlier = r.Entry
+	r.predecessor = r.Entry
 }
 
-// leave takes away the rows of a target of which nothing more is heard. What is deleted goes by itself.
-func (t *table) leave(target event.Target) {
+// removeTarget removes the rows of a target that is no longer watched. Rows of deleted objects disappear by themselves.
+func (t *table) removeTarget(target event.Target) {
 	s := t.section(target.Resource().GroupResource())
 	for _, r := range s.rows {
-		if !r.gone && r.Entry.IsIn(target) {
+		if !r.deleted && r.Entry.IsIn(target) {
 			t.remove(s, r)
 		}
 	}
@@ -104,23 +104,23 @@ func (t *table) remove(s *section, r *row) {
 	s.tally(r, -1)
 	s.hide(t.order, r)
 	delete(s.rows, r.name())
-	delete(t.young, r)
+	delete(t.changing, r)
 	t.forget(r.Entry)
-	if r.earlier != nil {
-		t.forget(r.earlier)
+	if r.predecessor != nil {
+		t.forget(r.predecessor)
 	}
 }
 
-// place shows a row where it belongs, if it is to be shown.
+// place inserts a row in the order if it matches the filter.
 func (t *table) place(s *section, r *row) {
-	if t.hasWords(s, r) && t.filter.holdsOf(r) {
+	if t.hasWords(s, r) && t.filter.matchesCondition(r) {
 		s.show(t.order, r)
 	}
 }
 
-// hasWords reports whether a row has the words of the filter: who changed it is in one of the states that are held.
+// hasWords reports whether a row matches the words and managers of the filter. Managers of all retained states count.
 func (t *table) hasWords(s *section, r *row) bool {
-	if !t.filter.asksWho() {
+	if !t.filter.needsManagers() {
 		return t.filter.hasWords(s, r, nil)
 	}
 	var by []string
@@ -130,12 +130,13 @@ func (t *table) hasWords(s *section, r *row) bool {
 	return t.filter.hasWords(s, r, by)
 }
 
-// grow lets what was deleted go and what is ready move, and reports whether more will change.
-func (t *table) grow(now time.Time) bool {
-	for r, s := range t.young {
+// age ends highlights whose time has passed, removes the rows of deleted objects, and moves rows that became ready. It
+// reports whether rows remain that will still change.
+func (t *table) age(now time.Time) bool {
+	for r, s := range t.changing {
 		switch {
-		case !r.settled(now):
-		case r.gone:
+		case !r.isStable(now):
+		case r.deleted:
 			t.remove(s, r)
 		default:
 			if !r.ClearsAt().IsZero() { // the crash loop has ended
@@ -150,25 +151,25 @@ func (t *table) grow(now time.Time) bool {
 				t.place(s, r)
 			}
 			r.changed = nil
-			delete(t.young, r)
+			delete(t.changing, r)
 		}
 	}
-	return len(t.young) > 0
+	return len(t.changing) > 0
 }
 
-// choose takes another filter for all rows; of the states in found it is known whether it matches.
+// choose applies another filter. found has the known results of its condition.
 func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	t.filter = f
 	for _, s := range t.sections {
 		for _, r := range s.rows {
 			matches, known := found[r.State]
-			r.shown = (known && matches || !known && f.holdsOf(r)) && t.hasWords(s, r)
+			r.shown = (known && matches || !known && f.matchesCondition(r)) && t.hasWords(s, r)
 		}
 	}
-	t.arrange()
+	t.sort()
 }
 
-func (t *table) arrange() {
+func (t *table) sort() {
 	for _, s := range t.sections {
 		s.order = s.order[:0]
 		for _, r := range s.rows {
@@ -180,21 +181,21 @@ func (t *table) arrange() {
 	}
 }
 
-// clone returns a table of its own, of the rows as they are. past says what they were.
+// clone returns an independent copy of the table. past returns the histories to retain for a row.
 func (t *table) clone(past func(*row) []inventory.History) *table {
-	c := &table{order: t.order, filter: t.filter, young: map[*row]*section{}, histories: t.histories}
+	c := &table{order: t.order, filter: t.filter, changing: map[*row]*section{}, histories: t.histories}
 	for _, s := range t.sections {
 		copied := *s
 		copied.rows, copied.order = make(map[name]*row, len(s.rows)), nil
 		copied.widths, copied.sets = slices.Clone(s.widths), maps.Clone(s.sets)
 		for key, r := range s.rows {
 			one := *r
-			one.changed, one.past = slices.Clone(r.changed), past(r)
+			one.changed, one.frozenHistories = slices.Clone(r.changed), past(r)
 			copied.rows[key] = &one
 		}
 		c.sections = append(c.sections, &copied)
 	}
-	c.arrange()
+	c.sort()
 	return c
 }
 

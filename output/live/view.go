@@ -9,29 +9,29 @@ import (
 	"dwatch/output"
 )
 
-// view is the part of the table that is seen, and the selected row in it.
+// view is the visible part of the table and the selected row.
 type view struct {
 	*canvas
 	*store
 	cursor
 	clusters *clusters
-	paused   *pause // nil: the table goes on
+	paused   *pause // nil unless paused
 }
 
-// pause is the table as it was when the user paused it.
+// pause is a copy of the table from the moment at which the user paused it.
 type pause struct {
 	table  *table
 	at     time.Time
 	events int
 }
 
-// cursor is which row is selected.
+// cursor identifies the selected row.
 type cursor struct {
 	resource schema.GroupResource
 	object   name
-	// holds: it was chosen. Else it is the first row, whichever that is.
-	holds     bool
-	row, line int // its number among all, and where it stands on the screen
+	// chosen is true if the user selected a row. Otherwise the first row is selected, whichever it is.
+	chosen    bool
+	row, line int // its index in the table, and its line on the screen
 }
 
 func (v *view) shown() *table {
@@ -41,7 +41,7 @@ func (v *view) shown() *table {
 	return v.table
 }
 
-// tables are the present one, and the one that is shown while it is paused.
+// tables returns the current table and, while paused, the copy that is shown.
 func (v *view) tables() []*table {
 	if v.paused != nil {
 		return []*table{v.table, v.paused.table}
@@ -56,7 +56,7 @@ func (v *view) clock() time.Time {
 	return v.now()
 }
 
-// pause holds the table as it is, or lets it go on.
+// pause pauses or resumes the table.
 func (v *view) pause() {
 	if v.paused != nil {
 		v.paused = nil
@@ -65,36 +65,36 @@ func (v *view) pause() {
 	v.paused = &pause{v.table.clone(v.histories), v.now(), v.events}
 }
 
-// sort takes the next order, and returns its name.
+// sort switches to the next order and returns its name.
 func (v *view) sort() string {
 	next := (v.shown().order + 1) % orders
 	for _, t := range v.tables() {
 		t.order = next
-		t.arrange()
+		t.sort()
 	}
 	return orderNames[next]
 }
 
-// settle finds the selected row again, and returns the outline and the first line that is seen.
-func (v *view) settle() (o outline, top int) {
+// layout finds the selected row again. It returns the outline and the first visible line.
+func (v *view) layout() (o outline, top int) {
 	sections := v.shown().sections
-	o = outlineOf(sections, func(s *section) bool { return len(sections) == 1 || v.troubleOf(s) != "" })
+	o = outlineOf(sections, func(s *section) bool { return len(sections) == 1 || v.problemOf(s) != "" })
 	if o.rows == 0 {
 		return o, 0
 	}
 	v.row = v.find(&o)
 	line, height := o.lineOf(v.row), v.body()
 	top = min(line-v.line, o.lines-height)
-	// The first line is a header, of whichever section.
+	// The first visible line is always the header of a section.
 	top = max(min(top, line-1), line-height+1, 0)
 	v.line = line - top
 	v.remember(&o)
 	return o, top
 }
 
-// find returns the number of the selected row, or of the one in its place.
+// find returns the index of the selected row or, if it is gone, of the row that is now in that position.
 func (v *view) find(o *outline) int {
-	if !v.holds {
+	if !v.chosen {
 		return 0
 	}
 	for _, s := range o.spans {
@@ -111,16 +111,16 @@ func (v *view) remember(o *outline) {
 	}
 }
 
-// selected returns the selected row; nil if there is none.
+// selected returns the selected row and its section, or nil.
 func (v *view) selected() (*section, *row) {
-	o, _ := v.settle()
+	o, _ := v.layout()
 	return o.row(v.row)
 }
 
-// far is further than there are lines.
-const far = 1 << 30
+// unlimited is more than the number of lines.
+const unlimited = 1 << 30
 
-// moveBy is by how many lines a key moves, and whether it does.
+// moveBy returns the number of lines by which a key moves the selection, and whether it is such a key.
 func moveBy(key string, page int) (int, bool) {
 	switch key {
 	case "up", "k":
@@ -132,17 +132,17 @@ func moveBy(key string, page int) (int, bool) {
 	case "pgdown", "ctrl+f", "space":
 		return page, true
 	case "home", "g":
-		return -far, true
+		return -unlimited, true
 	case "end", "G":
-		return far, true
+		return unlimited, true
 	}
 	return 0, false
 }
 
 func (v *view) press(key string) bool {
-	o, _ := v.settle()
+	o, _ := v.layout()
 	switch by, moves := moveBy(key, max(v.body()-2, 1)); {
-	case by == -far:
+	case by == -unlimited:
 		v.cursor = cursor{line: 1}
 	case moves:
 		v.choose(&o, v.row+by)
@@ -162,11 +162,11 @@ func (v *view) choose(o *outline, row int) {
 	v.row = min(max(row, 0), o.rows-1)
 	v.line += o.lineOf(v.row) - before
 	v.line = min(max(v.line, 1), v.body()-1)
-	v.holds = true
+	v.chosen = true
 	v.remember(o)
 }
 
-// section returns the first row of the next section that has some, or, back, of the one before.
+// section returns the first row of the next section with rows, or of the previous one if back is true.
 func (v *view) section(o *outline, back bool) int {
 	to := v.row
 	if back {
@@ -184,28 +184,28 @@ func (v *view) section(o *outline, back bool) int {
 	return to
 }
 
-// scroll moves what is seen by some lines. The selected row is the nearest that is seen.
+// scroll scrolls by some lines. It selects the nearest visible row.
 func (v *view) scroll(by int) {
-	o, top := v.settle()
+	o, top := v.layout()
 	to := min(max(top+by, 0), max(o.lines-v.body(), 0))
 	if to == top || o.rows == 0 {
 		return
 	}
-	if first, last := v.seen(&o, to); first <= last {
+	if first, last := v.visibleRows(&o, to); first <= last {
 		v.row = min(max(v.row, first), last)
 	}
 	v.line = o.lineOf(v.row) - to
-	v.holds = true
+	v.chosen = true
 	v.remember(&o)
 }
 
-// seen returns the numbers of the first and last row that are seen below the header in line top.
-func (v *view) seen(o *outline, top int) (first, last int) {
+// visibleRows returns the indices of the first and last visible row below the header in line top.
+func (v *view) visibleRows(o *outline, top int) (first, last int) {
 	return o.before(top + 1), o.before(top+v.body()) - 1
 }
 
 func (v *view) click(y int) {
-	o, top := v.settle()
+	o, top := v.layout()
 	line := y - v.above()
 	if line < 1 || line >= v.body() {
 		return
@@ -216,18 +216,18 @@ func (v *view) click(y int) {
 	}
 }
 
-// position says which rows are seen; nothing if all are.
+// position returns the range of visible rows, or "" if all rows are visible.
 func (v *view) position() string {
-	o, top := v.settle()
-	first, last := v.seen(&o, top)
+	o, top := v.layout()
+	first, last := v.visibleRows(&o, top)
 	if o.lines <= v.body() || first > last {
 		return ""
 	}
 	return fmt.Sprintf("%d-%d of %d", first+1, last+1, o.rows)
 }
 
-// about says what is known of the selected row beside its cells.
-func (v *view) about() string {
+// describeSelected returns what is known about the selected row apart from its cells.
+func (v *view) describeSelected() string {
 	s, r := v.selected()
 	if r == nil {
 		return ""
@@ -236,17 +236,17 @@ func (v *view) about() string {
 	if r.Entry.Cluster != "" {
 		text = output.EscapeLine(r.Entry.Cluster) + " " + text
 	}
-	if r.gone {
+	if r.deleted {
 		return text + "  deleted " + output.FormatAge(v.clock(), r.at) + " ago"
 	}
-	if why := r.why(); why != "" {
+	if why := r.stateText(); why != "" {
 		text += "  " + why
 	}
 	states := -1
 	for _, h := range v.histories(r) {
 		states += len(h.States) + h.Evicted
 	}
-	if states > 0 && !r.at.IsZero() { // what changes just now is in the inventory first
+	if states > 0 && !r.at.IsZero() { // the inventory may be ahead of the table
 		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), output.FormatAge(v.clock(), r.at))
 	}
 	return text

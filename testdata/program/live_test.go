@@ -293,7 +293,7 @@ func TestLive(t *testing.T) {
 	m.press("?")
 	m.shows(`^ Keys$`)
 	m.press("q", "l")
-	m.shows(`what was said about the watch`)
+	m.shows(`messages about the watch`)
 	m.press("q")
 
 	// It fits any size, also in the middle of something.
@@ -328,7 +328,7 @@ func TestLiveFrom(t *testing.T) {
 	m.live("cm --from " + rec)
 	m.shows(`^ recording .* known$`)
 	m.press("[", "[")
-	m.shows(`that is the begin of what was read`)
+	m.shows(`beginning of the loaded period`)
 	m.shows(`^   alpha +\S+ `)
 	m.press("Right")
 	m.shows(`^ ~ alpha `)
