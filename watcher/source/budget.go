@@ -6,43 +6,42 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gate bounds what is on its way from the server to the reader, for all sources of a run together.
-// An event enters before the informer is given it, and leaves when it has been delivered, or when
-// there is nothing to report about it. While the gate is full the sources do not read, and so the
-// server is held back.
+// ByteBudget limits the memory of events between the server and the Sink, for all sources of a run
+// together. An event takes its share before the informer receives it, and returns it when it has
+// been delivered or when there is nothing to report. While the budget is exhausted, the sources do
+// not read, which applies backpressure to the server.
 //
-// It can't deadlock. What has entered does not wait for what has not: the informer passes each
-// event that it was given to the handler in order (client-go's RealFIFO merges nothing), the
-// handler waits for nothing, and the one kind of object that an informer passes over is not given
-// to it, see pass. The objects of a sync, all of which the informer keeps back until the last one
-// has come, do not enter on their way to it; those that the observer is shown at once enter for
-// that, and leave when they are delivered. A wait ends with the session.
+// It can't deadlock, because events that hold a share do not wait for events that wait for one. The
+// informer passes each event to the handler in order (client-go's RealFIFO merges nothing), the
+// handler does not block, and the only kind of object that an informer drops is not given to it,
+// see pass. An informer buffers the objects of a list until the list is complete. These objects
+// take a share only for the observation that is passed on directly. A wait ends with the session.
 type ByteBudget struct{ free *semaphore.Weighted }
 
 const (
-	// GateBytes is the bound. Beside it each connection may hold 4 MiB that HTTP/2 has received,
-	// and one event at a time is being decoded.
+	// BudgetBytes is the limit. In addition, HTTP/2 buffers up to 4 MiB per connection, and one
+	// event at a time is being decoded.
 	BudgetBytes = 4 << 20
-	// EventBytes is what an event takes on its way beside its content.
+	// EventOverhead is the memory of an event in addition to its content.
 	EventOverhead = 1 << 10
 )
 
-// NewGate returns a Gate that nothing has entered.
+// NewByteBudget returns an unused budget.
 func NewByteBudget() *ByteBudget { return &ByteBudget{semaphore.NewWeighted(BudgetBytes)} }
 
-// enter waits for room for an event with n bytes of content, and returns how much has to leave
-// again. An event larger than the gate goes through it alone.
-func (g *ByteBudget) enter(ctx context.Context, n int) (held int64, err error) {
-	held = min(int64(n)+EventOverhead, BudgetBytes)
-	if err := g.free.Acquire(ctx, held); err != nil {
+// reserve waits for n bytes of content and returns the amount to release later. An event that is
+// larger than the whole budget reserves all of it.
+func (b *ByteBudget) reserve(ctx context.Context, n int) (reserved int64, err error) {
+	reserved = min(int64(n)+EventOverhead, BudgetBytes)
+	if err := b.free.Acquire(ctx, reserved); err != nil {
 		return 0, context.Cause(ctx)
 	}
-	return held, nil
+	return reserved, nil
 }
 
-// Leave makes room again.
-func (g *ByteBudget) Release(held int64) {
-	if held > 0 {
-		g.free.Release(held)
+// Release returns an amount that reserve returned.
+func (b *ByteBudget) Release(reserved int64) {
+	if reserved > 0 {
+		b.free.Release(reserved)
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Resource implements dynamic.Interface for the informer: the session decorates the dynamic client.
-// It sees each request and each event before the informer does, and keeps from it all that can be
-// dealt with here: a lost connection is resumed from the last resourceVersion, with our own
-// back-off. The informer gets an error only where it has to act: to relist, or to list at all where
-// the server streams no initial events.
+// Resource implements dynamic.Interface for the informer. The returned client sees each request and
+// event before the informer does, and handles most problems itself: it resumes lost connections at
+// the last resourceVersion with its own backoff. The informer receives an error only if it has to
+// act on it, by listing all objects.
 //
-// During a sync it shows each object to the observer at once; an informer would pass on nothing
-// before the last one has arrived.
+// During a list, the client also passes each object to the observer immediately, because an
+// informer passes on nothing before the list is complete.
 func (s *session) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := s.options.Client.Resource(r)
 	return anyNamespace{resourceClient{all, s}, all}
@@ -32,7 +31,7 @@ type resourceClient struct {
 	session *session
 }
 
-// anyNamespace is what dynamic.Interface returns: it takes a namespace or stands for all of them.
+// anyNamespace is a resourceClient for all namespaces that can be limited to one.
 type anyNamespace struct {
 	resourceClient
 	all dynamic.NamespaceableResourceInterface
@@ -42,8 +41,8 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 	return resourceClient{a.all.Namespace(namespace), a.session}
 }
 
-// Watch returns at once; the stream connects by itself and reports what the informer has to know as
-// an ERROR event. It is not tied to ctx, which ends later than the session's.
+// Watch returns immediately. The stream connects by itself and sends errors that the informer has
+// to act on as ERROR events. ctx is ignored because it ends after the session's.
 func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if !r.session.calls.TryAcquire(1) {
 		return nil, context.Cause(r.session.ctx)
@@ -56,10 +55,10 @@ func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (wa
 	return s, nil
 }
 
-// List asks until it has an answer, an error that the informer has to act on, or the session
-// ends. It asks for the present state, whatever the informer asks for: "0" would be answered
-// from the server's cache, as stale as it may be, and the last resourceVersion that the informer
-// saw with the state at just that version, if in pages; newer ones may have been reported.
+// List retries until it has a response, an error that the informer has to act on, or the session
+// ends. It requests the current state, whatever options say: the informer would request
+// resourceVersion "0", which returns the possibly stale cache of the server, or, in pages, the
+// exact last resourceVersion that it saw, although newer states may have been reported.
 func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	c := r.session
 	if !c.calls.TryAcquire(1) {
@@ -71,15 +70,15 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
 	if options.Limit == 0 && !c.unpaged {
-		options.Limit = pageSize // the informer's pager follows, whatever it asked for
+		options.Limit = pageSize // the informer's pager follows continue tokens
 	}
 	c.unpaged = false
 	var backoff Backoff
 	for {
 		list, err := r.list(options)
 		if err == nil {
-			c.hear()
-			c.noteAnswer("")
+			c.noteHeard()
+			c.noteConnected("")
 			for i := range list.Items {
 				c.setType(&list.Items[i])
 			}
@@ -93,7 +92,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 			c.unpaged = isExpired(err)
 			return nil, err
 		case retry:
-			c.lost(err)
+			c.reportLoss(err)
 			if !backoff.Wait(c.ctx, err) {
 				return nil, context.Cause(c.ctx)
 			}
@@ -113,7 +112,7 @@ func (r resourceClient) list(options metav1.ListOptions) (*unstructured.Unstruct
 
 func (c *session) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
-		if err := c.show(&list.Items[i], watch.Added); err != nil {
+		if err := c.observeListed(&list.Items[i], watch.Added); err != nil {
 			return err
 		}
 	}
@@ -123,8 +122,7 @@ func (c *session) take(list *unstructured.UnstructuredList) error {
 	return nil
 }
 
-// endSync observes that the server has named all that there was. The informer has not replaced its
-// store yet.
+// endSync observes SyncEnded. The informer has not replaced its store yet.
 func (c *session) endSync(resourceVersion string) {
 	ended := event.Event{ResourceVersion: resourceVersion}
 	if before := c.cursor.Swap(&resourceVersion); before != nil {
@@ -132,15 +130,15 @@ func (c *session) endSync(resourceVersion string) {
 	}
 	c.synced.Store(true)
 	c.observer.Observe(Observation{Kind: SyncEnded, Event: ended})
-	c.mark(c.ctx, c.syncBegan, resourceVersion)
+	c.observeProved(c.ctx, c.syncBegan, resourceVersion)
 }
 
-// show shows an object of a sync to the observer, and leaves to the informer which one it is.
-func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error {
+// observeListed passes an object of a list to the observer, unless the list is read from the store.
+func (c *session) observeListed(u *unstructured.Unstructured, kind watch.EventType) error {
 	if c.options.KeepObjects {
-		return nil // what there is, is listed
+		return nil
 	}
-	o, err := c.observation(c.ctx, Listed, u, kind)
+	o, err := c.newObservation(c.ctx, Listed, u, kind)
 	if err != nil {
 		return err
 	}
@@ -148,10 +146,11 @@ func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error
 	return nil
 }
 
-// observation makes an observation of an object, whose content it takes. It waits for the gate.
-func (c *session) observation(ctx context.Context, k ObservationKind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
+// newObservation returns an observation of an object, and takes the content from it. It waits for
+// the budget.
+func (c *session) newObservation(ctx context.Context, k ObservationKind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
 	content, row := codec.TakeContent(u), codec.TableRow(u)
-	held, err := c.options.Budget.enter(ctx, len(content)+len(row))
+	held, err := c.options.Budget.reserve(ctx, len(content)+len(row))
 	if err != nil {
 		return nil, err
 	}
@@ -165,16 +164,16 @@ func (c *session) setType(u *unstructured.Unstructured) {
 	}
 }
 
-// lost is Lost, unless that is because the session ends.
-func (c *session) lost(err error) {
+// reportLoss calls ReportLoss, unless the session is ending.
+func (c *session) reportLoss(err error) {
 	if c.ctx.Err() == nil {
 		c.ReportLoss(err)
 	}
 }
 
-// cutSync notes that a sync broke off. Again and again, as behind a proxy that ends requests
-// before all has come, it is time to list in pages.
-func (c *session) cutSync() error {
+// noteCutSync counts initial events that were interrupted, for example by a proxy that limits the
+// duration of requests. After several, it returns the error that makes the informer list in pages.
+func (c *session) noteCutSync() error {
 	if c.cuts.Add(1) >= cutSyncs {
 		c.cuts.Store(0)
 		return errSilentSync
@@ -183,11 +182,11 @@ func (c *session) cutSync() error {
 }
 
 const (
-	// shortWatch is the life under which a watch that ended without an event counts as failed.
-	// So many of them in a row are taken for an expired resourceVersion: servers have said that
-	// in this way (kubernetes/kubernetes#104171).
+	// shortWatch is the duration below which a watch without events counts as failed. After
+	// shortWatches of them in a row, the resourceVersion counts as expired, because servers have
+	// reported expiry in this way (kubernetes/kubernetes#104171).
 	shortWatch   = time.Second
 	shortWatches = 3
-	cutSyncs     = 3   // in a row make the informer list
+	cutSyncs     = 3   // consecutive interruptions after which the informer lists
 	pageSize     = 500 // client-go's for lists
 )

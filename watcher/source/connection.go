@@ -14,52 +14,54 @@ import (
 	"dwatch/watcher/codec"
 )
 
-// phase is how far a connection has come. Each but the first has a deadline.
+// phase is the phase of a connection. Each phase has a deadline.
 type phase uint8
 
 const (
-	phaseSync phase = iota + 1 // initial events come, each before the silence is too long
-	// phaseYoung: the watch goes on from a known state. When it has lived for a moment that counts
-	// as the server's answer, even if nothing comes.
+	phaseSync phase = iota + 1 // the server sends initial events; the deadline is the silence timeout
+	// phaseYoung: the watch has resumed. If it survives for a moment, that counts as the server's
+	// response, even without an event.
 	phaseYoung
-	phaseLive // changes come, until the watch is renewed
+	phaseLive // the server sends changes, until the watch is renewed
 )
 
-// connection is one request of a stream, and all that comes of it. Each wait of it has a bound.
+// connection is one watch request of a stream and its events. Each wait has a time limit.
 type connection struct {
 	*stream
 	opened time.Time
-	// life is how long the watch is to be live. bounded: the server was asked to end it then.
-	// patience is how much longer it may take to do so.
+	// life is how long the watch should be live. If bounded is true, the server was asked to end it
+	// then, and patience is the additional time that it may take for that.
 	life, patience time.Duration
 	bounded        bool
-	// heard is when the last event had been passed on, so that the wait for a slow reader does not
-	// count as silence; zero before the first.
+	// heard is when the last event had been passed on, so that waiting for a slow Sink does not
+	// count as silence. It is zero before the first event.
 	heard   time.Time
 	silence silence
 	columns codec.Columns
-	// again: the next watch, which is a short one, shows sooner how far behind the stream is.
-	again bool
+	// renewSoon is true if this watch should be replaced by a short one, which shows sooner whether
+	// the stream has caught up.
+	renewSoon bool
 
 	phase    phase
 	deadline *time.Timer // of the phase
 }
 
-// newConnection spreads the lives of watches, so that those which began together are not renewed
-// together.
+// newConnection returns a connection that has not been opened. Its life is random, so that watches
+// that began together are not renewed together.
 func newConnection(s *stream) *connection {
 	least, now := s.session.options.MinWatchTimeout, time.Now()
 	return &connection{
 		stream:   s,
 		opened:   now,
-		life:     s.life((least + rand.N(least/3+1)).Round(time.Second)), // the server counts seconds
+		life:     s.watchLife((least + rand.N(least/3+1)).Round(time.Second)), // the server expects seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
 		silence:  silence{limit: s.session.options.SyncSilenceTimeout, since: now},
 	}
 }
 
-// serve watches to the connection's end, and returns nil if that is in good order.
+// serve opens the watch and relays its events until it ends. It returns nil if the watch ended
+// normally.
 func (c *connection) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,8 +79,8 @@ func (c *connection) serve(ctx context.Context) error {
 	return c.checkEnd(time.Since(c.opened))
 }
 
-// open makes the request. The server has RequestTimeout to answer, in a sync no longer than for an
-// event.
+// open sends the request. The server has RequestTimeout to respond, or the silence timeout if that
+// is shorter and initial events are requested.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
 	patience, late := c.session.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
@@ -90,23 +92,23 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	if err != nil {
 		return nil, err
 	}
-	c.session.hear()
+	c.session.noteHeard()
 	if c.syncing || !c.lost && !c.session.options.Bookmarks {
 		return conn, nil
 	}
 	at := time.Now()
-	present, err := c.checkPresent(ctx)
+	present, err := c.checkCurrentVersion(ctx)
 	if err != nil {
 		conn.Stop()
 		return nil, err
 	}
-	c.proof.noteAsked(at, present)
+	c.proof.addProbe(at, present)
 	c.lost, c.unchecked = false, 0
 	return conn, nil
 }
 
-// listOptions are what the informer asked for, from where the stream has come to. A sync may take
-// any time: the server is not asked to end it.
+// listOptions returns the informer's options, changed to resume where the stream has arrived.
+// Initial events may take any time, so the server is not asked to end them.
 func (c *connection) listOptions() metav1.ListOptions {
 	options := c.options
 	options.ResourceVersion = c.resumeFrom
@@ -122,9 +124,9 @@ func (c *connection) listOptions() metav1.ListOptions {
 func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 	c.deadline = time.NewTimer(shortWatch)
 	defer c.deadline.Stop()
-	asking, stop := context.WithCancel(ctx)
-	ask := c.newQuestions()
-	defer ask.end()
+	probing, stop := context.WithCancel(ctx)
+	probes := c.newProber()
+	defer probes.wait()
 	defer stop()
 	c.phase = phaseYoung
 	if c.syncing {
@@ -142,17 +144,17 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			c.proof.restart()
 			return errRenewed
 		case <-c.session.relist:
-			if c.syncing { // it lists all
+			if c.syncing { // already listing
 				continue
 			}
-			return apierrors.NewResourceExpired("all is to be listed anew")
-		case <-ask.due.C:
-			ask.ask(asking, c)
-		case a := <-ask.answers:
-			ask.answer(ctx, c, a)
+			return apierrors.NewResourceExpired("a new list was requested")
+		case <-probes.due.C:
+			probes.send(probing, c)
+		case a := <-probes.answers:
+			probes.handle(ctx, c, a)
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.session.hear() // it was there until now
+				c.session.noteHeard() // the connection was open until now
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {
@@ -162,7 +164,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 	}
 }
 
-// enter begins or prolongs a phase, which is to be over after d.
+// enter starts a phase, or extends the current one. Its deadline is after d.
 func (c *connection) enter(p phase, d time.Duration) {
 	c.phase = p
 	c.deadline.Reset(d)
@@ -173,19 +175,20 @@ func (c *connection) expire(ctx context.Context) error {
 	case phaseSync:
 		return errSilentSync
 	case phaseYoung:
-		c.noteAnswer()
+		c.noteConnected()
 		c.prove(ctx, false)
 		c.enter(phaseLive, time.Until(c.opened.Add(c.life+c.patience)))
 		return nil
 	default:
-		if c.again {
+		if c.renewSoon {
 			return errRenewed
 		}
 		return c.renew()
 	}
 }
 
-// rechecked returns what ends a live watch. In a sync it has to wait.
+// rechecked returns the channel of recheck signals. It returns nil during a list, which a recheck
+// must not interrupt.
 func (c *connection) rechecked() <-chan struct{} {
 	if c.syncing {
 		return nil
@@ -200,39 +203,39 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 		c.session.setType(u)
 	}
 	if syncing {
-		c.silence.heard(e)
+		c.silence.noteEvent(e)
 	}
 	if err := c.pass(ctx, e); err != nil {
 		return err
 	}
 	c.heard = time.Now()
 	if e.Type != watch.Bookmark {
-		c.proof.moved = c.heard
+		c.proof.lastEvent = c.heard
 		c.proof.noteChange(c.resumeFrom)
 	}
 	if !syncing {
 		c.prove(ctx, e.Type == watch.Bookmark)
 	}
 	if !syncing && e.Type == watch.Bookmark {
-		c.session.reach(ctx, c.resumeFrom)
+		c.session.observeProgress(ctx, c.resumeFrom)
 	}
 	switch {
 	case c.syncing:
 		c.enter(phaseSync, c.silence.wait())
 	case syncing && c.session.options.Bookmarks:
-		c.enter(phaseLive, shortWatch) // the next one shows how far behind it is
+		c.enter(phaseLive, shortWatch) // the next watch shows whether the stream has caught up
 	case syncing:
 		c.enter(phaseLive, c.life)
 	}
 	return nil
 }
 
-// errRenewed ends a watch so that the server has to answer again.
+// errRenewed ends a watch so that the server has to answer a new request.
 var errRenewed = errors.New("renewed")
 
-// renew ends a watch that has lived long enough: only at the next one does a right that was taken
-// away show, or a connection that is dead. One that the server was asked to end, and over which
-// nothing came either, was dead.
+// renew returns the error that ends a watch at the end of its life. Only the next request shows
+// whether a permission was revoked or the connection is dead. If the server did not end a bounded
+// watch in time and sent nothing during its life, the connection was dead.
 func (c *connection) renew() error {
 	if c.bounded && time.Since(c.heard) >= c.life {
 		return ErrStalled
@@ -240,11 +243,11 @@ func (c *connection) renew() error {
 	return errRenewed
 }
 
-// checkEnd returns an error for a watch that ended without having worked.
+// checkEnd returns an error if a watch that the server ended had not worked.
 func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
-		return c.session.cutSync()
+		return c.session.noteCutSync()
 	case !c.heard.IsZero() || lived >= shortWatch:
 		c.short = 0
 		return nil

@@ -1,14 +1,15 @@
-// Package source is one target's way from the server: requests, connections, retries, silence,
-// renewals, and client-go's informer in the middle of it.
+// Package source reads the objects of one target from the server. It handles requests, connections,
+// retries, silence and renewals around client-go's informer.
 //
 //	server -> client -> informer -> handler -> Observer
-//	            \_ objects of a sync _____/
+//	            \__ objects of a list ___/
 //
-// A [Source] runs one session after the other. Each has a DynamicSharedInformerFactory with one
-// unstructured informer: a factory has one namespace and one stop channel, and an informer never
-// restarts. Below the informer, the session decorates dynamic.Interface: it retries with its own
-// back-off, resumes a watch where it broke off, and gives the informer only what it has to act on.
+// A [Source] runs one session after another. Each session has a DynamicSharedInformerFactory with
+// one unstructured informer, because a factory has one namespace and one stop channel, and an
+// informer can't be restarted. The session wraps dynamic.Interface for the informer. The wrapper
+// retries with its own backoff, resumes a watch where it was interrupted, and gives the informer
+// only what it has to act on.
 //
-// What is to be observed of an object that changed after the sync travels inside it through the
-// informer, whose transform makes of each what its store is to keep: see stored.
+// The observation of a change after the initial list travels through the informer inside the
+// object. The informer's transform moves it to the object for the store, see stored.
 package source

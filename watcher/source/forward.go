@@ -15,23 +15,23 @@ import (
 	"dwatch/watcher/event"
 )
 
-// pass gives one event to the informer, and in a sync to the observer.
+// pass passes one event to the informer, and during a list also to the observer.
 func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		err := apierrors.FromObject(e.Object)
-		if !utilnet.IsHTTP2ConnectionLost(err) { // by which it is noticed that nothing comes
-			s.session.hear()
+		if !utilnet.IsHTTP2ConnectionLost(err) { // HTTP/2 pings detected a dead connection
+			s.session.noteHeard()
 		}
 		return err
 	}
 	u, ok := e.Object.(*unstructured.Unstructured)
 	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {
-		return fmt.Errorf("the server sent something else than an object (%T) in a watch", e.Object)
+		return fmt.Errorf("the server sent a %T instead of an object in a watch", e.Object)
 	}
 	s.noteEvent()
 	switch {
 	case u.GetKind() == "Table" && u.GroupVersionKind().Group == metav1.GroupName:
-		return nil // the one kind of object that an informer does not take
+		return nil // the only kind of object that an informer drops
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
 	case !s.session.options.Shard.Has(u.GetUID()):
@@ -40,12 +40,12 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 		}
 		return nil
 	case s.syncing:
-		if err := s.session.show(u, e.Type); err != nil {
+		if err := s.session.observeListed(u, e.Type); err != nil {
 			return err
 		}
 		return s.send(ctx, e)
 	case s.session.options.KeepObjects:
-		return s.send(ctx, e) // a list is of what was named; nobody takes off what is attached
+		return s.send(ctx, e) // List ignores later changes, so no handler would remove the observation
 	default:
 		return s.passLive(ctx, e, u)
 	}
@@ -65,10 +65,10 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 	return nil
 }
 
-// passLive gives the informer an event that comes after the sync, with what its handler is to
-// observe inside.
+// passLive passes an event after the list to the informer, with the observation for the handler
+// inside the object.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	o, err := s.session.observation(ctx, Changed, u, e.Type)
+	o, err := s.session.newObservation(ctx, Changed, u, e.Type)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 	return nil
 }
 
-// advance notes the resourceVersion that the informer has reached. From an empty one the next watch
-// would begin with what exists, and miss deletions.
+// advance records the resourceVersion that the informer has reached. It ignores an empty one, from
+// which the next watch would start at the current state and miss deletions.
 func (s *stream) advance(resourceVersion string) {
 	if resourceVersion == "" {
 		return
@@ -97,17 +97,16 @@ func (s *stream) advance(resourceVersion string) {
 	s.session.cursor.Store(&resourceVersion)
 }
 
-// stored is an object in the informer's store: its identity, in one piece of memory. To client-go
-// it is an object of which nothing but that is known.
+// stored is an object in the informer's store. It retains only the identity, in one allocation.
 type stored struct {
-	*metav1.ObjectMeta // nothing: for what client-go does not ask for
+	*metav1.ObjectMeta // &empty; implements the methods that client-go does not use
 	*event.Identity
-	// observation is of what came after the sync, until the handler, and nobody else, takes it off.
+	// observation is set for changes after the list, until the handler passes it on.
 	observation *Observation
 }
 
 var (
-	nothing metav1.ObjectMeta
+	empty metav1.ObjectMeta
 
 	_ metav1.Object = (*stored)(nil)
 )
@@ -117,11 +116,10 @@ func (s *stored) GetName() string            { return s.Identity.Name }
 func (s *stored) GetUID() types.UID          { return s.Identity.UID }
 func (s *stored) GetResourceVersion() string { return s.Identity.ResourceVersion }
 
-// observationKey is where a shallow object that comes after the sync has what is to be observed of
-// it, on its way through the informer.
+// observationKey is the key of the observation in a shallow object on its way through the informer.
 const observationKey = "\x00observation"
 
-// transform is the informer's: it makes of an object what the store is to keep. client-go calls it
+// transform is the informer's transform, which returns the object for the store. client-go calls it
 // twice for some objects.
 func transform(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
@@ -129,13 +127,13 @@ func transform(obj any) (any, error) {
 		return obj, nil
 	}
 	if o, ok := u.Object[observationKey].(*Observation); ok {
-		return &stored{&nothing, o.Object.Identity, o}, nil
+		return &stored{&empty, o.Object.Identity, o}, nil
 	}
-	return &stored{&nothing, codec.IdentityOf(u), nil}, nil
+	return &stored{&empty, codec.IdentityOf(u), nil}, nil
 }
 
-// handle is the informer's handler: it observes what came with an observation, and takes that off
-// it. Nothing else is new: the objects of a sync are observed off the wire.
+// handle is the informer's handler. It passes on the observation of a change and removes it.
+// Objects of a list have none, because they were observed directly.
 func (s *session) handle(obj any) {
 	live, ok := obj.(*stored)
 	if !ok || live.observation == nil {

@@ -16,11 +16,11 @@ var _ dynamic.Interface = (*session)(nil)
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","resourceVersion":"7","uid":"u"},"spec":{}}`
 
-// What the transform makes of an object is what client-go asks for of it, and what
-// the handler is given; asked again, as client-go does, it changes nothing.
+// TestTransform checks that transform returns an object that client-go and the handler accept, and
+// that a second call returns the same object.
 func TestTransform(t *testing.T) {
 	var seen Observation
-	s := &session{Source: &Source{observer: observer(func(o Observation) { seen = o })}, inFlight: semaphore.NewWeighted(anyNumber)}
+	s := &session{Source: &Source{observer: observerFunc(func(o Observation) { seen = o })}, inFlight: semaphore.NewWeighted(unlimited)}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	identity := &event.Identity{Namespace: "n", Name: "web", UID: "u", ResourceVersion: "7"}
 	u.Object[observationKey] = &Observation{Kind: Changed, ReservedBytes: 1, Event: event.Event{Object: event.NewObject(identity, web)}}
@@ -29,24 +29,24 @@ func TestTransform(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := transform(first); again != first || err != nil {
-		t.Errorf("transformed again: %v, %v", again, err)
+		t.Errorf("the second call of transform returned %v, %v", again, err)
 	}
 	if key, err := cache.MetaNamespaceKeyFunc(first); key != "n/web" || err != nil {
-		t.Errorf("key %q, %v", key, err)
+		t.Errorf("got key %q, %v, want n/web", key, err)
 	}
 	if err := s.inFlight.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	s.handle(first)
-	if !s.inFlight.TryAcquire(anyNumber) {
-		t.Error("it counts as under way for ever")
+	if !s.inFlight.TryAcquire(unlimited) {
+		t.Error("the event still counts as in flight")
 	}
 	if seen.Object.Raw() != web || seen.ReservedBytes != 1 || seen.Kind != Changed {
 		t.Errorf("observed: %+v", seen)
 	}
-	left, ok := first.(metav1.Object)
-	if !ok || first.(*stored).observation != nil || left.GetUID() != "u" || left.GetResourceVersion() != "7" {
-		t.Errorf("there is %v left", first)
+	object, ok := first.(metav1.Object)
+	if !ok || first.(*stored).observation != nil || object.GetUID() != "u" || object.GetResourceVersion() != "7" {
+		t.Errorf("the stored object is %v", first)
 	}
 	seen = Observation{}
 	if s.handle(first); !seen.Object.IsZero() {
@@ -54,10 +54,10 @@ func TestTransform(t *testing.T) {
 	}
 	gone := cache.DeletedFinalStateUnknown{Key: "n/web"}
 	if tombstone, err := transform(gone); err != nil || tombstone != gone {
-		t.Errorf("a tombstone becomes %v, %v", tombstone, err)
+		t.Errorf("transform changed a tombstone to %v, %v", tombstone, err)
 	}
 }
 
-type observer func(Observation)
+type observerFunc func(Observation)
 
-func (f observer) Observe(o Observation) { f(o) }
+func (f observerFunc) Observe(o Observation) { f(o) }

@@ -10,213 +10,211 @@ import (
 	"dwatch/watcher/event"
 )
 
-// That a watch goes on says nothing of how far behind it is. With Options.Bookmarks each connection
-// finds that out: the server is asked where it is, at its begin and then every few seconds, and once
-// the stream is there, all has come that had happened when it was asked. If the answer was late, or
-// if something that had happened by then came later, the stream may have stood still meanwhile, which
-// is said. A stream of which nothing changes gets there by a bookmark, which
-// servers send two seconds before the end of a watch: until it is known to have caught up, its
-// watches are short. Where nothing changes at all, it is there from the first.
+// A live watch does not show how far it is behind. With Options.Bookmarks, each connection finds
+// that out with probes: it asks the server for its current resourceVersion, at the start and then
+// every few seconds. When the stream reaches that resourceVersion, every change from before the
+// probe has arrived. If the answer was late, or if a change from before the probe arrived late, the
+// stream may have stalled in between, which is reported. Without changes, the stream reaches the
+// resourceVersion by a bookmark, which servers send two seconds before the end of a watch. Until
+// the stream is known to have caught up, its watches are therefore short. If nothing in the cluster
+// changes, it has caught up from the start.
 //
-// Each target asks for itself, every few seconds: 60 resources ask 12 times a second. It can't be
-// done with fewer questions by these ways:
-//   - By one that stands for several resources. Those of one server may be kept in different etcds
-//     (--etcd-servers-overrides, aggregated APIs), and nothing that it says tells which are. Taken for
-//     that of another, a number that is less makes a stream count as caught up that is not. Kubernetes
-//     has resourceVersions compared within one resource alone.
-//   - By bookmarks, which come anyway. They say where a stream is, and not when the server was there:
-//     only a question that was asked before does. One just before each bookmark, every half a minute, would
-//     prove as much of where nothing comes, but a change that comes late would pass for one that has just
-//     happened if it is late by that much, and not by some seconds.
+// Each target has its own probes every few seconds, so 60 resources cause 12 requests per second.
+// Two ways to save requests do not work:
+//   - One probe for several resources. The resources of one server may be stored in different etcds (--etcd-servers-overrides, aggregated APIs), and clients can't tell which. Compared with a smaller number of another etcd, a stream would count as caught up although it is not. Kubernetes only defines the order of resourceVersions within one resource.
+//   - The bookmarks that servers send anyway. They show where a stream is, but not when the server was there. Only a probe that was sent before can show that. One probe just before each bookmark, every 30 seconds, would prove as much for quiet resources, but a change that arrives up to 30 seconds late would count as recent.
 //
-// It could be one for all targets of the same resource, in several namespaces: its resourceVersions
-// can be compared. Each has to get the answer at once then, also if who asked ends meanwhile.
+// One probe could serve all targets of one resource in several namespaces, whose resourceVersions
+// are comparable. All of them would then have to receive the answer immediately, even if the target
+// that sent the probe ends.
 
-// shortLife is that of a watch by which a stream is to catch up.
+// shortLife is the life of a watch that should show whether the stream has caught up.
 const shortLife = 4 * time.Second
 
-// maxShort is how many short watches a stream has in a row: some servers send no bookmarks.
+// maxShort is the maximum number of consecutive short watches, because some servers send no
+// bookmarks.
 const maxShort = 3
 
-// proof is what is known of how far behind a stream is.
+// proof tracks whether a stream has caught up with the server.
 type proof struct {
-	known bool // it has caught up
-	short int  // watches in a row
-	// moved is when an object was passed on last.
-	moved time.Time
-	// asked are the questions where the server is to which the stream has not come yet, in order, and
-	// answered is when the last one was asked that it answered.
-	asked    []asked
-	answered time.Time
+	caughtUp bool
+	short    int // consecutive short watches
+	// lastEvent is when the last event other than a bookmark was passed on.
+	lastEvent time.Time
+	// probes are the probes that the stream has not reached, in order. lastProbe is when the last
+	// answered probe was sent.
+	probes    []probe
+	lastProbe time.Time
 }
 
-// restart forgets that the stream had caught up.
-func (p *proof) restart() { p.known, p.short, p.moved = false, 0, time.Time{} }
+// restart discards the knowledge that the stream has caught up.
+func (p *proof) restart() { p.caughtUp, p.short, p.lastEvent = false, 0, time.Time{} }
 
-// life is how long the next watch is to be live: d, or shorter.
-func (s *stream) life(d time.Duration) time.Duration {
-	if !s.session.options.Bookmarks || s.syncing || s.proof.known || s.proof.short >= maxShort {
+// watchLife returns how long the next watch should be live: d, or less if the stream may be behind.
+func (s *stream) watchLife(d time.Duration) time.Duration {
+	if !s.session.options.Bookmarks || s.syncing || s.proof.caughtUp || s.proof.short >= maxShort {
 		return d
 	}
 	s.proof.short++
 	return shortLife
 }
 
-// asked is when the server was asked where it is, and what it said.
-type asked struct {
-	at              time.Time
+// probe is one answered request for the server's current resourceVersion.
+type probe struct {
+	sent            time.Time
 	resourceVersion string
-	// late: it is not known that the stream was with the server between the time of the one before
-	// and this one: the answer came late, or what had happened by then did.
+	// late is true if the stream may have been behind between the previous probe and this one,
+	// because the answer or a change from before the probe was late.
 	late bool
 }
 
-// maxAsked is how many questions wait for a stream that nothing comes of.
-const maxAsked = 64
+// maxProbes is the maximum number of probes that wait for the stream.
+const maxProbes = 64
 
-// elapsed is how long ago a time was, by the clock that shows more: the monotonic one stands still
-// while a machine sleeps, and the other one may be put back.
+// elapsed returns the time since t, by the clock that shows more. The monotonic clock stands still
+// while a machine sleeps, and the wall clock may be set back.
 func elapsed(t time.Time) time.Duration { return between(t, time.Now()) }
 
 func between(a, b time.Time) time.Duration { return max(b.Sub(a), b.Round(0).Sub(a.Round(0))) }
 
-// noteAsked takes an answer of the server.
-func (p *proof) noteAsked(at time.Time, resourceVersion string) {
+// addProbe adds a probe and the server's answer. An empty resourceVersion means that there was
+// none.
+func (p *proof) addProbe(sent time.Time, resourceVersion string) {
 	if resourceVersion == "" {
 		return
 	}
-	missed := !p.answered.IsZero() && between(p.answered, at) > event.ProbeInterval+event.ProbeTimeout
-	p.asked = append(p.asked, asked{at, resourceVersion, missed || elapsed(at) > event.ProbeTimeout})
-	p.answered = at
-	if len(p.asked) > maxAsked {
-		p.asked = p.asked[1:]
-		p.asked[0].late = true
+	missed := !p.lastProbe.IsZero() && between(p.lastProbe, sent) > event.ProbeInterval+event.ProbeTimeout
+	p.probes = append(p.probes, probe{sent, resourceVersion, missed || elapsed(sent) > event.ProbeTimeout})
+	p.lastProbe = sent
+	if len(p.probes) > maxProbes {
+		p.probes = p.probes[1:]
+		p.probes[0].late = true
 	}
 }
 
-// noteChange takes that something changed, which may have happened before questions that were asked
-// long ago.
+// noteChange records that a change has arrived. Older probes are late if the change happened before
+// them.
 func (p *proof) noteChange(resourceVersion string) {
-	for i := range p.asked {
-		if a := &p.asked[i]; !a.late && elapsed(a.at) > event.ProbeTimeout {
+	for i := range p.probes {
+		if a := &p.probes[i]; !a.late && elapsed(a.sent) > event.ProbeTimeout {
 			order, err := resourceversion.CompareResourceVersion(resourceVersion, a.resourceVersion)
 			a.late = err != nil || order <= 0
 		}
 	}
 }
 
-// takeReached returns the questions that a stream has answered by now that has come to a
-// resourceVersion.
-func (p *proof) takeReached(resourceVersion string) (reached []asked) {
+// takeReached removes and returns the probes that the stream has reached with resourceVersion.
+func (p *proof) takeReached(resourceVersion string) (reached []probe) {
 	n := 0
-	for n < len(p.asked) {
-		if order, err := resourceversion.CompareResourceVersion(resourceVersion, p.asked[n].resourceVersion); err != nil || order < 0 {
+	for n < len(p.probes) {
+		if order, err := resourceversion.CompareResourceVersion(resourceVersion, p.probes[n].resourceVersion); err != nil || order < 0 {
 			break
 		}
 		n++
 	}
-	reached, p.asked = p.asked[:n:n], p.asked[n:]
+	reached, p.probes = p.probes[:n:n], p.probes[n:]
 	return reached
 }
 
-// prove observes up to when all that happened has been passed on, if that is known by what came.
-// isBookmark: that is what came last.
+// prove observes Proved if the stream has reached a probe. isBookmark is true if the last event was
+// a bookmark.
 func (c *connection) prove(ctx context.Context, isBookmark bool) {
 	if !c.session.options.Bookmarks {
 		return
 	}
-	if isBookmark && c.proof.answered.Before(c.opened) { // it was sent on this connection
-		c.session.mark(ctx, time.Time{}, c.resumeFrom)
+	if isBookmark && c.proof.lastProbe.Before(c.opened) { // no probe was answered on this connection
+		c.session.observeProved(ctx, time.Time{}, c.resumeFrom)
 		c.proved(ctx, c.opened)
 		return
 	}
-	var last asked
+	var last probe
 	for _, a := range c.proof.takeReached(c.resumeFrom) {
 		if a.late {
-			if !last.at.IsZero() {
-				c.proved(ctx, last.at)
+			if !last.sent.IsZero() {
+				c.proved(ctx, last.sent)
 			}
-			c.session.mark(ctx, time.Time{}, c.resumeFrom)
-			c.again = c.phase == phaseLive
+			c.session.observeProved(ctx, time.Time{}, c.resumeFrom)
+			c.renewSoon = c.phase == phaseLive
 		}
 		last = a
 	}
-	if !last.at.IsZero() {
-		c.proved(ctx, last.at)
+	if !last.sent.IsZero() {
+		c.proved(ctx, last.sent)
 	}
-	if c.again {
-		c.proof.known, c.proof.short = false, 0
+	if c.renewSoon {
+		c.proof.caughtUp, c.proof.short = false, 0
 		c.enter(phaseLive, 0)
 	}
 }
 
 func (c *connection) proved(ctx context.Context, heard time.Time) {
-	if c.session.mark(ctx, heard, c.resumeFrom) && event.IsCaughtUp(heard, c.proof.moved, time.Now()) {
-		c.proof.known, c.proof.short = true, 0
+	if c.session.observeProved(ctx, heard, c.resumeFrom) && event.IsCaughtUp(heard, c.proof.lastEvent, time.Now()) {
+		c.proof.caughtUp, c.proof.short = true, 0
 	}
 }
 
-// questions asks the server again and again where it is, one question at a time.
-type questions struct {
-	due     *time.Timer
-	answers chan asked
+// prober sends probes, one at a time.
+type prober struct {
+	due     *time.Timer // for the next probe
+	answers chan probe
 	busy    bool
 }
 
-// newQuestions spreads the questions of watches that began together.
-func (c *connection) newQuestions() *questions {
-	q := &questions{answers: make(chan asked, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
+// newProber returns a prober. Its first probe is at a random time, so that watches that began
+// together spread theirs.
+func (c *connection) newProber() *prober {
+	q := &prober{answers: make(chan probe, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
 	if !c.session.options.Bookmarks {
 		q.due.Stop()
 	}
 	return q
 }
 
-// ask asks, unless an answer is still to come, or all is listed.
-func (q *questions) ask(ctx context.Context, c *connection) {
-	q.due.Reset(event.ProbeInterval)
-	if q.busy || c.syncing {
+// send sends a probe, unless one is unanswered or the objects are being listed.
+func (p *prober) send(ctx context.Context, c *connection) {
+	p.due.Reset(event.ProbeInterval)
+	if p.busy || c.syncing {
 		return
 	}
-	q.busy = true
+	p.busy = true
 	s, at := c.stream, time.Now()
 	go func() {
-		resourceVersion, _ := s.present(ctx) // without an answer nothing is proven
-		q.answers <- asked{at: at, resourceVersion: resourceVersion}
+		resourceVersion, _ := s.currentVersion(ctx) // after an error, it is empty and proves nothing
+		p.answers <- probe{sent: at, resourceVersion: resourceVersion}
 	}()
 }
 
-// answer takes an answer.
-func (q *questions) answer(ctx context.Context, c *connection, a asked) {
-	q.busy = false
-	c.proof.noteAsked(a.at, a.resourceVersion)
+// handle processes the answer of a probe.
+func (p *prober) handle(ctx context.Context, c *connection, a probe) {
+	p.busy = false
+	c.proof.addProbe(a.sent, a.resourceVersion)
 	if c.phase == phaseLive {
 		c.prove(ctx, false)
 	}
 }
 
-// end waits for what was asked, whose context has ended.
-func (q *questions) end() {
-	if q.due.Stop(); q.busy {
-		<-q.answers
+// wait waits for the unanswered probe, whose context has ended.
+func (p *prober) wait() {
+	if p.due.Stop(); p.busy {
+		<-p.answers
 	}
 }
 
-// mark observes that all that happened up to a time has been passed on, once it has been observed
-// itself; zero: that what was passed on since the last such time may have been late.
-func (s *session) mark(ctx context.Context, heard time.Time, resourceVersion string) bool {
+// observeProved observes Proved after all earlier events have been observed. It returns false if
+// that took too long.
+func (s *session) observeProved(ctx context.Context, heard time.Time, resourceVersion string) bool {
 	if !s.options.Bookmarks || !s.drain(ctx) {
 		return false
 	}
 	if !heard.IsZero() {
-		heard = time.Now().Round(0).Add(-elapsed(heard)) // so that the clock may be set meanwhile
+		heard = time.Now().Round(0).Add(-elapsed(heard)) // in wall time, even if the clock has been set
 	}
 	s.observer.Observe(Observation{Kind: Proved, Event: event.Event{Heard: heard, ResourceVersion: resourceVersion}})
 	return true
 }
 
-// reach observes where a watch has come to, once all before it has been observed.
-func (s *session) reach(ctx context.Context, resourceVersion string) {
+// observeProgress observes Progressed after all earlier events have been observed.
+func (s *session) observeProgress(ctx context.Context, resourceVersion string) {
 	if s.options.ReportProgress && s.drain(ctx) {
 		s.observer.Observe(Observation{Kind: Progressed, Event: event.Event{ResourceVersion: resourceVersion}})
 	}

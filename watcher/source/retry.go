@@ -11,30 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// action is what is done about a failed request.
+// action is the reaction to a failed request.
 type action uint8
 
 const (
-	retry  action = iota // ask again after a while; the informer does not notice
-	relist               // give the informer the error: it relists
+	retry  action = iota // retry after a wait, invisibly for the informer
+	relist               // pass the error to the informer, which then lists all objects
 	abort                // end the session with the error
 )
 
-// classify says what to do about the failure of a request. Before the first answer of the server
-// nothing is retried, so that a wrong address, user or selector ends a session at once.
+// classify returns the reaction to a failed request. Before the server's first response, nothing is
+// retried, so that a wrong address, user or selector ends a session immediately.
 //
-// syncing: it was for a watch that streams the initial events. resumed: it went on from a
-// resourceVersion or a continue token; only then can that be too old. To the informer an expiry is
-// a reason to ask again at once, so it is not given one that comes again.
+// syncing is true for a watch with initial events. resumed is true if the request has a
+// resourceVersion or a continue token. Only then can an expiry be passed to the informer, which
+// reacts by retrying immediately.
 func classify(err error, syncing, answered, resumed bool) action {
 	switch {
 	case apierrors.IsNotFound(err):
-		// The resource is not served (any more): it has to be resolved again.
+		// The server does not serve the resource. Discovery has to find out why.
 		return abort
 	case isExpired(err) && resumed:
 		return relist
 	case syncing && isUnsupported(err):
-		// No initial events, or a bad request: the list that the informer asks for now will show.
+		// The server does not support initial events, or the request is invalid. The list that
+		// follows will show which.
 		return relist
 	case errors.Is(err, errSilentSync):
 		return relist
@@ -45,15 +46,15 @@ func classify(err error, syncing, answered, resumed bool) action {
 	}
 }
 
-// isExpired: the resourceVersion, or the continue token, is too old or not known to the server
-// (kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
+// isExpired reports whether the resourceVersion or continue token is too old or unknown to the
+// server (kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// isUnsupported: the server rejects the form of the request, as those without WatchList do, by 422
-// (KEP-3157).
+// isUnsupported reports whether the server rejects the form of the request. Servers without
+// WatchList respond with 422 (KEP-3157).
 func isUnsupported(err error) bool {
 	switch status(err).Code {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
@@ -62,20 +63,22 @@ func isUnsupported(err error) bool {
 	return false
 }
 
-// isRefused: the server does not answer such a request, however often it is asked.
+// isRefused reports whether repeating the request would not help.
 func isRefused(err error) bool {
 	code := status(err).Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
 }
 
-// Backoff is the wait between two tries: from half a second, doubling, up to 30 seconds, with
-// jitter so that many watchers of a server that returns do not come all at once.
+// Backoff waits between attempts: about half a second at first, then twice as long each time, up to
+// 30 seconds. Jitter spreads the requests of many watchers when a server returns. The zero value is
+// ready to use.
 type Backoff struct{ next wait.Backoff }
 
-// Reset makes the next wait the first, as it is for the zero value.
+// Reset makes the next wait the first one again.
 func (b *Backoff) Reset() { *b = Backoff{} }
 
-// Wait waits for the next try, longer if the server said so in err; false: ctx ended first.
+// Wait waits before the next attempt, at least for the time that the server suggests in err. It
+// returns false if ctx ended.
 func (b *Backoff) Wait(ctx context.Context, err error) bool {
 	if b.next.Duration == 0 {
 		b.next = wait.Backoff{Duration: 400 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 20 * time.Second}

@@ -51,8 +51,9 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestClassifyFreshExpiry: a request that goes on from nothing can't be too late.
-func TestClassifyFreshExpiry(t *testing.T) {
+// TestClassifyExpiryAtStart checks that an expiry of a request without a resourceVersion is not
+// passed to the informer.
+func TestClassifyExpiryAtStart(t *testing.T) {
 	for _, syncing := range []bool{true, false} {
 		if got := classify(apierrors.NewResourceExpired(""), syncing, false, false); got != abort {
 			t.Errorf("syncing %v, before the start: action %d", syncing, got)

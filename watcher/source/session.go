@@ -23,55 +23,56 @@ import (
 	"dwatch/watcher/event"
 )
 
-// session is one run of a source's informer: its client, and its handler.
+// session runs one informer of a source. It is the informer's client and its handler.
 type session struct {
 	*Source
-	// ctx ends with the session. It is kept here as client-go's reflector lists with
+	// ctx ends with the session. It is stored because client-go's reflector lists with
 	// context.Background().
 	ctx  context.Context
 	fail context.CancelCauseFunc
 
-	// calls has room for any number of calls: the watches that the informer was given, and its
-	// lists. The session's end takes all of the room: client-go's reflector leaves a list alone
-	// that is on its way when it is stopped, so one may begin or be busy at any time.
+	// calls counts the informer's open watches and lists. At its end, the session acquires the
+	// whole semaphore, which waits for all calls and prevents new ones. client-go's reflector does
+	// not wait for a list in progress when it is stopped.
 	calls *semaphore.Weighted
-	// inFlight has room for any number of events: those after the sync that the informer was given,
-	// and its handler was not yet.
-	inFlight *semaphore.Weighted
-	factory  dynamicinformer.DynamicSharedInformerFactory
-	informer informers.GenericInformer
-	handled  <-chan struct{} // closed when the handler has been given all of the first sync
-	stop     chan struct{}
+	// inFlight counts the events after the list that the informer has received and its handler has
+	// not.
+	inFlight       *semaphore.Weighted
+	factory        dynamicinformer.DynamicSharedInformerFactory
+	informer       informers.GenericInformer
+	initialHandled <-chan struct{} // closed when the handler has received the first list
+	stop           chan struct{}
 
-	// unpaged: the pages of a list expired, and the informer's pager asks for all of it next. It
-	// takes what it gets then for all, and follows no continue token. Only List looks at it.
+	// unpaged is true if the continue token of a list expired. The informer's pager then requests
+	// all objects in one list and ignores the continue token of the response. Only List uses it.
 	unpaged bool
-	cuts    atomic.Int32 // the syncs in a row that broke off
-	// syncBegan is when the sync began that goes on, or went on last.
+	cuts    atomic.Int32 // consecutive initial events that were interrupted
+	// syncBegan is when the current or most recent list began.
 	syncBegan time.Time
 }
 
-// anyNumber is the size of a semaphore that is waited for, and bounds nothing.
-const anyNumber = math.MaxInt64
+// unlimited is the size of a semaphore that counts, but does not limit.
+const unlimited = math.MaxInt64
 
-// drainPatience is how long an informer may take to pass on what it was given, which takes it
-// milliseconds: its handler never waits. An informer that loses something must not hold up the end.
-const drainPatience = 5 * time.Second
+// drainTimeout is how long the session waits for the informer to pass on its events. That usually
+// takes milliseconds, because the handler never blocks. The limit prevents an informer that loses
+// an event from blocking the end.
+const drainTimeout = 5 * time.Second
 
-// Run watches until ctx ends or the session fails, observes what was received by then, and returns
-// the cause. All that it started has ended then.
+// Run watches until ctx ends or the session fails. It observes what was received until then, waits
+// for everything that it started, and returns the cause.
 func (s *Source) Run(ctx context.Context) error {
 	return s.runSession(ctx, func(*session) error { return nil })
 }
 
-// errListed is the cause with which a session ends because its work is done.
+// errListed ends a session because its list is complete.
 var errListed = errors.New("listed")
 
-// List runs a session until the informer has synced, and returns what the generic lister has then,
-// by namespace and name. It is for Options.Objects.
+// List runs a session until the informer has synced, and returns the objects of its store, sorted
+// by namespace and name. It requires Options.KeepObjects.
 func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
-	err = s.runSession(ctx, func(now *session) error {
-		if objects, err = now.list(); err != nil {
+	err = s.runSession(ctx, func(sess *session) error {
+		if objects, err = sess.listStore(); err != nil {
 			return err
 		}
 		return errListed
@@ -82,56 +83,57 @@ func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
 	return nil, err
 }
 
-// runSession runs one session. synced is called when the informer has; its error ends the session.
+// runSession runs one session. It calls synced when the informer has synced. An error of synced
+// ends the session.
 func (s *Source) runSession(ctx context.Context, synced func(*session) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	now, err := s.newSession(ctx, fail)
+	sess, err := s.newSession(ctx, fail)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", s.target.Resource(), err)
 	}
 	s.observer.Observe(Observation{Kind: SessionBegan})
-	now.factory.Start(now.stop)
-	defer now.end()
+	sess.factory.Start(sess.stop)
+	defer sess.shutdown()
 	select {
-	case <-now.handled:
-		if err := synced(now); err != nil {
+	case <-sess.initialHandled:
+		if err := synced(sess); err != nil {
 			fail(err)
 		}
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
-	now.drain(context.WithoutCancel(ctx))
+	sess.drain(context.WithoutCancel(ctx))
 	return context.Cause(ctx)
 }
 
 func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (*session, error) {
 	s.synced.Store(false)
-	now := &session{
+	sess := &session{
 		Source: s, ctx: ctx, fail: fail, stop: make(chan struct{}),
-		calls: semaphore.NewWeighted(anyNumber), inFlight: semaphore.NewWeighted(anyNumber),
+		calls: semaphore.NewWeighted(unlimited), inFlight: semaphore.NewWeighted(unlimited),
 	}
-	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now, 0, s.target.Namespace, s.options.narrowTo(s.target))
-	now.informer = now.factory.ForResource(s.target.Resource())
-	informer := now.informer.Informer()
+	sess.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(sess, 0, s.target.Namespace, s.options.tweakFor(s.target))
+	sess.informer = sess.factory.ForResource(s.target.Resource())
+	informer := sess.informer.Informer()
 	if !s.options.KeepObjects {
 		if err := informer.SetTransform(transform); err != nil {
 			return nil, err
 		}
 	}
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: now.handle, UpdateFunc: func(_, obj any) { now.handle(obj) }, DeleteFunc: now.handle,
+		AddFunc: sess.handle, UpdateFunc: func(_, obj any) { sess.handle(obj) }, DeleteFunc: sess.handle,
 	})
 	if err != nil {
 		return nil, err
 	}
-	now.handled = handler.HasSyncedChecker().Done()
-	return now, nil
+	sess.initialHandled = handler.HasSyncedChecker().Done()
+	return sess, nil
 }
 
-// beginSync observes that the server is to name all that there is. What the informer was given
-// before is observed first, lest it come after what the sync shows. That all is to be listed is
-// done by it.
+// beginSync observes SyncBegan. Before that, it waits until earlier events have been observed,
+// because they must not come after those of the list. The list also fulfills a pending request for
+// a relist.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
 	select {
@@ -142,31 +144,32 @@ func (s *session) beginSync(ctx context.Context) {
 	s.observer.Observe(Observation{Kind: SyncBegan})
 }
 
-// drain waits until all that the informer took after the sync has been observed: on its stop it
-// would drop the rest. It reports whether that is so.
+// drain waits until every event that the informer received after the list has been observed.
+// Otherwise, the informer would drop the rest when it stops. It returns false if that took too
+// long.
 func (s *session) drain(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	if s.inFlight.Acquire(ctx, anyNumber) != nil {
+	if s.inFlight.Acquire(ctx, unlimited) != nil {
 		return false
 	}
-	s.inFlight.Release(anyNumber)
+	s.inFlight.Release(unlimited)
 	return true
 }
 
-// end stops the informer and waits for all that the session started.
-func (s *session) end() {
+// shutdown stops the informer and waits for everything that the session started.
+func (s *session) shutdown() {
 	close(s.stop)
 	s.factory.Shutdown()
-	s.calls.Acquire(context.Background(), anyNumber) // fails never
+	s.calls.Acquire(context.Background(), unlimited) // never fails, because the context does not end
 }
 
-// list reads the store through the generic lister.
-func (s *session) list() ([]event.Object, error) {
+// listStore returns the objects of the store through the generic lister.
+func (s *session) listStore() ([]event.Object, error) {
 	t := s.target
 	var items []runtime.Object
 	var err error
-	// The server has selected by the labels, of which the store knows nothing.
+	// The server has applied the label selector. The store does not know the labels.
 	if lister := s.informer.Lister(); t.Namespace == metav1.NamespaceAll {
 		items, err = lister.List(labels.Everything())
 	} else {
@@ -180,7 +183,7 @@ func (s *session) list() ([]event.Object, error) {
 		u := item.(*unstructured.Unstructured)
 		objects[i] = event.NewObject(codec.IdentityOf(u), codec.Content(u)).WithRow(codec.TableRow(u))
 	}
-	// As the server sorts its keys, in which a slash follows the namespace.
+	// The order of the server's keys, in which a slash follows the namespace.
 	slices.SortFunc(objects, func(a, b event.Object) int {
 		if a.Namespace == b.Namespace {
 			return cmp.Compare(a.Name, b.Name)

@@ -9,38 +9,41 @@ import (
 	"dwatch/watcher/event"
 )
 
-// silence bounds a sync without progress: for a while nothing comes or, for busySilences as long,
-// nothing but what may be changes of the present. Where objects change all the time there is always
-// something to report, even if a proxy withholds the end of the initial events.
+// silence limits initial events without progress. There is none if nothing arrives for the limit,
+// or if for busySilences times as long only events arrive that may be current changes. If objects
+// change all the time, something always arrives, even if a proxy withholds the end of the initial
+// events.
 //
-// Only the time counts in which the server is waited for, not that of a reader.
+// Only the time of waiting for the server counts, not the time in which the Sink is busy.
 type silence struct {
 	limit  time.Duration
 	since  time.Time     // when the wait for the next event began
-	waited time.Duration // since the last event that was an initial one for sure
-	// highest is the newest event's resourceVersion. One that is not newer is of an initial one.
+	waited time.Duration // total wait since the last event that certainly was an initial one
+	// highest is the newest resourceVersion received. An event that is not newer is certainly an
+	// initial one.
 	highest string
 }
 
-// busySilences is how much longer a sync may have no event that is an initial one for sure.
+// busySilences is how many times the limit may pass without an event that certainly was an initial
+// one.
 const busySilences = 6
 
-// heard notes that an event has come, which the reader is now given.
-func (q *silence) heard(e watch.Event) {
-	q.waited += time.Since(q.since)
+// noteEvent records that an event has arrived.
+func (s *silence) noteEvent(e watch.Event) {
+	s.waited += time.Since(s.since)
 	object, err := meta.Accessor(e.Object)
 	if err != nil {
 		return
 	}
-	if version := object.GetResourceVersion(); q.highest != "" && !event.Newer(version, q.highest) {
-		q.waited = 0
+	if version := object.GetResourceVersion(); s.highest != "" && !event.Newer(version, s.highest) {
+		s.waited = 0
 	} else {
-		q.highest = version
+		s.highest = version
 	}
 }
 
-// wait begins the wait for the next event, and returns how long that may take.
-func (q *silence) wait() time.Duration {
-	q.since = time.Now()
-	return min(q.limit, busySilences*q.limit-q.waited)
+// wait starts the wait for the next event, and returns how long it may take.
+func (s *silence) wait() time.Duration {
+	s.since = time.Now()
+	return min(s.limit, busySilences*s.limit-s.waited)
 }

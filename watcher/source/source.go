@@ -15,65 +15,69 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options say how to watch. Client and Gate must be set.
+// Options says how to watch. Client and Budget are required.
 type Options struct {
-	// Client reads shallow objects, and has no timeout: it would cut every watch.
+	// Client reads shallow objects of package codec. It must not have a timeout, because that would
+	// end every watch.
 	Client dynamic.Interface
 	Budget *ByteBudget
-	// Objects makes the informer's store keep whole objects, for Source.List, which are not bounded
-	// by the Gate.
+	// KeepObjects makes the informer's store retain whole objects, for Source.List. Budget does not
+	// limit them.
 	KeepObjects bool
 	Request
 }
 
-// Request says what is asked for of a target, and how long that may take.
+// Request says what to request for a target, and how long that may take.
 type Request struct {
-	// LabelSelector and FieldSelector narrow the target; empty means all.
+	// LabelSelector and FieldSelector select objects. If empty, all are selected.
 	LabelSelector, FieldSelector string
-	// Shard narrows it, too. The server is asked for that, and what it sends besides is left out: most servers know
-	// nothing of shards, and send all.
+	// Shard selects the objects of one shard. It is part of the request, and objects of other
+	// shards are also dropped here, because most servers don't support shards.
 	Shard event.Shard
-	// RequestTimeout bounds each list request, and the wait for the answer to a watch request; 0
-	// means one minute. It never cuts a watch.
+	// RequestTimeout limits each list request and the wait for the response to a watch request. It
+	// never ends a watch. Zero means one minute.
 	RequestTimeout time.Duration
-	// SyncSilence is how long the server may say nothing while it streams the initial events,
-	// before it is asked for a list instead: proxies and old servers accept the request, and never
-	// end it. 0 means 10 seconds.
+	// SyncSilenceTimeout is how long the server may send nothing during the initial events. After
+	// that, the objects are listed instead, because proxies and old servers accept the request and
+	// never complete it. Zero means 10 seconds.
 	SyncSilenceTimeout time.Duration
-	// WatchLife is how long a watch lives at least before it is renewed, where it stopped; at most
-	// it is half as long again. A right that is taken away, or a connection that died without a
-	// sign, is noticed by then. 0 means 90 seconds; fractions of a second do not count.
+	// MinWatchTimeout is the minimum time after which a watch is renewed where it stopped. The
+	// maximum is a third longer. If the server was asked to end the watch by then and does not,
+	// dwatch ends it after at most half as long again. A revoked permission or a silently dead
+	// connection is noticed by then. Zero means 90 seconds. Fractions of a second are ignored.
 	MinWatchTimeout time.Duration
-	// Bookmarks makes the source observe up to when all that happened has been observed, at the end
-	// of each sync, when a connection has caught up, and about once in the
-	// life of a watch. It costs a small list for each watch request, and a watch of some seconds after each sync and loss.
+	// Bookmarks makes the source observe Proved, which confirms up to which time all changes have
+	// been observed: after each list, and whenever a probe or a bookmark shows that the watch has
+	// caught up. It costs a small list request every few seconds and for each watch request, and a
+	// watch of a few seconds after each list and loss.
 	Bookmarks bool
-	// Positions makes the source observe by Reached where a watch has come to of which nothing comes.
+	// ReportProgress makes the source observe Progressed for the bookmarks of a watch.
 	ReportProgress bool
 }
 
-// Source asks the server for the objects of one target, and reports what comes to its Observer. One
-// session runs at a time.
+// Source reads the objects of one target from the server and passes observations to its Observer.
+// It runs one session at a time.
 type Source struct {
-	target   event.Target // may change between two sessions
+	target   event.Target // may change between sessions
 	options  Options
 	observer Observer
-	// recheck holds one: the server is to be asked whether it has the resource.
+	// recheck has a signal if the watch should be renewed.
 	recheck chan struct{}
-	// relist holds one: all is to be listed.
+	// relist has a signal if all objects should be listed again.
 	relist chan struct{}
 
-	// answered: the server has answered once, be it with a no. Before that nothing is retried.
-	// connected: since the last loss it has.
-	answered, connected atomic.Bool
-	// synced: in the present session, or the last one, a sync has ended.
-	synced atomic.Bool
-	heard  atomic.Int64 // when the server was last heard of, in nanoseconds since the epoch; 0: never
-	// cursor is the resourceVersion that the informer has been taken to; nil before the first sync.
+	// responded is true if the server has responded, even with a refusal. Before that, nothing is
+	// retried. connected is true if the server has responded since the last loss.
+	responded, connected atomic.Bool
+	// synced is true if a list was completed in the current or most recent session.
+	synced    atomic.Bool
+	lastHeard atomic.Int64 // when the server was last heard from, in Unix nanoseconds; zero if never
+	// cursor is the resourceVersion that the informer has reached, or nil before the first list is
+	// complete.
 	cursor atomic.Pointer[string]
 }
 
-// New returns a Source of t. It makes no request.
+// New returns a Source for t. It makes no request.
 func New(t event.Target, options Options, observer Observer) *Source {
 	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
 	options.SyncSilenceTimeout = cmp.Or(options.SyncSilenceTimeout, 10*time.Second)
@@ -81,16 +85,16 @@ func New(t event.Target, options Options, observer Observer) *Source {
 	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
 }
 
-// SetTarget goes on with another version of the resource, or scope. No session may run.
+// SetTarget changes the version or scope of the target's resource. No session may be running.
 func (s *Source) SetTarget(t event.Target) { s.target = t }
 
-// Recheck makes a session whose watch is live ask the server again. It does not wait.
+// Recheck renews the watch of the running session, unless it is still listing. It does not block.
 func (s *Source) Recheck() { Signal(s.recheck) }
 
-// Relist makes a session whose watch is live list all anew. It does not wait.
+// Relist makes the running session list all objects again. It does not block.
 func (s *Source) Relist() { Signal(s.relist) }
 
-// Signal sends to c, which holds one signal, unless one is waiting there.
+// Signal sends a signal to c, which has capacity one, unless one is already waiting.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -98,41 +102,42 @@ func Signal(c chan<- struct{}) {
 	}
 }
 
-// HasAnswer reports whether the server has answered, be it with a no.
-func (s *Source) HasServerResponded() bool { return s.answered.Load() }
+// HasServerResponded reports whether the server has responded, even with a refusal.
+func (s *Source) HasServerResponded() bool { return s.responded.Load() }
 
-// SetAnswered makes what failed be retried from the first request on.
-func (s *Source) AssumeServerResponded() { s.answered.Store(true) }
+// AssumeServerResponded enables retries from the first request on.
+func (s *Source) AssumeServerResponded() { s.responded.Store(true) }
 
-// HasSynced reports whether in the present session, or the last one, a sync has ended.
+// HasSynced reports whether a list was completed in the current or most recent session.
 func (s *Source) HasSynced() bool { return s.synced.Load() }
 
-// Lost observes that the connection is down, or denied.
+// ReportLoss observes Lost: the connection is lost or the watch denied because of err.
 func (s *Source) ReportLoss(err error) {
 	s.connected.Store(false)
 	loss := event.Event{Err: err}
-	if heard := s.heard.Load(); heard > 0 {
+	if heard := s.lastHeard.Load(); heard > 0 {
 		loss.Heard = time.Unix(0, heard)
 	}
 	s.observer.Observe(Observation{Kind: Lost, Event: loss})
 }
 
-// hear notes that the server is there.
-func (s *Source) hear() { s.heard.Store(time.Now().UnixNano()) }
+// noteHeard sets the time when the server was last heard from to the current time.
+func (s *Source) noteHeard() { s.lastHeard.Store(time.Now().UnixNano()) }
 
-// noteAnswer observes that the server is there (again).
-func (s *Source) noteAnswer(resourceVersion string) {
-	s.answered.Store(true)
+// noteConnected observes Connected if the source was not connected. resourceVersion is where the
+// watch resumes, or empty if a list comes first.
+func (s *Source) noteConnected(resourceVersion string) {
+	s.responded.Store(true)
 	if !s.connected.Swap(true) {
 		s.observer.Observe(Observation{Kind: Connected, Event: event.Event{ResourceVersion: resourceVersion}})
 	}
 }
 
-// Named returns what the server names of t, as it is when it is asked, and at which resourceVersion
-// that is. client asks for nothing but metadata.
-func (o *Options) ListIdentities(ctx context.Context, client dynamic.Interface, t event.Target) (named []*event.Identity, resourceVersion string, err error) {
+// ListIdentities lists the identities of t's objects in their current state, and the
+// resourceVersion of the list. client should request only metadata.
+func (o *Options) ListIdentities(ctx context.Context, client dynamic.Interface, t event.Target) (listed []*event.Identity, resourceVersion string, err error) {
 	page := metav1.ListOptions{Limit: pageSize}
-	o.narrowTo(t)(&page)
+	o.tweakFor(t)(&page)
 	for {
 		bounded, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.RequestTimeout, time.Minute), errNoAnswer)
 		list, err := client.Resource(t.Resource()).Namespace(t.Namespace).List(bounded, page)
@@ -141,18 +146,18 @@ func (o *Options) ListIdentities(ctx context.Context, client dynamic.Interface, 
 			return nil, "", err
 		}
 		for i := range list.Items {
-			if one := &list.Items[i]; o.Shard.Has(one.GetUID()) {
-				named = append(named, codec.IdentityOf(one))
+			if item := &list.Items[i]; o.Shard.Has(item.GetUID()) {
+				listed = append(listed, codec.IdentityOf(item))
 			}
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
-			return named, list.GetResourceVersion(), nil
+			return listed, list.GetResourceVersion(), nil
 		}
 	}
 }
 
-// narrowTo returns what makes a request ask for t and no more.
-func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
+// tweakFor returns a function that limits list options to t and the selectors.
+func (o *Options) tweakFor(t event.Target) func(*metav1.ListOptions) {
 	selector := o.FieldSelector
 	if t.Name != "" {
 		name := fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()
@@ -164,42 +169,45 @@ func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
 	}
 }
 
-// Observer takes what a Source meets, in order. Observe is called by several goroutines, and must
-// not block: what bounds it is the Gate.
+// Observer receives the observations of a Source in order. Observe is called from several
+// goroutines, but not concurrently for one object, and must not block. The ByteBudget limits the
+// memory of the observations.
 type Observer interface{ Observe(o Observation) }
 
-// Kind says what an Observation is.
+// ObservationKind is the kind of an Observation.
 type ObservationKind uint8
 
 const (
-	// Began: a session has begun, whose informer knows nothing.
+	// SessionBegan: a session with an empty informer has begun.
 	SessionBegan ObservationKind = iota
-	// SyncBegan: the server names all that there is, from here on.
+	// SyncBegan: a list of all objects begins.
 	SyncBegan
-	// Listed: an object of a sync, right off the wire.
+	// Listed: an object of the list, directly from the server.
 	Listed
-	// SyncEnded: the server has named all that there was at ResourceVersion. From is where the
-	// informer had been taken to before; empty at first.
+	// SyncEnded: the list is complete at ResourceVersion. From is the resourceVersion that the
+	// informer had reached before, or empty at first.
 	SyncEnded
-	// Changed: an object that changed after the sync, as the informer passed it on.
+	// Changed: an object that changed after the list, from the informer.
 	Changed
-	// Answered: the server answers (again). ResourceVersion is where the watch goes on; empty where
-	// a sync comes first.
+	// Connected: the server responds, at first or again. ResourceVersion is where the watch
+	// resumes, or empty if a list comes first.
 	Connected
-	// Proved: all that happened up to Heard has been observed, the last of it at ResourceVersion.
+	// Proved: every change up to the time Heard, the last one at ResourceVersion, has been
+	// observed. If Heard is zero, changes since the previous Proved may have arrived late.
 	Proved
-	// Reached: all that happened up to ResourceVersion has been observed, of a watch that goes on.
+	// Progressed: every change up to ResourceVersion has been observed, because a live watch sent a
+	// bookmark.
 	Progressed
-	// Lost: the connection is down, or a right is missing; Err says how, and Heard when something
-	// was last heard of the server. Each failed try is observed.
+	// Lost: the connection is lost or a permission is missing. Err is the cause, and Heard is when
+	// the server was last heard from. Each failed attempt is observed.
 	Lost
 )
 
-// Observation is one thing that a Source has observed.
+// Observation is one observation of a Source.
 type Observation struct {
 	Kind ObservationKind
-	// Of Listed and Changed, Object is what was seen, which of a deletion is the last that is
-	// known, and Type what the server calls it.
+	// In Listed and Changed, Type is the type of the server's event. Object is the observed state,
+	// or the last known state if it was deleted.
 	event.Event
-	ReservedBytes int64 // is to leave the Gate when the observation has been dealt with
+	ReservedBytes int64 // to release to the ByteBudget when the observation has been handled
 }

@@ -14,14 +14,15 @@ import (
 
 var (
 	errNoAnswer = errors.New("the server does not answer")
-	// ErrStalled: nothing came over a watch in all its life, and the server did not end it in time.
-	ErrStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
+	// ErrStalled is the cause of a loss if a watch delivered nothing during its lifetime and the
+	// server did not end it in time.
+	ErrStalled    = errors.New("stalled: the server has sent nothing for too long, renewing the watch")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
 	errSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
 )
 
-// stream is one watch as the informer sees it: it lives on over any number of connections.
+// stream is one watch from the informer's point of view. It can span any number of connections.
 type stream struct {
 	resourceClient
 	options metav1.ListOptions
@@ -32,14 +33,14 @@ type stream struct {
 	stopped chan struct{}
 	stop    sync.Once
 
-	syncing    bool   // the initial events have not ended yet
-	resumeFrom string // the last resourceVersion seen, where the next connection goes on
-	// lost: the connection was lost, and since then the server has not said where it is, so many
-	// times.
+	syncing    bool   // the initial events are not complete
+	resumeFrom string // the last resourceVersion received, where the next connection resumes
+	// lost is true if the connection was lost and the server's current resourceVersion has not been
+	// checked since then. unchecked counts the failed checks.
 	lost      bool
 	unchecked int
-	received  bool // an event
-	short     int  // how many connections in a row the server ended at once
+	received  bool // the stream has received an event
+	short     int  // consecutive connections that the server ended immediately
 	backoff   Backoff
 	proof     proof
 }
@@ -48,7 +49,7 @@ func newStream(r resourceClient, options metav1.ListOptions) *stream {
 	ctx, cancel := context.WithCancel(r.session.ctx)
 	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if syncing {
-		options.ResourceVersion = "" // the present state, as for lists
+		options.ResourceVersion = "" // requests the current state, as for lists
 	}
 	return &stream{
 		resourceClient: r,
@@ -71,8 +72,8 @@ func (s *stream) Stop() {
 	})
 }
 
-// run serves the stream until the informer stops it. At the session's end it falls silent but
-// stays open: a closed stream would make the informer ask again.
+// run serves the stream until the informer stops it. At the end of the session, it sends nothing
+// more but does not close out, because the informer would then start another watch.
 func (s *stream) run() {
 	defer close(s.out)
 	defer s.cancel()
@@ -83,7 +84,8 @@ func (s *stream) run() {
 	}
 }
 
-// serve is one connection, and the wait before the next. It reports whether there is to be a next.
+// serve runs one connection and waits before the next one. It returns false if there should be
+// none.
 func (s *stream) serve() bool {
 	if s.syncing {
 		s.session.beginSync(s.ctx)
@@ -94,8 +96,8 @@ func (s *stream) serve() bool {
 	case s.ctx.Err() != nil:
 		return false
 	case err == nil && time.Since(opened) < shortWatch:
-		// It served something, but a server that ends each watch at once must not
-		// be asked as fast as it can answer.
+		// The server did not fail, but one that ends each watch immediately must not be asked in a
+		// tight loop.
 		return s.backoff.Wait(s.ctx, nil)
 	case err == nil:
 		return true
@@ -106,42 +108,43 @@ func (s *stream) serve() bool {
 		return false
 	case relist:
 		if errors.Is(err, errSilentSync) {
-			s.session.lost(err)
+			s.session.reportLoss(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
-		s.session.drain(s.ctx) // what came before the loss is observed before it
-		s.session.lost(err)
+		s.session.drain(s.ctx) // observe earlier events before the loss
+		s.session.reportLoss(err)
 		s.lost, s.proof = true, proof{}
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }
 
 func (s *stream) noteEvent() {
-	s.session.hear()
+	s.session.noteHeard()
 	s.received = true
 	s.short = 0
 	s.backoff.Reset()
-	s.noteAnswer()
+	s.noteConnected()
 }
 
-// noteAnswer: the server serves this stream. That it took the request says nothing yet: that a
-// resourceVersion is too old comes as the first event.
-func (s *stream) noteAnswer() {
+// noteConnected records that the server serves this stream. The response to the request is not
+// enough, because an expired resourceVersion is reported by the first event.
+func (s *stream) noteConnected() {
 	from := s.resumeFrom
 	if s.syncing {
 		from = ""
 	}
-	s.session.noteAnswer(from)
+	s.session.noteConnected(from)
 }
 
-// checkPresent returns an error if the server is at an older resourceVersion than the one from
-// which the watch goes on: it has lost its past then, as when etcd was restored from a backup,
-// and would keep silent up to that. Who may not list, or gets no answer again and again, has to
-// do without. It returns where the server is, if that is known.
-func (s *stream) checkPresent(ctx context.Context) (resourceVersion string, err error) {
-	present, err := s.present(ctx)
+// checkCurrentVersion returns the server's current resourceVersion, or an empty string if it is
+// unknown. It returns an error if that is older than the one from which the watch resumes. The
+// server has then lost changes, for example because etcd was restored from a backup, and would send
+// nothing until it reaches that version. After a loss, a failed request is also an error, unless
+// the user may not list or requests have failed repeatedly.
+func (s *stream) checkCurrentVersion(ctx context.Context) (resourceVersion string, err error) {
+	present, err := s.currentVersion(ctx)
 	if err != nil && !s.lost {
 		return "", nil
 	}
@@ -158,8 +161,8 @@ func (s *stream) checkPresent(ctx context.Context) (resourceVersion string, err 
 	return present, nil
 }
 
-// present asks the server where it is.
-func (s *stream) present(ctx context.Context) (resourceVersion string, err error) {
+// currentVersion requests the server's current resourceVersion.
+func (s *stream) currentVersion(ctx context.Context) (resourceVersion string, err error) {
 	list, err := s.ResourceInterface.List(ctx, metav1.ListOptions{
 		LabelSelector: s.options.LabelSelector,
 		FieldSelector: s.options.FieldSelector,
@@ -171,7 +174,7 @@ func (s *stream) present(ctx context.Context) (resourceVersion string, err error
 	return list.GetResourceVersion(), nil
 }
 
-// maxUnchecked is how often in a row the server may fail to say where it is.
+// maxUnchecked is the number of failed checks after which a watch resumes without one.
 const maxUnchecked = 3
 
 func (s *stream) send(ctx context.Context, e watch.Event) error {
@@ -183,7 +186,7 @@ func (s *stream) send(ctx context.Context, e watch.Event) error {
 	}
 }
 
-// causeOr prefers the reason why ctx ended to the error that its end caused.
+// causeOr returns the reason why ctx ended, or err if it has not ended.
 func causeOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -191,7 +194,7 @@ func causeOr(ctx context.Context, err error) error {
 	return err
 }
 
-// status is err as the object of an ERROR event.
+// status converts err to the object of an ERROR event.
 func status(err error) *metav1.Status {
 	var api apierrors.APIStatus
 	if errors.As(err, &api) {
