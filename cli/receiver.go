@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"dwatch/cli/cluster"
@@ -52,6 +53,9 @@ func (d *delivery) newReceiver(c *console) (err error) {
 		d.Name = d.Origin()
 		o := d.Webhook
 		o.URL, o.UserAgent, o.Workers, o.TLS = d.URL, userAgent(), d.Workers, d.TLS
+		if d.chat != nil && slices.Contains(webhook.Services(), d.chat.Form) {
+			o.Service = d.chat.Form
+		}
 		if d.remote, err = webhook.New(o); err == nil && d.SendsPlaintext() {
 			c.say("warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
 		}

@@ -30,6 +30,8 @@ type Options struct {
 	Format    Format
 	UserAgent string
 	Workers   int // how many messages are sent at the same time
+	// Service is one of Services if the receiver is known to be that, whose responses have a meaning beyond the status.
+	Service string
 
 	Token, Headers, Signing secret.Source // a bearer token, "Name: value" lines, whsec_BASE64 secrets
 	deliver.TLS
@@ -120,21 +122,23 @@ func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 		return w.unanswered(ctx, err, connected.Load())
 	}
 	var text bytes.Buffer
-	if w.Format == OTLPLogs {
+	if w.Format == OTLPLogs || w.Service != "" {
 		drain(answer, &text)
 	} else {
-		drain(answer, io.Discard) // nothing looks at it
+		drain(answer, io.Discard)
 	}
 	if answer.StatusCode == http.StatusExpectationFailed {
 		w.unasked.Store(true)
 	}
-	err = outcome(answer, time.Now())
-	if err == nil && w.Format == OTLPLogs {
-		if err = otlp.CheckResponse(answer.Header.Get("Content-Type"), text.Bytes()); err != nil {
-			err = &deliver.RefusedError{Err: err}
+	if err := statusError(answer.StatusCode, answer.Header, time.Now()); err != nil {
+		return err
+	}
+	if w.Format == OTLPLogs {
+		if err := otlp.CheckResponse(answer.Header.Get("Content-Type"), text.Bytes()); err != nil {
+			return &deliver.RefusedError{Err: err}
 		}
 	}
-	return err
+	return checkResponse(w.Service, answer.StatusCode, text.String())
 }
 
 // request returns the request that sends a message. Its errors are of files.

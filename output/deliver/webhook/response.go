@@ -11,9 +11,9 @@ import (
 	"dwatch/output/deliver"
 )
 
-// outcome says what an answer means.
-func outcome(a *http.Response, now time.Time) error {
-	code := a.StatusCode
+// statusError returns what a status code other than 2xx means for a message: a RefusedError, a DownError or another error, after
+// which the message is sent again.
+func statusError(code int, header http.Header, now time.Time) error {
 	if code >= 200 && code < 300 {
 		return nil
 	}
@@ -21,7 +21,7 @@ func outcome(a *http.Response, now time.Time) error {
 	if slices.Contains(final, code) {
 		return &deliver.RefusedError{Err: err}
 	}
-	after, asked := retryAfter(a.Header, now)
+	after, asked := retryAfter(header, now)
 	if asked || code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired { // so each message would fare now
 		return &deliver.DownError{Err: err, RetryAfter: after}
 	}
