@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -45,10 +46,48 @@ func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
 	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), &nearby{plain.Plain(byPlain), r}} {
 		name := kafka.Mechanisms()[i]
 		if r.Mechanism == name || r.Mechanism == "" && !(name == kafka.Plain && r.NoPlain) {
-			offered = append(offered, one)
+			offered = append(offered, &observedMechanism{one, r})
 		}
 	}
 	return offered
+}
+
+// observedMechanism notes which logins do not end. Some brokers close the connection instead of answering that a password is
+// wrong.
+type observedMechanism struct {
+	sasl.Mechanism
+	receiver *Receiver
+}
+
+func (o *observedMechanism) Authenticate(ctx context.Context, address string) (sasl.Session, []byte, error) {
+	session, first, err := o.Mechanism.Authenticate(ctx, address)
+	if err != nil {
+		return session, first, err
+	}
+	o.receiver.logins.Store(address, time.Now())
+	return &observedSession{session, o.receiver, address}, first, nil
+}
+
+type observedSession struct {
+	sasl.Session
+	receiver *Receiver
+	address  string
+}
+
+func (o *observedSession) Challenge(challenge []byte) (done bool, response []byte, err error) {
+	if done, response, err = o.Session.Challenge(challenge); done {
+		o.receiver.logins.Delete(o.address)
+	}
+	return done, response, err
+}
+
+// isLoginCut reports whether a broker has not answered a login that began at or after a time.
+func (r *Receiver) isLoginCut(since time.Time) (is bool) {
+	r.logins.Range(func(_, began any) bool {
+		is = !began.(time.Time).Before(since)
+		return !is
+	})
+	return is
 }
 
 // nearby is a mechanism that shows the password: not to a broker elsewhere without TLS, which brokers of this machine may name.
@@ -87,8 +126,8 @@ func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn,
 	return (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
 }
 
-// notConnected says why no broker has answered.
-func (r *Receiver) notConnected(ctx context.Context, err error) error {
+// notConnected says why a broker has not answered a request that began at a time.
+func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error) error {
 	var inClear *inClearError
 	var op *net.OpError
 	var eof *kgo.ErrFirstReadEOF
@@ -98,6 +137,8 @@ func (r *Receiver) notConnected(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Errorf("%s does not let dwatch in: %w; --kafka-login says who it is, and --kafka-sasl how", r.place(), err)
+	case ctx.Err() == nil && r.isLoginCut(began):
+		return fmt.Errorf("%s closes the connection during the login, as brokers do that refuse the user or the password; --kafka-login says who it is, and --kafka-sasl how", r.place())
 	case errors.As(err, &inClear):
 		return inClear
 	case errors.As(err, &authority), errors.As(err, &wrong):

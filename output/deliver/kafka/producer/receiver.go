@@ -30,6 +30,7 @@ type Receiver struct {
 	session atomic.Pointer[session]
 	opening deliver.Opener[*session]
 	inClear atomic.Pointer[inClearError] // about a broker that had no other login to offer
+	logins  sync.Map                     // when a login began that has not ended, by the address of the broker
 	// room is what records are produced in, of so many bytes: one that has to be alone in its batch takes all of it.
 	room    *semaphore.Weighted
 	bytes   int64

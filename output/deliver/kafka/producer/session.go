@@ -93,9 +93,10 @@ func (r *Receiver) ask(ctx context.Context, s *session) (*kmsg.MetadataResponse,
 			topic.Topic = kmsg.StringPtr(r.Topic)
 			question := kmsg.NewPtrMetadataRequest()
 			question.Topics = append(question.Topics, topic)
+			began := time.Now()
 			answer, err := b.Request(ctx, question)
 			if err != nil {
-				failures <- r.notConnected(ctx, err)
+				failures <- r.notConnected(ctx, began, err)
 				return
 			}
 			answers <- answer.(*kmsg.MetadataResponse)
