@@ -80,6 +80,9 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	}
 	if wrong == nil {
 		s.found.Object, s.found.Text = s.warning(ctx, s.root)
+		if s.found.Text == "" && s.root.Kind == "PersistentVolumeClaim" && s.root.Group == "" {
+			s.found.Text = s.firstConsumer(ctx)
+		}
 		return s.found
 	}
 	s.found.Object, s.found.Pod = "po/"+wrong.GetName(), wrong
@@ -219,6 +222,21 @@ func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string)
 		}
 	}
 	return "", ""
+}
+
+// firstConsumer returns the Event that says that a claim waits for its first consumer. It is not a Warning, and the claim
+// itself does not say so.
+func (s *search) firstConsumer(ctx context.Context) string {
+	events, err := s.events(ctx, namespaceIn(s.root.Namespace), fields.Set{"reason": "WaitForFirstConsumer"}, s.masks)
+	if err != nil {
+		return ""
+	}
+	for _, e := range events[:min(len(events), maxTraced)] {
+		if e.InvolvedObject.RefersTo(s.root) {
+			return reason.Event(e)
+		}
+	}
+	return ""
 }
 
 func saidBy(w kubeevent.Event) string { return reason.Event(w) + ago(w.LastSeen) }
