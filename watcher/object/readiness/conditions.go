@@ -47,7 +47,7 @@ var (
 	decisive = wordSet(`ready available healthy succeeded complete completed established programmed operational`)
 	// steps are the types of conditions that say that a first step is done, and nothing about the rest.
 	steps = wordSet(`launched registered initialized created scheduled podscheduled admitted submitted approved requested validated
-		configured bound assigned discovered initialised acknowledged nameaccepted namesaccepted`)
+		configured bound assigned started discovered initialised acknowledged nameaccepted namesaccepted`)
 	// outcomes are True when the work has ended, for better or worse.
 	outcomes = wordSet(`complete completed finished done`)
 	// neutral conditions say what an object does or can do, and not whether it is ready.
@@ -67,7 +67,7 @@ var (
 		connected admitted registered joined finished validated launched attached enabled generated released upgraded uptodate
 		resolved approved issued verified loaded serving built pushed published exists online operational compliant
 		allocated assigned uploaded updated stored imported executed deployable passed populated consistent refs reachable
-		authenticated authorized present found discovered satisfied met converged rolled prepared running`)
+		authenticated authorized present found discovered provided formed done satisfied met converged rolled prepared running`)
 )
 
 // conditionsOf returns the conditions of a status, and of the lists that are nested in it, such as the parents of a

@@ -202,7 +202,7 @@ var stateFields = wordSet(`phase state status health healthstatus currentstatus 
 
 // stateFlags are the names of booleans that say that the whole object is ready.
 var stateFlags = wordSet(`ready healthy available isready succeeded valid readytouse established provisioned initialized synced insync
-	complete completed connected accepted compliant isvalid programmed pass passed`)
+	complete completed connected accepted compliant isvalid programmed pass passed applied active`)
 
 // verdictFlags are booleans that are false only if something is wrong.
 var verdictFlags = wordSet(`healthy valid isvalid accepted compliant pass passed`)
@@ -212,7 +212,7 @@ var failureFlags = wordSet(`failed degraded stalled isfailed haserror haserrors 
 
 // errorFields are the names of texts that exist only if something is wrong.
 var errorFields = wordSet(`failurereason failuremessage errormessage error errorreason validationerror validationerrors errors error
-	errmsg err lasterror lasterrormessage errordetails failurecause syncerror reconcileerror validationmessage`)
+	errmsg err lasterror lasterrormessage errordetails failurecause syncerror reconcileerror validationmessage problems`)
 
 // words returns what the states in words, the flags and the texts of errors say.
 func (j *judge) words() (worst finding) {

@@ -76,7 +76,7 @@ var (
 // activities end. For a kind that is named after one, "Running" and "Active" mean that it is still at work. For
 // all other kinds they mean that it is ready.
 var activities = wordSet(`action analysis backup benchmark build check command copy delete download evaluation execution experiment export
-	import instantiation job migration operation pipelinerun plan probe process query rebalance request restore rollback rollout run
+	import instantiation job maintenance migration operation pipelinerun plan probe process query rebalance request restore rollback rollout run
 	scan script seed session snapshot step switchover sync task test training transfer upgrade workflow`)
 
 // onlyAlone are words that count only if there is no other: "New", but not "NewReplicaSetAvailable".
