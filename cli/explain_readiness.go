@@ -12,6 +12,7 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
+	"dwatch/cli/lookup"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/readiness"
@@ -81,7 +82,14 @@ func (e *explainReadiness) run(ctx context.Context, c *console) error {
 			return nil
 		}
 		for n, o := range objects {
-			text, err := explainState(o)
+			text, err := explainState(o, func() []lookup.PrinterColumn {
+				for _, t := range s.plan.Targets {
+					if t.Mapping.GroupVersionKind == o.GroupVersionKind() {
+						return lookup.StatusColumns(ctx, s.questions, t.Resource())
+					}
+				}
+				return nil
+			})
 			if err != nil {
 				return err
 			}
@@ -96,8 +104,9 @@ func (e *explainReadiness) run(ctx context.Context, c *console) error {
 	})
 }
 
-// explainState describes the state of one object.
-func explainState(o event.Object) (string, error) {
+// explainState describes the state of one object. If it is unknown, the columns that kubectl prints are a hint which
+// fields the authors of the resource consider its state.
+func explainState(o event.Object, columnsOf func() []lookup.PrinterColumn) (string, error) {
 	u, err := o.Decode()
 	if err != nil {
 		return "", err
@@ -129,6 +138,12 @@ func explainState(o event.Object) (string, error) {
 		line("To be ready", r.Needs)
 	}
 	if state.Word == kstatus.UnknownStatus && gvk.Group != "" {
+		for _, c := range columnsOf() {
+			line("Column", c.Name+" shows "+c.JSONPath)
+			if r.Hint == "" {
+				r.Hint = "--for jsonpath='{" + c.JSONPath + "}'=VALUE"
+			}
+		}
 		if r.Hint != "" {
 			line("Try", "dwatch wait "+strings.ToLower(gvk.Kind)+"."+gvk.Group+"/"+o.Name+" "+r.Hint)
 		}
