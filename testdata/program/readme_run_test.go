@@ -296,7 +296,7 @@ var (
 	anySpan            = regexp.MustCompile(`(reconstructed since )\d\d:\d\d:\d\d( before )\d\d:\d\d:\d\d`)
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
 	anyWait            = regexp.MustCompile(`(, oldest )\d+ s`)
-	anyElapsed         = regexp.MustCompile(`((?:holds|ready|failed) after )[0-9.]+m?s\b`)
+	anyElapsed         = regexp.MustCompile(`((?:holds|\S+/\S+ ready|objects ready|failed) after )[0-9.]+m?s\b`)
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
 	anyRow             = regexp.MustCompile(`(?m)^((?:ADDED|MODIFIED|DELETED) +)\d\d:\d\d:\d\d( .* )\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
