@@ -152,37 +152,37 @@ func roleOf(kind string) ([]string, role) {
 	words := wordsOf(kind)
 	name := strings.Join(words, "")
 	switch {
-	case len(words) == 0, neutral[words[len(words)-1]]:
+	case len(words) == 0, neutral.has(words[len(words)-1]):
 		return words, noRole
-	case summaries[name]:
+	case summaries.has(name):
 		return words, summary
-	case steps[name]:
+	case steps.has(name):
 		return words, step
-	case len(words) > 1 && negations[words[0]] && negativeWords[words[1]]: // NoWarnings
+	case len(words) > 1 && negations.has(words[0]) && negativeWords.has(words[1]): // NoWarnings
 		return words, positive
-	case slices.ContainsFunc(words, func(w string) bool { return negativeWords[w] }):
+	case slices.ContainsFunc(words, func(w string) bool { return negativeWords.has(w) }):
 		return words, negative
 	}
 	for i, w := range words[:len(words)-1] {
-		if negations[w] && (goodWords[words[i+1]] || meanings[words[i+1]] == good) {
+		if negations.has(w) && (goodWords.has(words[i+1]) || meanings()[words[i+1]] == good) {
 			return words, negative
 		}
 	}
 	switch {
-	case words[0] == "has" && len(words) == 2 && negativeWords[words[1]]:
+	case words[0] == "has" && len(words) == 2 && negativeWords.has(words[1]):
 		return words, negative
-	case slices.ContainsFunc(words, func(w string) bool { return pausedTypes[w] }):
+	case slices.ContainsFunc(words, func(w string) bool { return pausedTypes.has(w) }):
 		return words, pausedRole
-	case slices.ContainsFunc(words, func(w string) bool { return activityWords[w] }):
+	case slices.ContainsFunc(words, func(w string) bool { return activityWords.has(w) }):
 		return words, activityRole
-	case slices.ContainsFunc(words, func(w string) bool { return goodWords[w] }):
+	case slices.ContainsFunc(words, func(w string) bool { return goodWords.has(w) }):
 		return words, positive
 	}
 	return words, noRole
 }
 
 // hasType reports whether names contains the type of the condition, without its domain.
-func (c *condition) hasType(names map[string]bool) bool { return names[strings.Join(c.words, "")] }
+func (c *condition) hasType(names *words) bool { return names.has(strings.Join(c.words, "")) }
 
 // text is what the condition says, in one line.
 func (c *condition) text() string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // byConditions returns what the conditions say.
@@ -33,7 +34,7 @@ func (j *judge) byConditions() finding {
 			}
 		case f.meaning != unknown:
 			take(f)
-		case c.role == noRole && !(len(c.words) > 0 && neutral[c.words[len(c.words)-1]]):
+		case c.role == noRole && !(len(c.words) > 0 && neutral.has(c.words[len(c.words)-1])):
 			unsure++
 		}
 	}
@@ -142,7 +143,7 @@ func (j *judge) isManagedResource() bool {
 // says that the work is done.
 func (j *judge) activityFinding(c *condition, f finding, whole bool) finding {
 	reason := meaningOf(c.reason, j.activity)
-	if reason == good && !slices.ContainsFunc(wordsOf(c.reason), func(w string) bool { return doneWords[w] }) {
+	if reason == good && !slices.ContainsFunc(wordsOf(c.reason), func(w string) bool { return doneWords.has(w) }) {
 		reason = unknown
 	}
 	if c.words[len(c.words)-1] == "running" && strings.EqualFold(c.reason, "Running") {
@@ -237,29 +238,29 @@ func (j *judge) words() (worst finding) {
 		case string:
 			switch {
 			case value == "":
-			case errorFields[name]:
+			case errorFields.has(name):
 				if !whole {
 					take("status."+key, value, finding{meaning: bad})
 				}
-			case stateFields[name] || isStateName(key):
-				if f := j.state(value); f.meaning != unknown || stateFields[name] {
+			case stateFields.has(name) || isStateName(key):
+				if f := j.state(value); f.meaning != unknown || stateFields.has(name) {
 					take("status."+key, value, f)
 				}
-			case stateFlags[name]:
+			case stateFlags.has(name):
 				take("status."+key, value, flag(value))
 			}
 		case bool:
 			j.takeFlag(take, "status."+key, name, value)
 		case []any:
 			switch {
-			case errorFields[name] && len(value) > 0 && !whole:
+			case errorFields.has(name) && len(value) > 0 && !whole:
 				take("status."+key, fmt.Sprint(value[0]), finding{meaning: bad})
 			case !whole && !isHistory(key):
 				j.listWords(take, "status."+key, value)
 			}
 		case map[string]any:
 			switch message := textOf(value["message"]); {
-			case errorFields[name] && message != "" && !whole:
+			case errorFields.has(name) && message != "" && !whole:
 				take("status."+key+".message", message, finding{meaning: bad})
 			case name != "conditions" && !isHistory(key):
 				j.nestedWords(take, "status."+key, value)
@@ -271,11 +272,11 @@ func (j *judge) words() (worst finding) {
 
 func (j *judge) takeFlag(take func(string, string, finding), path, name string, value bool) {
 	switch {
-	case verdictFlags[name] && !value:
+	case verdictFlags.has(name) && !value:
 		take(path, "false", finding{meaning: bad})
-	case stateFlags[name]:
+	case stateFlags.has(name):
 		take(path, strconv.FormatBool(value), flag(strconv.FormatBool(value)))
-	case failureFlags[name] && value:
+	case failureFlags.has(name) && value:
 		take(path, "true", finding{meaning: bad})
 	}
 }
@@ -287,7 +288,7 @@ func (j *judge) nestedWords(take func(string, string, finding), path string, val
 	for _, key := range sortedKeys(value) {
 		switch one := value[key].(type) {
 		case string:
-			if stateFields[strings.ToLower(key)] && one != "" {
+			if stateFields.has(strings.ToLower(key)) && one != "" {
 				take(path+"."+key, one, j.state(one))
 			}
 		case map[string]any:
@@ -308,7 +309,7 @@ func (j *judge) listWords(take func(string, string, finding), path string, value
 		}
 		for _, key := range sortedKeys(m) {
 			text, ok := m[key].(string)
-			if !ok || !stateFields[strings.ToLower(key)] || strings.EqualFold(text, "unknown") {
+			if !ok || !stateFields.has(strings.ToLower(key)) || strings.EqualFold(text, "unknown") {
 				continue
 			}
 			if f := j.state(text); f.meaning == bad || f.meaning == busy {
@@ -320,7 +321,7 @@ func (j *judge) listWords(take func(string, string, finding), path string, value
 
 // isHistory reports whether a field is about the past.
 func isHistory(key string) bool {
-	return slices.ContainsFunc(split(key), func(w string) bool { return historyWords[w] })
+	return slices.ContainsFunc(split(key), func(w string) bool { return historyWords.has(w) })
 }
 
 var historyWords = wordSet(`history previous past last old older versions revisions backups events transitions timestamps conditions logs`)
@@ -342,7 +343,7 @@ func (j *judge) state(value string) finding {
 		words = words[1:]
 	}
 	f := finding{meaning: meaningOfWords(words, j.activity)}
-	if name := meanings[strings.Join(words, "")]; name != unknown && len(words) > 1 {
+	if name := meanings()[strings.Join(words, "")]; name != unknown && len(words) > 1 {
 		f.meaning = name // AtLatestKnown
 	}
 	f.decides = f.meaning == good
@@ -352,7 +353,7 @@ func (j *judge) state(value string) finding {
 func (j *judge) stateText(path, value string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	text := name + " is " + value
-	if errorFields[strings.ToLower(name)] {
+	if errorFields.has(strings.ToLower(name)) {
 		text = value
 	}
 	for _, key := range []string{"message", "reason", "statusMessage", "stateMessage", "description", "errorMessage", "lastError"} {
@@ -373,7 +374,8 @@ func flag(value string) finding {
 	return finding{meaning: meaningOf(value, false)}
 }
 
-var fraction = regexp.MustCompile(`^\s*(\d+)\s*/\s*(\d+)\s*$`)
+// fraction matches a count such as "2/3".
+var fraction = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(\d+)\s*/\s*(\d+)\s*$`) })
 
 // have are the first words of counts that must reach the wanted number. want are the first words of that number.
 var (
@@ -416,7 +418,7 @@ func (j *judge) countsIn(worst finding, path string, in map[string]any) finding 
 			if strings.IndexByte(text, '/') < 0 || len(text) > 16 {
 				continue
 			}
-			if m := fraction.FindStringSubmatch(text); m != nil {
+			if m := fraction().FindStringSubmatch(text); m != nil {
 				is, _ := strconv.ParseInt(m[1], 10, 64)
 				wanted, _ := strconv.ParseInt(m[2], 10, 64)
 				worst = j.count(worst, path+"."+key, is, wanted, strings.Join(split(key), " "))

@@ -86,7 +86,7 @@ func newJudge(object map[string]any, explain bool) *judge {
 	j := &judge{explain: explain}
 	j.kind, _ = object["kind"].(string)
 	if words := split(j.kind); len(words) > 0 {
-		j.activity = activities[words[len(words)-1]]
+		j.activity = activities.has(words[len(words)-1])
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	j.generation = integer(metadata["generation"])
@@ -213,7 +213,7 @@ func (j *judge) combine(conditions, words, counts finding) Result {
 // unrecognized returns the types of the conditions that dwatch does not know, or that are not decisive.
 func (j *judge) unrecognized() (types []string) {
 	for _, c := range j.conditions {
-		if c.role == noRole && !c.nested && (len(c.words) == 0 || !neutral[c.words[len(c.words)-1]]) {
+		if c.role == noRole && !c.nested && (len(c.words) == 0 || !neutral.has(c.words[len(c.words)-1])) {
 			types = append(types, c.kind)
 		}
 	}

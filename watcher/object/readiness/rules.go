@@ -117,7 +117,8 @@ func Check(rules []*Rule) error {
 	return errors.Join(wrong...)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+// yamlLine matches the line in an error of the YAML library.
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: line (\d+): `) })
 
 // Parse reads a file of rules. It does not compile the expressions.
 func Parse(path string, text []byte) ([]*Rule, error) {
@@ -128,7 +129,7 @@ func Parse(path string, text []byte) ([]*Rule, error) {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: the file is empty: it needs apiVersion %s, kind %s and rules", path, APIVersion, Kind)
 	case err != nil:
-		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 			return nil, fmt.Errorf("%s:%s: %s", path, m[1], strings.TrimPrefix(err.Error(), m[0]))
 		}
 		return nil, fmt.Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
@@ -195,7 +196,9 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 }
 
 // kindForm is a kind and its group, in which a star stands for the kind, or for the first parts of the group.
-var kindForm = regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9]*)\.(\*\.)?[a-z0-9][-a-z0-9.]*$`)
+var kindForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9]*)\.(\*\.)?[a-z0-9][-a-z0-9.]*$`)
+})
 
 func (p *parser) rule(n *yaml.Node) *Rule {
 	before := len(p.wrong)
@@ -237,7 +240,7 @@ func (p *parser) kinds(n *yaml.Node) (kinds []string) {
 		list = n.Content
 	}
 	for _, one := range list {
-		if !kindForm.MatchString(one.Value) {
+		if !kindForm().MatchString(one.Value) {
 			p.fail(one, "%q is no kind with its group, such as Rollout.argoproj.io, *.argoproj.io or Bucket.*.upbound.io", one.Value)
 			continue
 		}

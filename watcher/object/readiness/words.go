@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -86,24 +87,34 @@ var onlyAlone = wordSet(`new current scheduled updated`)
 var whileRunning = wordSet(`running active started live online up launched working scheduled submitted created accepted bound
 	assigned processed current`)
 
-var meanings = func() map[string]meaning {
+// meanings returns the vocabulary by word.
+var meanings = sync.OnceValue(func() map[string]meaning {
 	all := map[string]meaning{}
 	for _, line := range vocabulary {
-		for word := range wordSet(line.words) {
-			if all[word] < line.meaning {
-				all[word] = line.meaning
-			}
+		for _, word := range strings.Fields(line.words) {
+			all[word] = max(all[word], line.meaning)
 		}
 	}
 	return all
-}()
+})
 
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(words) {
-		set[word] = true
-	}
-	return set
+// words is a set of words, which is built when it is first used: the start of dwatch pays nothing for it.
+type words struct {
+	text string
+	once sync.Once
+	all  map[string]bool
+}
+
+func wordSet(text string) *words { return &words{text: text} }
+
+func (w *words) has(word string) bool {
+	w.once.Do(func() {
+		w.all = map[string]bool{}
+		for _, word := range strings.Fields(w.text) {
+			w.all[word] = true
+		}
+	})
+	return w.all[word]
 }
 
 // maxWords bounds how much of a text is read. A reason or state has a few words, a message may have thousands.
@@ -180,16 +191,16 @@ func meaningOf(text string, activity bool) meaning { return meaningOfWords(words
 
 func meaningOfWords(words []string, activity bool) (worst meaning) {
 	for i, word := range words {
-		if len(words) > 1 && onlyAlone[word] {
+		if len(words) > 1 && onlyAlone.has(word) {
 			continue
 		}
-		is := meanings[word]
-		if is == good && activity && whileRunning[word] {
+		is := meanings()[word]
+		if is == good && activity && whileRunning.has(word) {
 			is = busy
 		}
-		if i > 0 && negations[words[i-1]] {
+		if i > 0 && negations.has(words[i-1]) {
 			switch {
-			case verdicts[word]:
+			case verdicts.has(word):
 				is = bad
 			case is == good:
 				is = busy
@@ -213,17 +224,17 @@ func meaningOfMessage(message string) meaning {
 	if len(words) == 0 {
 		return unknown
 	}
-	if meanings[words[0]] == busy {
+	if meanings()[words[0]] == busy {
 		return busy
 	}
 	is := unknown
 	for i, word := range words {
 		switch {
-		case plainErrors[word] && !(i > 0 && negations[words[i-1]]):
+		case plainErrors.has(word) && !(i > 0 && negations.has(words[i-1])):
 			return bad
 		case (word == "found" || word == "exist" || word == "allowed" || word == "supported" || word == "permitted") && i > 0 && words[i-1] == "not":
 			return bad
-		case meanings[word] == busy:
+		case meanings()[word] == busy:
 			is = busy
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -258,7 +259,7 @@ func because(u *unstructured.Unstructured, message, wrong string) string {
 var countsPods = map[schema.GroupKind]bool{{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
 
 // counted matches how kstatus tells how far a workload is, such as "Available: 0/2".
-var counted = regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`)
+var counted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`) })
 
 // podCounts says the same in terms of pods, such as "0/2 pods available".
 func podCounts(message string) string {
@@ -268,7 +269,7 @@ func podCounts(message string) string {
 	case found:
 		return n + " pods more than wanted"
 	}
-	m := counted.FindStringSubmatch(message)
+	m := counted().FindStringSubmatch(message)
 	if m == nil {
 		return message
 	}
