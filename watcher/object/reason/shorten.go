@@ -3,6 +3,7 @@ package reason
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"dwatch/watcher/object/kubeevent"
@@ -27,21 +28,23 @@ func Event(e kubeevent.Event) string {
 
 var (
 	// nodesPattern matches the message of the scheduler: "0/3 nodes are available: 3 Insufficient memory."
-	nodesPattern = regexp.MustCompile(`^(\d+/(\d+)) nodes are available: (.*?)\.?( preemption: .*)?$`)
+	nodesPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\d+/(\d+)) nodes are available: (.*?)\.?( preemption: .*)?$`)
+	})
 	// countPattern matches one of its reasons: "3 Insufficient memory".
-	countPattern = regexp.MustCompile(`^(\d+) (.*)$`)
+	countPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d+) (.*)$`) })
 )
 
 // trimScheduling returns the message of the scheduler without the part about preemption. The number of nodes is left out
 // if one reason holds for all nodes.
 func trimScheduling(message string) string {
-	parts := nodesPattern.FindStringSubmatch(strings.Join(strings.Fields(message), " "))
+	parts := nodesPattern().FindStringSubmatch(strings.Join(strings.Fields(message), " "))
 	if parts == nil {
 		return message
 	}
 	reasons := strings.Split(parts[3], ", ")
 	for i, one := range reasons {
-		if counted := countPattern.FindStringSubmatch(one); counted != nil {
+		if counted := countPattern().FindStringSubmatch(one); counted != nil {
 			what := strings.Replace(counted[2], "Insufficient ", "insufficient ", 1)
 			if counted[1] != parts[2] || len(reasons) > 1 {
 				what = counted[1] + " " + what
@@ -61,10 +64,12 @@ func trimRefusal(message string) string {
 }
 
 // volumePattern matches the message of the kubelet about a volume that it can't mount.
-var volumePattern = regexp.MustCompile(`^MountVolume\.\w+ failed for volume ("[^"]*") : (.*)$`)
+var volumePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^MountVolume\.\w+ failed for volume ("[^"]*") : (.*)$`)
+})
 
 func trimMount(message string) string {
-	if parts := volumePattern.FindStringSubmatch(message); parts != nil {
+	if parts := volumePattern().FindStringSubmatch(message); parts != nil {
 		return "volume " + parts[1] + ": " + parts[2]
 	}
 	return message
