@@ -150,12 +150,13 @@ func (j *judge) stale() int64 {
 	return 0
 }
 
-// staleSummary returns a condition about the whole object that is of an older generation, if none is current.
+// staleSummary returns a condition about the whole object that is of an older generation, if none is current. In nested
+// lists every condition has to be current.
 func (j *judge) staleSummary() (old *condition) {
 	for i := range j.conditions {
 		c := &j.conditions[i]
 		switch {
-		case c.nested || c.role != summary:
+		case c.role != summary, c.nested && !c.stale:
 		case !c.stale:
 			return nil
 		case old == nil:
