@@ -77,6 +77,9 @@ func (l *look) lines(now time.Time) (lines []string) {
 
 // noProblem says that there is none, as far as that is known.
 func (l *look) noProblem() string {
+	if !inventory.HasHealth(l.links.All()) {
+		return inventory.NoHealth
+	}
 	if l.Clusters == nil {
 		if !l.links.Connected() {
 			return inventory.HealthUnknown
@@ -190,7 +193,7 @@ func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
 		}
 		quiet = false
 	})
-	if !quiet {
+	if !quiet || !inventory.HasHealth(l.links.All()) {
 		return
 	}
 	text := inventory.AllHealthy

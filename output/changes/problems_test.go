@@ -54,6 +54,38 @@ func TestLookClusters(t *testing.T) {
 	}
 }
 
+// TestNoHealth checks that there is no verdict if the watched resources have no state. A Warning may be shown beside it.
+func TestNoHealth(t *testing.T) {
+	for _, test := range []struct {
+		kinds []string
+		want  string
+	}{
+		{[]string{"ConfigMap"}, "the watched resources have no health status"},
+		{[]string{"ConfigMap", "Secret", "Event"}, "the watched resources have no health status"},
+		{[]string{"ConfigMap", "Pod"}, "nothing needs a look"},
+	} {
+		var out bytes.Buffer
+		o := options(0)
+		o.ShowProblems, o.Targets = true, nil
+		var events []event.Event
+		for _, kind := range test.kinds {
+			target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(kind) + "s"}, kind, true), Namespace: "shop"}
+			o.Targets = append(o.Targets, target)
+			events = append(events, event.Event{Type: event.Synced, Target: target, Count: 1, Time: time.Unix(1e9, 0)})
+		}
+		v := New(&out, o)
+		if err := v.Deliver(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+		if got := v.DescribeProblems(time.Unix(1e9, 0)); len(got) != 1 || got[0] != test.want {
+			t.Errorf("%s: got %q, want %q", test.kinds, got, test.want)
+		}
+		if got := strings.Contains(out.String(), "needs a look"); got != strings.Contains(test.want, "needs a look") {
+			t.Errorf("%s: got\n%s", test.kinds, &out)
+		}
+	}
+}
+
 // TestFoldClusters: what followed a change in one cluster is of that alone, however alike the other is, up
 // to the UIDs of a cluster that was restored from the same backup.
 func TestFoldClusters(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/status"
 )
 
 // ProblemText describes a Problem on one line: sign, subject, reason and, if there is room, time and cause. All texts
@@ -45,10 +47,20 @@ func (l Severity) Sign() rune { return signs[l] }
 var signs = map[Severity]rune{SeverityFailed: '✗', SeverityWaiting: '◌', SeverityRecovered: '●'}
 
 // AllHealthy is the text for "no problems", and HealthUnknown the one if no cluster is connected. See DescribeHealth.
+// NoHealth is the text if HasHealth is false.
 const (
 	AllHealthy    = "nothing needs a look"
 	HealthUnknown = "what needs a look is not known before all is connected"
+	NoHealth      = "the watched resources have no health status"
 )
+
+// HasHealth reports whether objects of any of the targets have a state. Without, as with ConfigMaps and Events, it would be
+// misleading to say that there are no problems. It returns true if there are no targets yet.
+func HasHealth(targets []*event.WatchState) bool {
+	return len(targets) == 0 || slices.ContainsFunc(targets, func(t *event.WatchState) bool {
+		return !status.IsStateless(t.Target.Mapping.GroupVersionKind.GroupKind())
+	})
+}
 
 // DescribeHealth returns the text for "no problems" if connected of all clusters are connected.
 func DescribeHealth(connected, all int) string {

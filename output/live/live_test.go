@@ -244,6 +244,15 @@ func TestTitle(t *testing.T) {
 	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
+// TestNoHealth checks that there is no verdict if the watched resources have no state.
+func TestNoHealth(t *testing.T) {
+	configMaps := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true), Namespace: "shop"}
+	s := newScreen(t, 120, 24, func(o *Options) { o.Targets = []event.Target{configMaps} })
+	one := testobject.Parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop","uid":"1","resourceVersion":"1"}}`)
+	s.deliver(event.Event{Type: event.Added, Initial: true, Target: configMaps, Object: one}, event.Event{Type: event.Synced, Target: configMaps, Count: 1})
+	s.shows(`^ the watched resources have no health status$`)
+}
+
 // TestUnsafeNames checks that a name that could control the terminal, or run when it is pasted into a shell, is neither shown
 // nor copied as it is.
 func TestUnsafeNames(t *testing.T) {

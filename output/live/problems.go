@@ -71,6 +71,9 @@ func (p *problems) noProblemsText() string {
 	if objects, _, _ := p.shown().total(); objects == 0 {
 		return ""
 	}
+	if !inventory.HasHealth(p.links.All()) {
+		return inventory.NoHealth
+	}
 	if p.timeView != nil {
 		switch {
 		case p.timeView.loaded == nil:

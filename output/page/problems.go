@@ -16,6 +16,8 @@ type problemsMessage struct {
 	Type  string        `json:"type"`
 	Items []problemItem `json:"items"`
 	More  int           `json:"more,omitempty"`
+	// Stateless is true if no watched resource has a state, so that there is no verdict.
+	Stateless bool `json:"stateless,omitempty"`
 	// Fights are those that go on.
 	Fights []fightItem `json:"fights,omitempty"`
 }
@@ -88,7 +90,7 @@ func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) 
 }
 
 func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage {
-	m := problemsMessage{Type: "problems", Items: []problemItem{}, Fights: h.fights.now(now, h.inventory)}
+	m := problemsMessage{Type: "problems", Items: []problemItem{}, Stateless: !inventory.HasHealth(h.targets.links.All()), Fights: h.fights.now(now, h.inventory)}
 	for n := range all[:min(len(all), maxProblems)] {
 		p := &all[n]
 		one := problemItem{

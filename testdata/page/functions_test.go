@@ -196,6 +196,7 @@ func TestFunctions(t *testing.T) {
 		// That nothing needs a look is said when all is known.
 		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, isConnected: () => true }).lines()[0])`,
 			`["What needs a look is not known while not all is connected.","Nothing needs a look.","What needs a look is not known while not all is connected."]`},
+		{"problems", `new m.Problems({ store: { problems: { items: [], stateless: true }, targets: new Map([["a", { state: "live" }]]) }, isConnected: () => true }).lines()[0]`, `"The watched resources have no health status."`},
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
 			`["partly","Connection lost","pods"]`},

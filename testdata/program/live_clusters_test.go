@@ -59,7 +59,7 @@ func TestLiveClusters(t *testing.T) {
 	m.shows(` ● eu  ● us  ◌ hang connecting$`)
 	m.shows(`◌ 2 of 3 connected · `)
 	wide.shows(` ● eu  ● us  ● asia  ✗ down not connected$`)
-	wide.shows(`nothing needs a look in 3 of 4 clusters; of the others it is not known$`)
+	wide.shows(`^ the watched resources have no health status$`) // ConfigMaps
 
 	// What happens in one is seen there alone.
 	f.us.mustPatch(t, "configmaps/web", `{"data":{"more":"v"}}`)

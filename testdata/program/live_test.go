@@ -484,7 +484,7 @@ func TestLiveStopped(t *testing.T) {
 	}
 	whole := func(round string) {
 		t.Helper()
-		m.shows(`^ \S+: configma\S* in .*\n nothing needs a look\n   NAME +DATA +AGE\n[\s\S]*one +0 [\s\S]* q quit$`)
+		m.shows(`^ \S+: configma\S* in .*\n the watched resources have no health status\n   NAME +DATA +AGE\n[\s\S]*one +0 [\s\S]* q quit$`)
 		m.until(isOn, func() string { return "the terminal is not in order " + round + ":\n" + m.screen() })
 	}
 	for _, tidy := range []string{"", "stty sane; printf '\\033[?1049l\\033[?1002l\\033[?1006l\\033[?25h'; "} {

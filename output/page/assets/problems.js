@@ -44,6 +44,7 @@ export class Problems {
     const { store } = this, unknown = "What needs a look is not known while not all is connected.";
     const clusters = (store.clusters ?? []).filter((c) => !selected.length || selected.includes(c.name));
     const known = clusters.filter((c) => c.state === "live").length;
+    if (store.problems.stateless) return "The watched resources have no health status.";
     if (!this.isConnected() || store.loading) return unknown;
     if (store.hello?.past?.unknown && !known) return "What needed a look then is not all known.";
     if (known && known < clusters.length) return `Nothing needs a look in ${known} of ${count(clusters.length, "cluster")}; of the others it is not known.`;

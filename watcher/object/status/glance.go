@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -26,6 +27,26 @@ func MayNotBeCurrent(kind schema.GroupVersionKind, object string) bool {
 		}
 	}
 	return !strings.Contains(object, `"Ready"`)
+}
+
+// stateless are the built-in kinds whose objects have no state but their existence, by group.
+var stateless = map[string][]string{
+	"":                          {"ConfigMap", "Endpoints", "Event", "LimitRange", "PodTemplate", "Secret", "ServiceAccount"},
+	"apps":                      {"ControllerRevision"},
+	"coordination.k8s.io":       {"Lease"},
+	"discovery.k8s.io":          {"EndpointSlice"},
+	"events.k8s.io":             {"Event"},
+	"networking.k8s.io":         {"IngressClass", "NetworkPolicy"},
+	"node.k8s.io":               {"RuntimeClass"},
+	"rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+	"scheduling.k8s.io":         {"PriorityClass"},
+	"storage.k8s.io":            {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass"},
+}
+
+// IsStateless reports whether the objects of a kind have no state, so that nothing can be said about their health. Each is
+// Current until it is being deleted.
+func IsStateless(kind schema.GroupKind) bool {
+	return slices.Contains(stateless[kind.Group], kind.Kind)
 }
 
 // TrimContent returns the content of an object without a part that is large and says nothing about its state: the spec of a
