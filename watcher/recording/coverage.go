@@ -34,13 +34,15 @@ type sights struct {
 	// withheld says of segments, by number, why they can't be read.
 	withheld map[int]string
 
-	all     map[event.Key]*sight
-	last    time.Time // the latest of all lines
-	heard   time.Time // the line before
-	segment int       // the number of the last one; 0: none has been read
-	run     string    // which run wrote it
-	ended   bool      // it has its end
-	lacking string    // why the present run does not count; empty: it does
+	all  map[event.Key]*sight
+	last time.Time // the latest of all lines
+	// backUntil is the last time that the clock showed twice. What a server confirms of times up to then proves nothing.
+	backUntil time.Time
+	heard     time.Time // the line before
+	segment   int       // the number of the last one; 0: none has been read
+	run       string    // which run wrote it
+	ended     bool      // it has its end
+	lacking   string    // why the present run does not count; empty: it does
 	// lost is why the present segment says nothing more; empty: it does.
 	lost string
 }
@@ -100,6 +102,11 @@ func (s *sights) observe(l *line) {
 		s.begin(l.header)
 		return
 	}
+	if l.Type == late && !l.last.IsZero() {
+		s.heard, s.last = l.Time, later(s.last, l.last)
+		s.back(l.Time)
+		return
+	}
 	now := later(s.last, l.Time)
 	switch {
 	case s.last.Sub(l.Time) > clockSlack:
@@ -115,6 +122,7 @@ func (s *sights) observe(l *line) {
 		s.resumeAll()
 	case l.Type == listing:
 		s.of(l.Target.Key()).end(relisted)
+	case l.Type == event.Bookmark && !l.Heard.IsZero() && l.Heard.Before(s.backUntil):
 	case l.Type == event.Bookmark:
 		s.of(l.Target.Key()).bookmark(l, now)
 	case l.Type == event.Heartbeat, l.own():
@@ -201,7 +209,7 @@ func (s *sights) begin(h *header) {
 		}
 		s.adopt(h, now, cmp.Or(s.lost, s.whyWithheld(h), why))
 	}
-	if s.last = now; h.LastTime.Sub(h.Time.Time) > clockSlack {
+	if s.last = now; h.LastTime.After(h.Time.Time) {
 		s.back(h.Time.Time)
 	}
 	s.heard, s.segment, s.run, s.ended, s.lost = h.Time.Time, h.SegmentNumber, h.Run, false, partialWhy
@@ -283,6 +291,7 @@ func (s *sights) resumeAll() {
 // back: the clock goes on at a time that was before. What was seen since then by the clock of
 // before is not told from what follows.
 func (s *sights) back(to time.Time) {
+	s.backUntil = s.last
 	for _, one := range s.all {
 		trails := !one.since.IsZero() || one.trails
 		one.lose(clockBack, false)

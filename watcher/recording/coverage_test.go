@@ -148,24 +148,83 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestPulse: that the process did not run shows at the next look at the clock, and that is said once.
-func TestPulse(t *testing.T) {
-	var p pulse
-	p.beat(at(0))
-	if since := p.take(at(1)); !since.IsZero() {
-		t.Errorf("since %v", since)
+// TestSuspensionIsReportedOnce checks that a look at the clock that comes late means a suspension, which take returns once.
+func TestSuspensionIsReportedOnce(t *testing.T) {
+	var m clockMonitor
+	m.look(at(0))
+	check := func(now int, want time.Time) {
+		t.Helper()
+		if since, step := m.take(at(now)); !since.Equal(want) || !step.isZero() {
+			t.Errorf("at %d: suspended since %v, want %v; step %v", now, since, want, step)
+		}
 	}
-	p.beat(at(4)) // by itself, before anything is delivered
-	p.beat(at(5))
-	if since := p.take(at(6)); !since.Equal(at(1)) {
-		t.Errorf("since %v", since)
+	check(1, time.Time{})
+	m.look(at(4)) // before anything is delivered
+	m.look(at(5))
+	check(6, at(1))
+	check(7, time.Time{})
+	m.look(at(3)) // the clock was put back
+	check(4, time.Time{})
+}
+
+// TestClockStep checks that the monitor finds a wall clock that was put back, by comparison with the monotonic clock, and
+// returns all times that may have been shown twice.
+func TestClockStep(t *testing.T) {
+	var offset time.Duration
+	m := clockMonitor{readOffset: func() time.Duration { return offset }}
+	m.look(at(0))
+	millis := func(n int) time.Time { return start.Add(time.Duration(n) * time.Millisecond) }
+	offset -= 300 * time.Millisecond
+	m.look(millis(700))
+	offset -= 200 * time.Millisecond
+	m.look(millis(1500))
+	if _, step := m.take(millis(1600)); !step.from.Equal(millis(-300)) || !step.to.Equal(millis(1700)) {
+		t.Errorf("got %v to %v", step.from.Sub(start), step.to.Sub(start))
 	}
-	if since := p.take(at(7)); !since.IsZero() {
-		t.Errorf("again since %v", since)
+	offset += time.Second // it was put forward
+	if _, step := m.take(millis(2600)); !step.isZero() {
+		t.Errorf("got %v to %v, want none", step.from.Sub(start), step.to.Sub(start))
 	}
-	p.beat(at(3)) // the clock was put back
-	if since := p.take(at(4)); !since.IsZero() {
-		t.Errorf("since %v", since)
+	offset -= stepTolerance
+	if _, step := m.take(millis(2700)); !step.isZero() {
+		t.Errorf("got %v to %v for the time between two clocks, want none", step.from.Sub(start), step.to.Sub(start))
+	}
+}
+
+// TestSmallClockStep checks that nothing is known of times that the clock showed twice because it was put back by half a
+// second, and that all is known again soon after.
+func TestSmallClockStep(t *testing.T) {
+	dir := t.TempDir()
+	r := begunRun(t, dir)
+	var offset time.Duration
+	r.clock.readOffset = func() time.Duration { return offset }
+	half := func(e event.Event) event.Event {
+		e.Time = e.Time.Add(500 * time.Millisecond)
+		return e
+	}
+	deliver(t, r, of(t, event.Modified, "web", 2, 30), half(of(t, event.Added, "old", 3, 30)))
+	offset -= 500 * time.Millisecond // shows 30.1 again
+	r.now = at(30).Add(100 * time.Millisecond)
+	again := of(t, event.Modified, "web", 4, 30)
+	again.Target, again.Time = configMaps, at(30).Add(200*time.Millisecond)
+	if err := r.Deliver(t.Context(), []event.Event{again}); err != nil {
+		t.Fatal(err)
+	}
+	deliver(t, r, proven(32))
+	deliver(t, r, proven(60))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, millis := range []int{30_050, 30_300, 30_550} {
+		when := start.Add(time.Duration(millis) * time.Millisecond)
+		if _, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, when); err != nil || proof.IsComplete() {
+			t.Errorf("at %d ms: complete, %v", millis, err)
+		}
+	}
+	for _, second := range []int{20, 29, 33, 50} {
+		if !isKnown(t, dir, second) {
+			t.Errorf("at %d s: not known", second)
+		}
 	}
 }
 

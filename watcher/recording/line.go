@@ -34,6 +34,7 @@ type line struct {
 	resource *metav1.APIResource // of RESOURCE
 	header   *header             // of RECORDING
 	sum      uint32              // of CHECKED
+	last     time.Time           // of LATE: the last time that the clock may have shown twice; zero: it was not put back
 	text     string              // as it was read
 }
 
@@ -149,6 +150,8 @@ func (l *line) member(name string, value gjson.Result) {
 		l.From = strings.Clone(value.Str)
 	case "resourceVersion":
 		l.ResourceVersion = strings.Clone(value.Str)
+	case "last":
+		l.last, _ = time.Parse(time.RFC3339, value.Str)
 	case "connected":
 		l.Connected = value.Bool()
 	case "lastEvent":

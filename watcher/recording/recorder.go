@@ -29,7 +29,7 @@ import (
 const HeartbeatInterval = 10 * time.Second
 
 // maxSilence is how long a run may write nothing, which it never does unless it is held up. It is
-// the last resort: pulse finds out sooner.
+// the last resort: clockMonitor notices it sooner.
 const maxSilence = 2 * HeartbeatInterval
 
 const (
@@ -64,7 +64,7 @@ type Options struct {
 	// Warn, if not nil, is called once if MaxSize is small for what is there.
 	Warn func(string)
 	// Now is the clock; nil means time.Now. One that is given does not show by itself that the
-	// process was stopped: see pulse.
+	// process was stopped: see clockMonitor.
 	Now func() time.Time
 	// Describe says what a resource is called.
 	DescribeResource func(schema.GroupVersionResource) metav1.APIResource
@@ -101,7 +101,7 @@ type Recorder struct {
 	checkedAt   time.Time
 	isScarce    bool // Warn has been called
 	heldUp      bool // the last delivery took so long that something may wait
-	pulse       pulse
+	clock       clockMonitor
 	text        []byte
 }
 
@@ -152,7 +152,7 @@ func lockDir(dir string) (*os.File, error) {
 }
 
 func (r *Recorder) release() {
-	r.pulse.stop()
+	r.clock.stop()
 	if r.lock != nil {
 		r.lock.Close()
 	}
@@ -376,9 +376,9 @@ func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) er
 	defer r.mu.Unlock()
 	if r.Options, r.about = o, about; r.Now == nil {
 		r.Now = time.Now
-		r.pulse.start(r.settle)
+		r.clock.start(r.settle)
 	}
-	r.pulse.beat(r.Now())
+	r.clock.look(r.Now())
 	r.run = rand.Text()
 	wanted := func(k event.Key) bool {
 		return slices.ContainsFunc(targets, func(t event.Target) bool { return covers(t.Key(), k) })
@@ -527,7 +527,12 @@ const checkEvery = time.Second
 func (r *Recorder) deliver(batch []event.Event) error {
 	began := r.Now()
 	isSilent := began.Sub(r.sights.heard) > maxSilence
-	halted := r.pulse.take(began)
+	halted, step := r.clock.take(began)
+	if !step.isZero() {
+		if err := r.writeStep(step); err != nil {
+			return err
+		}
+	}
 	if r.heldUp || !halted.IsZero() {
 		if err := r.writeOwn(late, event.Target{}, later(r.sights.heard, halted)); err != nil {
 			return err
@@ -546,10 +551,25 @@ func (r *Recorder) deliver(batch []event.Event) error {
 		}
 	}
 	now := r.Now()
-	if r.heldUp = now.Sub(began) > heldUpAfter; (r.heldUp || isSilent || !halted.IsZero()) && r.ProbeFreshness != nil {
+	if r.heldUp = now.Sub(began) > heldUpAfter; (r.heldUp || isSilent || !halted.IsZero() || !step.isZero()) && r.ProbeFreshness != nil {
 		r.ProbeFreshness()
 	}
+	if !step.isZero() && step.from.Before(now) {
+		now = step.from // a segment that begins now begins with all that is ambiguous
+	}
 	return r.rotate(now)
+}
+
+// writeStep writes that the clock was put back. Readers that do not know the member "last" take it for a LATE line
+// without it, which says less.
+func (r *Recorder) writeStep(step clockStep) error {
+	err := r.write(struct {
+		Type event.Type      `json:"type"`
+		Time event.Timestamp `json:"time"`
+		Last event.Timestamp `json:"last"`
+	}{late, event.Timestamp{Time: step.from}, event.Timestamp{Time: step.to}}, step.from)
+	r.sights.observe(&line{Event: event.Event{Type: late, Time: step.from}, last: step.to})
+	return err
 }
 
 // check gives all lines a sum, which has a time of lines, and all of them to the system.

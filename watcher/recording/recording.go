@@ -124,7 +124,7 @@ func (r *Recording) add(ctx context.Context, f file) error {
 	r.end = later(r.end, h.Time.Time)
 	r.selections = append(r.selections, h.Selection)
 	r.learn(h.Resources...)
-	if h.LastTime.Sub(h.Time.Time) > clockSlack {
+	if h.LastTime.After(h.Time.Time) {
 		r.murky = append(r.murky, GapInterval{From: h.Time.Time, To: h.LastTime.Time, Reason: clockBack})
 	}
 	if s.index != nil {

@@ -122,7 +122,7 @@ func deliver(t testing.TB, r *testRun, events ...event.Event) {
 // tick lets the process have run until now.
 func (r *testRun) tick() {
 	if !r.halted {
-		r.pulse.last = r.now
+		r.clock.last = r.now
 	}
 	r.halted = false
 }

@@ -216,6 +216,9 @@ func (p *player) past(l *line) error {
 		return nil // others of that time follow
 	}
 	decided := func(t event.Target) bool { return p.sights.isDecided(t.Key(), p.To) }
+	if l.Time.Sub(p.To) <= clockSlack {
+		return nil // the clock may be put back to before p.To
+	}
 	if l.Time.Sub(p.To) > lookahead || !slices.ContainsFunc(p.Targets, func(t event.Target) bool { return !decided(t) }) {
 		return errEnd
 	}

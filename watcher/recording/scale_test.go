@@ -66,7 +66,7 @@ func writeScaled(t *testing.T, dir string) {
 		for i := range batch {
 			batch[i].Time = now
 		}
-		r.pulse.last = now // the process did run meanwhile
+		r.clock.last = now // the process did run meanwhile
 		if err := r.Deliver(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
