@@ -14,7 +14,7 @@ RACE ?= # 1: make test with the race detector, which takes twice as long
 LINKED := -ldflags '-s -w' # without what debuggers need, tests are linked in half the time
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
-LDFLAGS := -s -w -X $(MODULE_PATH)/cli.release=$(RELEASE)
+LDFLAGS := -s -w -X $(MODULE_PATH)/cli/version.release=$(RELEASE)
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }

@@ -1,12 +1,10 @@
 // Command dwatch shows what changes in a Kubernetes cluster.
 //
-//	argv -> a command (cli) -> cli/plan, mapper -> targets -> watcher -> events -> a Sink
-//	                           (names)                        (source, ledger)
+//	argv -> cli: a command -> run.Config + Source + Destination -> cli/run: Do
+//	                                                               |
+//	server -> watcher -> stages (cli/run/pipeline.go, in order) -> destination
 //
-//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> where the
-//	        (stderr)      (--until, ...)   (--state)         (--where, ...)    command sends it
-//
-// cli/watching.go puts it together; docs/architecture.md draws the house.
+// docs/architecture.md describes the parts.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// Package cli is the program: it reads the command line, puts together what that
-// asks for, and turns the result into an exit code.
+// Package cli is the command line of dwatch: each command turns its flags into a run.Config, a source and a destination, or into another
+// task. One file has one command.
 package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,16 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"dwatch/cli/complete"
+	"dwatch/cli/console"
+	"dwatch/cli/fail"
+	"dwatch/cli/run"
 )
 
-// Streams are what a program writes to: Out gets data, Err what is for people.
-type Streams struct {
-	Out *os.File
-	Err io.Writer
-}
+// Streams are what the program writes to.
+type Streams = console.Streams
 
-// Run runs the program until it is done or ctx ends, and returns the exit code.
-// Its name, argv[0], decides how it speaks of itself.
+// Run runs the program until it is done or ctx ends, and returns the exit code. argv[0] decides how dwatch names itself in messages.
 func Run(ctx context.Context, argv []string, s Streams) int {
 	name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
 	args := argv[1:]
@@ -30,28 +30,41 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	if complete.IsCompletionRequest(args) {
-		s = silent(s)
+		s = withoutStderr(s)
 	}
 	if complete.IsAfterDashRequest(args) {
 		return complete.CompleteFiles(s.Out)
 	}
-	said := &stderrLog{w: s.Err}
-	s.Err = said
+	stderr := console.NewStderr(s.Err)
+	s.Err = stderr
 	cmd := newRoot(name, args, s)
 	if complete.IsCompletionRequest(args) {
 		complete.UnquoteUsage(cmd)
 	}
 	cmd.SetArgs(args)
-	return sayEnd(said, cmd.ExecuteContext(context.WithValue(ctx, signalKey{}, ctx)))
+	return reportEnd(stderr, cmd.ExecuteContext(run.WithSignals(ctx)))
 }
 
-// silent returns s without its stderr: a shell asks while somebody types, and what is on the
-// screen must stay as it is. The process's own streams go too: cobra and the programs that get
-// credentials use them, and without a terminal these don't ask for a password.
-func silent(s Streams) Streams {
+// withoutStderr returns s without stderr: a shell asks for completions while somebody types, and the screen must stay as it is. The
+// streams of the process go, too: cobra and credential plugins use them, and without a terminal plugins do not ask for a password.
+func withoutStderr(s Streams) Streams {
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		os.Stdin, os.Stderr = null, null
 	}
-	quietClient(io.Discard, 0)
-	return Streams{s.Out, io.Discard}
+	console.SetClientLog(io.Discard, 0)
+	return Streams{Out: s.Out, Err: io.Discard}
+}
+
+// reportEnd prints the error that the program ends with, and returns the exit code.
+func reportEnd(stderr *console.Stderr, err error) int {
+	if err == nil || console.IsReaderGone(err) {
+		return fail.ExitOK
+	}
+	if fail.ExitCode(err) == fail.ExitUsage {
+		stderr.Date(false) // nothing has happened yet that a time would matter for
+	}
+	if !errors.Is(err, errFirstSteps) && !errors.Is(err, errDifferent) {
+		stderr.Error(fail.Explain(err))
+	}
+	return fail.ExitCode(err)
 }

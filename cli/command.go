@@ -13,9 +13,12 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/complete"
+	"dwatch/cli/console"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/cli/plan"
+	"dwatch/cli/run"
+	"dwatch/cli/version"
 	"dwatch/internal/spelling"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
@@ -24,34 +27,40 @@ import (
 // PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
 const PluginName = "kubectl-dwatch"
 
-// command is the flags of one, and what they mean.
-type command interface {
+// options are the flags of a command.
+type options interface {
 	groups() []flags.Group
-	// parse checks all that can be checked without a server. Its errors are wrong usage.
-	parse(args []string, t terminal) (runner, error)
+	// complete reads the flags and arguments. Its errors, like those of validate, are usage errors. Neither asks a server.
+	complete(args []string, t console.Terminal) error
+	// validate finds values that do not go together.
+	validate() error
+	// task returns what the options ask for.
+	task() task
 	shared() *common
 }
 
-// runner is a command line that makes sense.
-type runner interface {
-	// run does what is asked for, and blocks until that is done or ctx ends.
-	run(ctx context.Context, c *console) error
+// task is the work of a valid command line.
+type task interface {
+	// run blocks until it is done or ctx ends.
+	run(ctx context.Context, c *console.Console) error
 }
 
-// goesOn reports whether a runner watches, or sends or plays what has been watched.
-func goesOn(r runner) bool {
-	w, is := r.(interface{ goesOn() bool })
-	return is && w.goesOn()
+// watcherTask is a task that takes long, so that its messages have a time.
+type watcherTask interface{ isLasting() bool }
+
+func isLasting(t task) bool {
+	w, is := t.(watcherTask)
+	return is && w.isLasting()
 }
 
-// common is what every command has.
+// common are the flags that all commands have.
 type common struct {
 	targets    flags.Targets
-	object     *mapper.Argument // of --for, which not every command takes; nil: none
+	object     *mapper.Argument // of --for, or nil
 	readiness  flags.Readiness
 	messages   flags.Logging
 	connection cluster.Flags
-	all        *pflag.FlagSet // of the command
+	all        *pflag.FlagSet // all flags of the command
 	server     *pflag.FlagSet // those of the connection
 }
 
@@ -59,23 +68,21 @@ func (c *common) shared() *common { return c }
 
 type description struct {
 	name     string
-	use      string // behind the name
+	use      string // what follows the name
 	short    string
 	long     string
 	examples string // %[1]s is dwatch
-	command  func() command
-	// around makes the command of one that is named behind it, or of the stream; nil: nothing is. It
-	// gets what was typed, too.
-	around func(of command, typed []string) command
-	of     []string // the commands that it is made of
+	options  func() options
+	// wrap makes the options of a command that is about another one, named after it, or about the stream (dwatch rbac send). typed is the
+	// whole command line. It is nil for other commands.
+	wrap    func(of options, typed []string) options
+	wrapped []string // the commands that it may be about
 }
 
-// commands are those beside the stream, which has no name of its own. Their names hide no
-// resource: that is what -r is for.
+// commands are all commands but the stream, which has no name. A resource with the name of a command is named with -r.
 var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, exportDescription, waitDescription, explainReadinessDescription, topDescription, rbacDescription, manifestsDescription}
 
-// newRoot returns the command line, as the program is called: dwatch, or "kubectl
-// dwatch" as a plugin.
+// newRoot returns the root command. The program is called dwatch, or "kubectl dwatch" as a plugin.
 func newRoot(name string, args []string, s Streams) *cobra.Command {
 	display := "dwatch"
 	if name == PluginName || name == complete.PluginName {
@@ -83,7 +90,7 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 	}
 	root, groups := newCommand(streamDescription, display, args, s)
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: display}
-	root.Version = version()
+	root.Version = version.Text()
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -94,8 +101,7 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 	return root
 }
 
-// addCommands adds commands to parent. Those that no argument names are there for help: the
-// start pays for no flags that it does not need.
+// addCommands adds commands to parent. Those that no argument names are added without flags, which would slow down the start.
 func addCommands(parent *cobra.Command, display string, args []string, some []description, s Streams) {
 	for _, d := range some {
 		if !slices.Contains(args, d.name) {
@@ -104,32 +110,32 @@ func addCommands(parent *cobra.Command, display string, args []string, some []de
 		}
 		cmd, _ := newCommand(d, display, args, s)
 		parent.AddCommand(cmd)
-		addCommands(cmd, display, args, wrapped(some, d, args), s)
+		addCommands(cmd, display, args, wrappedBy(d, some, args), s)
 	}
 }
 
-// wrapped are the commands that another one may be about.
-func wrapped(some []description, by description, args []string) (wrapped []description) {
+// wrappedBy are the commands that a command may be about, with its own options around theirs.
+func wrappedBy(by description, some []description, args []string) (wrapped []description) {
 	for _, d := range some {
-		if of := d.command; slices.Contains(by.of, d.name) {
-			d.command = func() command { return by.around(of(), args) }
-			d.around, d.of = by.around, nil
+		if of := d.options; slices.Contains(by.wrapped, d.name) {
+			d.options = func() options { return by.wrap(of(), args) }
+			d.wrap, d.wrapped = by.wrap, nil
 			wrapped = append(wrapped, d)
 		}
 	}
 	return wrapped
 }
 
-// make returns the flags of a command, or of what it makes of the stream.
-func (d description) make(args []string) command {
-	if d.command == nil {
-		return d.around(new(streamFlags), args)
+// newOptions returns the options of a command, or of a command about the stream.
+func (d description) newOptions(args []string) options {
+	if d.options == nil {
+		return d.wrap(new(streamOptions), args)
 	}
-	return d.command()
+	return d.options()
 }
 
 func newCommand(d description, display string, args []string, s Streams) (*cobra.Command, []flags.Group) {
-	c := d.make(args)
+	o := d.newOptions(args)
 	cmd := &cobra.Command{
 		Use:                   strings.TrimSpace(d.name + " " + d.use),
 		Short:                 d.short,
@@ -140,115 +146,84 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			logAs(s, c.shared().messages.Format)
+			common := o.shared()
+			s.SetFormat(common.messages.Format)
 			if err := checkDash(cmd, args); err != nil {
 				return fail.Usage(err)
 			}
-			if c.shared().messages.UTC {
+			if common.messages.UTC {
 				time.Local = time.UTC // before anybody looks at a clock
 			}
-			if err := c.shared().readiness.Load(); err != nil {
+			if err := common.readiness.Load(); err != nil {
 				return fail.Usage(err)
 			}
-			t := terminalOf(s)
-			r, err := c.parse(args, t)
+			t := console.TerminalOf(s)
+			err := o.complete(args, t)
+			if err == nil {
+				err = o.validate()
+			}
 			switch {
-			case errors.Is(err, mapper.ErrNoResource) && t.isTerminal && !cmd.HasParent():
-				return sayFirstSteps(cmd.Context(), s.Err, display, &c.shared().connection)
+			case errors.Is(err, mapper.ErrNoResource) && t.IsTerminal && !cmd.HasParent():
+				return printFirstSteps(cmd.Context(), s.Err, display, &common.connection)
 			case errors.Is(err, mapper.ErrNoResource):
 				err = fmt.Errorf("%w, for example: %s pods, %[2]s deploy/web or %[2]s -r crontabs", err, pathOf(cmd))
 			}
 			if err != nil {
 				return fail.Usage(err)
 			}
-			console := newConsole(s, c.shared().messages, goesOn(r))
-			defer console.close()
-			return r.run(cmd.Context(), console)
+			task := o.task()
+			c := console.New(s, common.messages, isLasting(task))
+			defer c.Close()
+			return task.run(cmd.Context(), c)
 		},
 	}
-	groups := addFlags(cmd.Flags(), c)
+	groups := addFlags(cmd.Flags(), o)
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		logAs(s, flags.DetectLogFormat(args))
+		s.SetFormat(flags.DetectLogFormat(args))
 		return fail.Usage(flagError(cmd, args, err))
 	})
-	complete.Register(cmd, complete.Options{Connection: &c.shared().connection, FlagValues: flags.CompletionValues, Targets: c.shared().targetsOf, FirstArgIsDirectory: strings.HasPrefix(d.use, "DIR ")})
+	complete.Register(cmd, complete.Options{Connection: &o.shared().connection, FlagValues: flags.CompletionValues, Targets: o.shared().targetsOf, FirstArgIsDirectory: strings.HasPrefix(d.use, "DIR ")})
 	return cmd, groups
 }
 
-// addFlags adds the flags of a command to f, and returns their groups.
-func addFlags(f *pflag.FlagSet, c command) []flags.Group {
+// addFlags adds the flags of o to f, and returns their groups.
+func addFlags(f *pflag.FlagSet, o options) []flags.Group {
 	f.SortFlags = false
-	c.shared().all = f
-	groups := groupsOf(c)
+	o.shared().all = f
+	groups := groupsOf(o)
 	for _, g := range groups {
 		f.AddFlagSet(g.Flags)
 	}
 	return groups
 }
 
-// groupsOf are all flags of a command, those first that it is about.
-func groupsOf(c command) []flags.Group {
-	shared := c.shared()
-	shared.connection.UserAgent = userAgent()
+// groupsOf returns all flags of o, its own ones first.
+func groupsOf(o options) []flags.Group {
+	shared := o.shared()
+	shared.connection.UserAgent = version.UserAgent()
 	server := flags.NewGroup("Connection to the cluster", shared.connection.AddFlags)
 	shared.server = server.Flags
-	return append(c.groups(), flags.NewGroup("State of custom resources", shared.readiness.AddTo), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
+	return append(o.groups(), flags.NewGroup("State of custom resources", shared.readiness.AddTo), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
 }
 
-// selection is what a command is about, as it was typed.
-type selection struct {
-	request  plan.Request
-	object   *mapper.Argument // of --for; nil: none
-	ofObject bool             // all that belongs to object, as nothing else is named
-	// anywhere takes all namespaces for those that are chosen: others may be, another day.
-	anywhere bool
-	// recorded: of what is asked for, each of several clusters is asked for what was recorded there.
-	recorded bool
-}
-
-// isPlaced reports whether it is said in which namespaces to look, so that those of the contexts do not
-// matter.
-func (s selection) isPlaced() bool {
-	return s.request.AllNamespaces || s.request.SelectsNamespaces() || len(s.request.Namespaces) > 0
-}
-
-// checkNamed refuses namespaces that come and go, for what can't forget what was in them.
-func (s selection) checkNamed(by string) error {
-	if s.request.SelectsNamespaces() {
-		return fmt.Errorf("%s does not go with namespaces that come and go yet (%s): name them, or say -A", by, s.request.NamespaceFlag())
-	}
-	return nil
-}
-
-func (c *common) selected(args []string) (selection, error) {
-	whole := c.object != nil && !c.targets.HasResources(args)
-	if whole {
+// selected returns the selection of the arguments and flags.
+func (c *common) selected(args []string) (run.Selection, error) {
+	withRelated := c.object != nil && !c.targets.HasResources(args)
+	if withRelated {
 		args = []string{c.object.String()}
 	}
 	request, err := c.targets.Parse(args)
-	if err == nil && whole && (request.AllNamespaces || request.SelectsNamespaces() || len(request.Namespaces) > 1) {
+	if err == nil && withRelated && (request.AllNamespaces || request.SelectsNamespaces() || len(request.Namespaces) > 1) {
 		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
 	}
 	if err == nil {
 		err = c.checkShard(request.Arguments)
 	}
-	return selection{request: request, object: c.object, ofObject: whole}, err
+	return run.Selection{Request: request, Object: c.object, WithRelated: withRelated}, err
 }
 
-// watchFlags are what the commands have that watch.
-type watchFlags struct {
-	common
-	w watching
-}
-
-func (f *watchFlags) selectTargets(args []string) (err error) {
-	f.w.connection = &f.connection
-	f.w.selection, err = f.selected(args)
-	return err
-}
-
-// targetsOf are what arguments would name, with the flags given so far.
+// targetsOf resolves arguments with the flags that are given so far, for completion.
 func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
 	r, err := c.targets.BuildRequest(arguments)
 	if err != nil {
@@ -287,7 +262,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	return explained
 }
 
-// flagsHelp is what prints all flags of a command.
+// flagsHelp is the command line that prints all flags of a command.
 func flagsHelp(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return cmd.DisplayName() + " help flags"

@@ -6,17 +6,19 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"dwatch/cli/console"
 )
 
-// parsed parses a command line as dwatch does, without its name.
-func parsed(args []string) (command, runner, error) {
-	c := streamDescription.command()
+// parsed parses a command line, without its name, as dwatch does.
+func parsed(args []string) (options, task, error) {
+	o := streamDescription.options()
 	for _, d := range commands {
 		if len(args) > 0 && args[0] == d.name {
-			c, args = d.make(args), args[1:]
-			for _, of := range wrapped(commands, d, slices.Concat([]string{d.name}, args)) {
+			o, args = d.newOptions(args), args[1:]
+			for _, of := range wrappedBy(d, commands, slices.Concat([]string{d.name}, args)) {
 				if len(args) > 0 && args[0] == of.name {
-					c, args = of.command(), args[1:]
+					o, args = of.options(), args[1:]
 					break
 				}
 			}
@@ -24,13 +26,19 @@ func parsed(args []string) (command, runner, error) {
 		}
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addFlags(f, c)
+	addFlags(f, o)
 	if err := f.Parse(args); err != nil {
-		return c, nil, err
+		return o, nil, err
 	}
-	_, live := c.(*liveFlags)
-	r, err := c.parse(f.Args(), terminal{isTerminal: live})
-	return c, r, err
+	_, live := o.(*liveOptions)
+	err := o.complete(f.Args(), console.Terminal{IsTerminal: live})
+	if err == nil {
+		err = o.validate()
+	}
+	if err != nil {
+		return o, nil, err
+	}
+	return o, o.task(), nil
 }
 
 // TestRedeliverFlags: --redeliver takes the flags that say how to reach a receiver, and

@@ -30,7 +30,7 @@ Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).
   # In a CI job: exit code 0 if it rolls out, 3 if that fails, 124 if it is late
   %[1]s wait deploy/web --timeout 5m
 `,
-	command: func() command { return new(streamFlags) },
+	options: func() options { return new(streamOptions) },
 }
 
 var listDescription = description{
@@ -48,7 +48,7 @@ half a List would look like a whole one.`,
   # One value of each object
   %[1]s list pods -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
 `,
-	command: func() command { return new(listFlags) },
+	options: func() options { return new(listOptions) },
 }
 
 var liveDescription = description{
@@ -67,7 +67,7 @@ them.`,
   # What was there at five to three, of a recording, and from change to change
   %[1]s live deploy,po --from rec --at 02:55
 `,
-	command: func() command { return new(liveFlags) },
+	options: func() options { return new(liveOptions) },
 }
 
 var serveDescription = description{
@@ -86,7 +86,7 @@ in memory.`,
   # For others, by TLS
   %[1]s serve deploy,po --addr :8443 --tls-cert cert.pem --tls-key key.pem
 `,
-	command: func() command { return new(serveFlags) },
+	options: func() options { return new(serveOptions) },
 }
 
 var sendDescription = description{
@@ -120,7 +120,7 @@ sent.`,
   # What was recorded in two hours, again, with the same ids
   %[1]s send jobs -A --from rec --since 2h --to https://broker.example.com
 `,
-	command: func() command { return new(sendFlags) },
+	options: func() options { return new(sendOptions) },
 }
 
 var recordDescription = description{
@@ -141,7 +141,7 @@ killed has lost its last second.`,
   # What was there an hour ago
   %[1]s list deploy,po -n prod --from rec --at 1h -o wide
 `,
-	command: func() command { return new(recordFlags) },
+	options: func() options { return new(recordOptions) },
 }
 
 var diffDescription = description{
@@ -167,7 +167,7 @@ two namespaces, without what each of them makes for itself (docs/clusters.md).`,
   # Between two namespaces
   %[1]s diff deploy,cm,secrets -n staging,prod
 `,
-	command: func() command { return new(diffFlags) },
+	options: func() options { return new(diffOptions) },
 }
 
 var exportDescription = description{
@@ -189,7 +189,7 @@ are masked, and what was masked when it was recorded stays so.`,
   %[1]s export incident.html deploy,po,events -n prod --from rec \
       --mask ..env
 `,
-	command: func() command { return new(exportFlags) },
+	options: func() options { return new(exportOptions) },
 }
 
 var waitDescription = description{
@@ -217,7 +217,7 @@ Those of what happens (restarted, scaled, newimage, ...) hold at the next time.`
   # For anything that an expression can say
   %[1]s wait deploy/web --for "object.status.?updatedReplicas.orValue(0) >= 3"
 `,
-	command: func() command { return new(waitFlags) },
+	options: func() options { return new(waitOptions) },
 }
 
 var rbacDescription = description{
@@ -233,8 +233,8 @@ COMMAND is list, live, record, send, serve, top or wait; without one the stream.
   # What it takes to deliver them, with a state file
   %[1]s rbac send deploy -A --state s --to https://broker.example.com
 `,
-	around: newRBACFlags,
-	of:     []string{"list", "live", "serve", "send", "record", "wait", "top"},
+	wrap:    newRBACOptions,
+	wrapped: []string{"list", "live", "serve", "send", "record", "wait", "top"},
 }
 
 var manifestsDescription = description{
@@ -259,6 +259,6 @@ on the volume, and what it reads comes from a Secret, which is not printed.`,
   %[1]s manifests send -f rules.yaml --state kept --helm-values \
       --image registry.example.com/dwatch:v1 >values.yaml
 `,
-	around: newManifestsFlags,
-	of:     []string{"serve", "send", "record"},
+	wrap:    newManifestsOptions,
+	wrapped: []string{"serve", "send", "record"},
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,117 +10,106 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
+	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/replay"
+	"dwatch/cli/run"
 	"dwatch/watcher/recording"
 )
 
-// diffFlags are those of dwatch diff: what is different between two times of a recording, or between
-// clusters or two namespaces.
-type diffFlags struct {
-	watchFlags
+// diffOptions are the flags of dwatch diff, which compares two times of a recording, clusters, or two namespaces.
+type diffOptions struct {
+	watchOptions
 	look   look
 	view   flags.View
 	noise  flags.Noise
 	from   flags.From
-	before time.Time // zero: the end of the recording
 	at     time.Time
+	before time.Time // zero means the end of the recording
 	// exitCode makes differences exit code 1.
 	exitCode bool
 }
 
-func (d *diffFlags) groups() []flags.Group {
+func (d *diffOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.w.ending.Timeout, "with exit code 1 if not all is known by then")),
+		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if not all is known by then")),
 		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			d.look.addTo(f, &d.w.print, &d.w.kept, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
+			d.look.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),
-		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
+		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
 	}
 }
 
-func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
-	r, err := d.comparison(args, t)
-	if err != nil || !d.exitCode {
-		return r, err
-	}
-	return &diffExitCode{r, &d.w}, nil
-}
-
-// comparison returns what runs the comparison.
-func (d *diffFlags) comparison(args []string, t terminal) (runner, error) {
-	w := &d.w
+func (d *diffOptions) complete(args []string, t console.Terminal) error {
 	if err := cmp.Or(flags.ParseTimeFlag(d.all, "at", &d.at), flags.ParseTimeFlag(d.all, "before", &d.before)); err != nil {
-		return nil, err
+		return err
 	}
-	if slices.ContainsFunc(forPrograms, d.all.Changed) {
+	if slices.ContainsFunc(programFlags, d.all.Changed) {
 		d.look.format.Resolve("json")
 	} else {
 		d.look.format.Resolve(flags.FormatChanges)
 	}
-	if err := cmp.Or(d.selectTargets(args), d.look.parse(&w.print, t, d.all), d.check()); err != nil {
-		return nil, err
+	if err := cmp.Or(d.selectTargets(args), d.look.read(&d.cfg.Print, t, d.all)); err != nil {
+		return err
 	}
-	d.noise.Apply(&w.print.Compare)
-	places := !d.from.IsSet() || d.at.IsZero()
-	if places && d.all.Changed("shard") {
-		return nil, errors.New("--shard is of one side, and what is compared with it would be in another shard: it needs --from DIR and --at TIME")
+	d.noise.Apply(&d.cfg.Print.Compare)
+	if d.comparesPlaces() {
+		d.noise.ApplyAcrossClusters(&d.cfg.Print.Compare)
 	}
-	if places {
-		d.noise.ApplyAcrossClusters(&w.print.Compare)
-	}
-	isChanges := w.print.Format == flags.FormatChanges
-	w.print.Changes = !isChanges && (w.print.Changes || !w.showsOld())
-	w.needs = needs{old: true, tables: flags.IsTable(w.print.Format)}
-	w.to, w.prints = printed{}, true
-	if isChanges {
-		w.to = &changesView{view: d.view, why: d.noise.ChangedFlag(d.all)}
-	}
-	of := clustersCompared{w: w, noise: d.noise.ChangedFlag(d.all), of: ofClusters}
-	switch {
-	case d.connection.HasMultipleContexts() && !d.from.IsSet():
-		return &of, nil
-	case places:
-		of.of = ofNamespaces
-		r := &namespacesCompared{of, d.from, d.before}
-		if !d.from.IsSet() {
-			return r, nil
-		}
-		return r, checkFrom(d.all, d.server, w.selection)
-	}
-	r := &replayed{w: w, from: d.from, span: flags.TimeRange{Since: d.at, Before: d.before}, net: true, unread: printedInPart}
-	return r, checkFrom(d.all, d.server, w.selection)
+	d.cfg.Print.Changes = !d.isChanges() && (d.cfg.Print.Changes || !d.cfg.PrintsOld())
+	return nil
 }
 
-func (d *diffFlags) check() error {
+func (d *diffOptions) isChanges() bool { return d.cfg.Print.Format == flags.FormatChanges }
+
+// comparesPlaces reports whether clusters or namespaces are compared, and not two times.
+func (d *diffOptions) comparesPlaces() bool { return !d.from.IsSet() || d.at.IsZero() }
+
+func (d *diffOptions) validate() error {
+	if err := d.checkSides(); err != nil {
+		return err
+	}
+	if d.comparesPlaces() && d.all.Changed("shard") {
+		return errors.New("--shard is of one side, and what is compared with it would be in another shard: it needs --from DIR and --at TIME")
+	}
+	if d.from.IsSet() {
+		return replay.CheckFlags(d.all, d.server, d.cfg.Selection)
+	}
+	return nil
+}
+
+// checkSides checks that there are two sides to compare.
+func (d *diffOptions) checkSides() error {
 	several := d.connection.HasMultipleContexts()
 	switch {
 	case !d.from.IsSet() && several && d.all.Changed("at"), !d.from.IsSet() && several && d.all.Changed("before"):
 		return errors.New("--at and --before ask a recording: they need --from DIR")
 	case !d.from.IsSet() && several:
 		return nil
-	case d.from.IsSet() && d.at.IsZero() && d.isOfSeveral():
+	case d.from.IsSet() && d.at.IsZero() && d.recordsSeveral():
 		return nil
 	case d.at.IsZero() && !d.before.IsZero():
-		return errBefore
-	case d.at.IsZero() && d.w.areTwo():
+		return errNeedsAt
+	case d.at.IsZero() && d.cfg.Selection.IsTwoNamespaces():
 		return nil
 	case !d.from.IsSet():
 		return errors.New("dwatch diff compares two times of a recording, two namespaces or several clusters: it needs --from DIR, -n A,B or --context A,B")
 	case d.at.IsZero():
-		return errNoOther
+		return errNeedsOtherSide
 	case !d.before.IsZero() && !d.at.Before(d.before):
 		return fmt.Errorf("--at %s is not before --before %s", d.at.Format(time.RFC3339), d.before.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// isOfSeveral reports whether a recording is of several clusters, which are compared then, or asked for as
-// such.
-func (d *diffFlags) isOfSeveral() bool {
-	if d.connection.SelectsContexts() || d.from.Dir() == "" { // who has it is asked later
+// recordsSeveral reports whether the recording may be of several clusters.
+func (d *diffOptions) recordsSeveral() bool {
+	if d.connection.SelectsContexts() || d.from.Dir() == "" { // a server is asked later
 		return true
 	}
 	parts, err := recording.FindClusterRecordings(d.from.Dir())
@@ -127,6 +117,79 @@ func (d *diffFlags) isOfSeveral() bool {
 }
 
 var (
-	errBefore  = errors.New("--before is compared with what was there at a time: it needs --at TIME")
-	errNoOther = errors.New("dwatch diff compares with what was there at a time: it needs --at TIME, or two namespaces, -n A,B")
+	errNeedsAt        = errors.New("--before is compared with what was there at a time: it needs --at TIME")
+	errNeedsOtherSide = errors.New("dwatch diff compares with what was there at a time: it needs --at TIME, or two namespaces, -n A,B")
 )
+
+func (d *diffOptions) task() task {
+	needs := run.Requirements{Old: true, Tables: flags.IsTable(d.cfg.Print.Format)}
+	d.to = destination.Stdout{Needs: needs}
+	if d.isChanges() {
+		d.to = destination.Changes{Needs: needs, View: d.view, NoiseFlag: d.noise.ChangedFlag(d.all)}
+	}
+	if !d.exitCode {
+		return d.comparison()
+	}
+	counted := &countingDestination{Destination: d.to}
+	d.to = counted
+	return &exitCodeTask{d.comparison(), counted}
+}
+
+// comparison returns the task that compares.
+func (d *diffOptions) comparison() task {
+	of := comparison{cfg: d.cfg, to: d.to, noiseFlag: d.noise.ChangedFlag(d.all), of: "cluster"}
+	switch {
+	case d.connection.HasMultipleContexts() && !d.from.IsSet():
+		return &compareClustersTask{of}
+	case d.comparesPlaces():
+		of.of = "namespace"
+		return &compareNamespacesTask{of, d.from, d.before}
+	}
+	return d.replayTask(replay.Options{From: d.from, Span: flags.TimeRange{Since: d.at, Before: d.before}, Difference: true, Unread: printedInPart})
+}
+
+// errDifferent ends dwatch diff --exit-code when it has printed differences. It is not reported: they have been.
+var errDifferent = errors.New("there are differences")
+
+// exitCodeTask maps the result of a comparison to the exit codes of kubectl diff: 0 if nothing differs, 1 if something differs, and more
+// than 1 if the comparison failed.
+type exitCodeTask struct {
+	task
+	printed *countingDestination
+}
+
+func (e *exitCodeTask) run(ctx context.Context, c *console.Console) error {
+	err := e.task.run(ctx, c)
+	switch {
+	case err == nil && e.printed.count() > 0:
+		return fail.WithExitCode(fail.ExitDifferent, errDifferent)
+	case err != nil && !console.IsReaderGone(err) && fail.ExitCode(err) == fail.ExitFailed:
+		return fail.WithExitCode(fail.ExitUsage, err)
+	}
+	return err
+}
+
+// countingDestination counts what a destination prints.
+type countingDestination struct {
+	run.Destination
+	printed func() int // nil until it is opened
+}
+
+// Open implements run.Destination.
+func (c *countingDestination) Open(ctx context.Context, env *run.Environment) (run.Output, error) {
+	out, err := c.Destination.Open(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	if c.printed = out.Shown; c.printed == nil {
+		out.Sink, c.printed = run.CountPrinted(out.Sink)
+	}
+	return out, nil
+}
+
+func (c *countingDestination) count() int {
+	if c.printed == nil {
+		return 0
+	}
+	return c.printed()
+}

@@ -8,162 +8,147 @@ import (
 	"time"
 
 	"dwatch/cli/cluster"
+	"dwatch/cli/console"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/replay"
+	"dwatch/cli/run"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
-	"dwatch/watcher/recording"
 )
 
-// namespacesCompared is what is different between two namespaces: of a cluster, or at the end of a
-// recording. Of a recording of several clusters it is what is different between these.
-type namespacesCompared struct {
-	clustersCompared
-	from   flags.From // a recording; empty: the cluster is asked
-	before time.Time  // of several clusters, what was there then is compared; zero: at the end
+// compareNamespacesTask compares two namespaces, of a cluster or at the end of a recording. Of a recording of several clusters it compares
+// the clusters.
+type compareNamespacesTask struct {
+	comparison
+	from   flags.From // a recording, or empty
+	before time.Time  // for clusters: when they are compared; zero means the end
 }
 
-// areTwo reports whether two namespaces are named.
-func (s selection) areTwo() bool {
-	r := s.request
-	return !r.AllNamespaces && !r.SelectsNamespaces() && len(r.Namespaces) == 2
-}
-
-func (d *namespacesCompared) run(ctx context.Context, c *console) error {
-	ctx, stop := untilReaderGone(ctx, c.out.file)
+func (d *compareNamespacesTask) run(ctx context.Context, c *console.Console) error {
+	ctx, stop := console.UntilReaderGone(ctx, c.Out.File)
 	defer stop()
 	if d.from.IsSet() {
-		ctx, cancel := bounded(ctx, d.w.ending.Timeout)
+		ctx, cancel := run.WithTimeout(ctx, d.cfg.Ending.Timeout)
 		defer cancel()
-		return unreadRecording(ended(ctx, d.ofRecording(ctx, c), true), "nothing was printed")
+		return replay.ExplainTimeout(run.EndOf(ctx, d.compareRecorded(ctx, c), true), "nothing was printed")
 	}
-	return c.at(ctx, d.w.connection, d.w.ending.Timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
-		is, err := d.list(ctx, c, k)
-		if err := cmp.Or(err, is.lacking()); err != nil {
+	return run.AtCluster(ctx, c, d.cfg.Connection, d.cfg.Ending.Timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
+		found, err := d.list(ctx, c, k)
+		if err != nil {
 			return err
 		}
-		return d.compare(ctx, c, is, time.Now(), func(nothing string) error {
+		if found.lacks != nil {
+			return found.lacks
+		}
+		return d.compare(ctx, c, found, found.session.Scope(), time.Now(), func(nothing string) error {
 			if nothing != "" {
-				c.say(nothing)
+				c.Say(nothing)
 			}
 			return nil
 		})
 	})
 }
 
-// lacking is an error if the cluster does not have the resource.
-func (c *contents) lacking() error {
-	if c == nil {
-		return nil
-	}
-	return c.lacks
-}
-
-// ofRecording compares what was there at the end of a recording, if all of that is known.
-func (d *namespacesCompared) ofRecording(ctx context.Context, c *console) error {
-	from, err := c.openRecording(ctx, d.from, d.w.connection)
+// compareRecorded compares the objects at the end of a recording, unless it has gaps.
+func (d *compareNamespacesTask) compareRecorded(ctx context.Context, c *console.Console) error {
+	from, err := replay.Open(ctx, c, d.from, d.cfg.Connection)
 	switch {
 	case err != nil:
 		return err
-	case len(from.parts) > 1:
-		return d.ofRecordings(ctx, c, from)
-	case !d.w.areTwo():
-		return fail.Usage(errNoOther)
+	case from.Parts() > 1:
+		return d.compareRecordedClusters(ctx, c, from)
+	case !d.cfg.Selection.IsTwoNamespaces():
+		return fail.Usage(errNeedsOtherSide)
 	case !d.before.IsZero():
-		return fail.Usage(errBefore)
+		return fail.Usage(errNeedsAt)
 	}
-	s, err := from.session(ctx, c, d.w.selection)
+	s, err := from.Session(ctx, c, d.cfg.Selection)
 	if err != nil {
 		return err
 	}
-	tuneLong()
-	all, found, err := from.at(ctx, time.Time{})
+	run.TuneLong()
+	all, _, err := from.At(ctx, time.Time{})
 	if err != nil {
 		return err
 	}
-	proof, objects := found[0].proof, all[0].is
-	if !proof.IsComplete() {
-		return c.prove(proof, d.w.print.Timestamps, "")
+	there := all[0]
+	if !there.Proof.IsComplete() {
+		return replay.ReportProof(c, there.Proof, d.cfg.Print.Timestamps, "")
 	}
-	if d.w.recorded = from; hasHashes(found[0].LastRun().Masks, objects) {
-		c.warn(manyKeys)
+	if hasHashes(from.About(there.Cluster).Masks, there.Objects) {
+		c.Warn(manyKeys)
 	}
-	return d.compare(ctx, c, &contents{session: s, objects: objects}, proof.To, func(nothing string) error {
-		return d.prove(c, proof, nothing)
+	scope := from.Scope(s, func() time.Time { return there.Proof.To })
+	return d.compare(ctx, c, &contents{session: s, objects: there.Objects}, scope, there.Proof.To, func(nothing string) error {
+		return replay.ReportProof(c, there.Proof, d.cfg.Print.Timestamps, nothing)
 	})
 }
 
 const manyKeys = "what is masked was recorded as a hash, of which each run of dwatch record has a key of its own: equal values may be said to differ"
 
-// ofRecordings compares what was there in each cluster, if all of that is known, with what was in the first.
-func (d *namespacesCompared) ofRecordings(ctx context.Context, c *console, from *recordingOf) error {
-	if _, err := from.session(ctx, c, d.w.selection); err != nil {
+// compareRecordedClusters compares the clusters of a recording that are completely known with the first.
+func (d *compareNamespacesTask) compareRecordedClusters(ctx context.Context, c *console.Console, from *replay.Recording) error {
+	if _, err := from.Session(ctx, c, d.cfg.Selection); err != nil {
 		return err
 	}
-	tuneLong()
-	there, found, err := from.at(ctx, d.before)
+	run.TuneLong()
+	there, proofs, err := from.At(ctx, d.before)
 	if err != nil {
 		return err
 	}
-	var known []outcome[*contents]
-	for i, o := range there {
-		if found[i].proof.IsComplete() {
-			known = append(known, outcome[*contents]{cluster: o.cluster, is: &contents{session: found[i].session, objects: o.is}})
+	var known []place
+	for _, o := range there {
+		if o.Proof.IsComplete() {
+			known = append(known, place{Cluster: o.Cluster, Value: &contents{session: o.Session, objects: o.Objects}})
 		}
 	}
-	d.w.recorded, d.w.now, d.of = from, found.to, ofClusters
-	if len(known) < 2 || known[0].cluster != from.parts[0].cluster {
-		return cmp.Or(found.prove(d.w.print.Timestamps, nil), from.unrecorded()) // there is nothing to compare
+	d.of = "cluster"
+	if len(known) < 2 || known[0].Cluster != from.FirstCluster() {
+		return cmp.Or(proofs.Report(d.cfg.Print.Timestamps, nil), from.CheckRecorded()) // there is nothing to compare
 	}
-	if slices.ContainsFunc(known, func(o outcome[*contents]) bool { return hasHashes(from.about(o.cluster).Masks, o.is.objects) }) {
-		c.warn(manyKeys)
+	if slices.ContainsFunc(known, func(o place) bool { return hasHashes(from.About(o.Cluster).Masks, o.Value.objects) }) {
+		c.Warn(manyKeys)
 	}
-	err = d.clustersCompared.compare(ctx, c, known)
-	return cmp.Or(err, found.prove(d.w.print.Timestamps, nil), from.unrecorded())
+	err = d.compareClusters(ctx, c, known, from, proofs.To)
+	return cmp.Or(err, proofs.Report(d.cfg.Print.Timestamps, nil), from.CheckRecorded())
 }
 
-// hasHashes reports whether some of what was recorded of objects may be hashes.
+// hasHashes reports whether values of objects may have been recorded as hashes.
 func hasHashes(masks string, objects []event.Object) bool {
-	none := masksText(&change.Masks{})
+	none := run.MasksText(&change.Masks{})
 	isSecret := func(o event.Object) bool { return o.APIVersion == "v1" && o.Kind == "Secret" }
-	return masks != none && (masks != masksText(&change.Masks{Secrets: true}) || slices.ContainsFunc(objects, isSecret))
+	return masks != none && (masks != run.MasksText(&change.Masks{Secrets: true}) || slices.ContainsFunc(objects, isSecret))
 }
 
-func (d *namespacesCompared) prove(c *console, proof *recording.Proof, nothing string) error {
-	return c.prove(proof, d.w.print.Timestamps, nothing)
-}
-
-// compare prints what is different at a time, and then says what end is for: that nothing is, if so.
-func (d *namespacesCompared) compare(ctx context.Context, c *console, is *contents, at time.Time, end func(nothing string) error) error {
-	w := d.w
-	w.session, w.now = is.session, func() time.Time { return at }
-	for _, t := range is.session.plan.Targets {
+// compare prints what is different between the two namespaces. end gets the message that nothing is, or an empty one.
+func (d *compareNamespacesTask) compare(ctx context.Context, c *console.Console, found *contents, scope *run.Scope, at time.Time, end func(nothing string) error) error {
+	for _, t := range found.session.Plan.Targets {
 		if !t.Namespaced() {
 			return fail.Usage(fmt.Errorf("%s are in no namespace, so two can't be compared by them", output.EscapeLine(t.Resource().Resource)))
 		}
 	}
-	both := [2]contents{{session: is.session}, {session: is.session}}
-	for _, o := range is.objects {
+	both := [2]contents{{session: found.session}, {session: found.session}}
+	for _, o := range found.objects {
 		n := 1
-		if o.Namespace == w.request.Namespaces[0] {
+		if o.Namespace == d.cfg.Selection.Request.Namespaces[0] {
 			n = 0
 		}
 		both[n].objects = append(both[n].objects, o)
 	}
-	found := d.different(c, &both[0], &both[1], event.Target{})
-	if err := w.to.prepare(c); err != nil {
+	differences := d.differences(c, &both[0], &both[1], "", at)
+	if scope.Recorded == nil {
+		scope.Recorded = &run.Recorded{Now: func() time.Time { return at }}
+	}
+	if err := replay.RunEvents(ctx, c, d.cfg, d.to, found.session, scope, differences); err != nil {
 		return err
 	}
-	defer w.to.close()
-	if err := w.process(ctx, delivered(found)); err != nil {
-		return err
-	}
-	all := []outcome[*contents]{{is: is}}
+	all := []place{{Value: found}}
 	if err := d.absent(all); err != nil {
 		return err
 	}
-	if len(found) > 0 {
+	if len(differences) > 0 {
 		return end("")
 	}
 	return end(d.nothing(all))

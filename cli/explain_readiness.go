@@ -11,8 +11,10 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/cluster"
+	"dwatch/cli/console"
 	"dwatch/cli/flags"
 	"dwatch/cli/lookup"
+	"dwatch/cli/run"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/readiness"
@@ -33,59 +35,64 @@ that teaches dwatch its kind; see docs/readiness.md.`,
   # Try a rule before using it
   %[1]s explain-readiness gauge/a --readiness readiness.yaml
 `,
-	command: func() command { return new(explainReadinessFlags) },
+	options: func() options { return new(explainReadinessOptions) },
 }
 
-// explainReadinessFlags are the flags of dwatch explain-readiness.
-type explainReadinessFlags struct {
+// explainReadinessOptions are the flags of dwatch explain-readiness.
+type explainReadinessOptions struct {
 	common
-	timeout time.Duration
+	timeout   time.Duration
+	selection run.Selection
 }
 
-func (f *explainReadinessFlags) groups() []flags.Group {
-	return []flags.Group{flags.NewGroup("What to explain", f.targets.AddTo, flags.Timeout(&f.timeout, "with exit code 1 if the server has not answered by then"))}
+func (o *explainReadinessOptions) groups() []flags.Group {
+	return []flags.Group{flags.NewGroup("What to explain", o.targets.AddTo, flags.Timeout(&o.timeout, "with exit code 1 if the server has not answered by then"))}
 }
 
-func (f *explainReadinessFlags) parse(args []string, _ terminal) (runner, error) {
-	e := &explainReadiness{connection: &f.connection, timeout: f.timeout}
-	var err error
-	e.selection, err = f.selected(args)
-	return e, err
+func (o *explainReadinessOptions) complete(args []string, _ console.Terminal) (err error) {
+	o.selection, err = o.selected(args)
+	return err
 }
 
-// explainReadiness prints what the states of objects are based on.
-type explainReadiness struct {
+func (o *explainReadinessOptions) validate() error { return nil }
+
+func (o *explainReadinessOptions) task() task {
+	return &explainReadinessTask{connection: &o.connection, selection: o.selection, timeout: o.timeout}
+}
+
+// explainReadinessTask prints what the states of objects are based on.
+type explainReadinessTask struct {
 	connection *cluster.Flags
-	selection
-	timeout time.Duration
+	selection  run.Selection
+	timeout    time.Duration
 }
 
-func (e *explainReadiness) wants() []wanted {
-	return []wanted{{connection: e.connection, selection: e.selection}}
+func (e *explainReadinessTask) needs() []run.Need {
+	return []run.Need{{Connection: e.connection, Selection: e.selection}}
 }
 
-func (e *explainReadiness) run(ctx context.Context, c *console) error {
+func (e *explainReadinessTask) run(ctx context.Context, c *console.Console) error {
 	if e.connection.HasMultipleContexts() {
 		return errors.New("explain-readiness asks one cluster: name one --context")
 	}
-	return c.at(ctx, e.connection, e.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
-		s, err := c.open(ctx, k, e.selection)
+	return run.AtCluster(ctx, c, e.connection, e.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
+		s, err := run.OpenSession(ctx, c, k, e.selection)
 		if err != nil {
 			return err
 		}
-		objects, err := (&listed{selection: e.selection}).list(ctx, s)
+		objects, err := (&listTask{selection: e.selection}).list(ctx, s)
 		if err != nil {
-			return s.rights.DescribeDenials(ctx, err)
+			return s.Rights.DescribeDenials(ctx, err)
 		}
 		if len(objects) == 0 {
-			s.say(s.nothingFound())
+			c.Say(s.NothingFound())
 			return nil
 		}
 		for n, o := range objects {
 			text, err := explainState(o, func() []lookup.PrinterColumn {
-				for _, t := range s.plan.Targets {
+				for _, t := range s.Plan.Targets {
 					if t.Mapping.GroupVersionKind == o.GroupVersionKind() {
-						return lookup.StatusColumns(ctx, s.questions, t.Resource())
+						return lookup.StatusColumns(ctx, s.Lookup, t.Resource())
 					}
 				}
 				return nil
@@ -96,8 +103,8 @@ func (e *explainReadiness) run(ctx context.Context, c *console) error {
 			if n > 0 {
 				text = "\n" + text
 			}
-			if _, err := fmt.Fprint(c.out.file, text); err != nil {
-				return writeError{err}
+			if _, err := fmt.Fprint(c.Out, text); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -10,235 +10,206 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/replay"
+	"dwatch/cli/run"
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/output/page"
 	"dwatch/watcher/event"
 )
 
-// exportFlags are those of dwatch export: a recording as a page in one file.
-type exportFlags struct {
-	watchFlags
-	played flags.Replay
-	file   flags.Export
-	noise  flags.Noise
-	masks  flags.Masks
+// exportOptions are the flags of dwatch export: a recording as a page in one file.
+type exportOptions struct {
+	watchOptions
+	played     flags.Replay
+	file       flags.Export
+	noise      flags.Noise
+	masks      flags.Masks
+	everything bool // no resource is named
 }
 
-func (e *exportFlags) groups() []flags.Group {
+func (e *exportOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", e.targets.AddTo),
 		flags.NewGroup("The past", e.played.From.AddTo, flags.SinceBefore("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
-		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.w.ending.Timeout, "with exit code 4 and no file if it is not written by then")),
+		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.cfg.Ending.Timeout, "with exit code 4 and no file if it is not written by then")),
 		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: who opens the file reads them")),
 	}
 }
 
-func (e *exportFlags) parse(args []string, _ terminal) (runner, error) {
+func (e *exportOptions) complete(args []string, _ console.Terminal) error {
 	args, err := e.file.ParseArgs(args)
 	if err := cmp.Or(err, e.played.Range.Parse(e.all), e.played.From.Check(e.all)); err != nil {
-		return nil, err
+		return err
 	}
 	if !e.played.From.IsSet() {
-		return nil, errors.New("dwatch export writes what was recorded: it needs --from DIR")
+		return errors.New("dwatch export writes what was recorded: it needs --from DIR")
 	}
-	r := &exported{w: &e.w, flags: e, all: !e.targets.HasResources(args)}
-	if r.all {
+	if e.everything = !e.targets.HasResources(args); e.everything {
 		args = []string{mapper.AllResources} // until it is known what was recorded
 	}
 	if err := e.selectTargets(args); err != nil {
-		return nil, err
+		return err
 	}
-	e.noise.Apply(&e.w.print.Compare)
-	if err := cmp.Or(checkFrom(e.all, e.server, e.w.selection), e.masks.Parse(&e.w.print, true)); err != nil {
-		return nil, err
-	}
-	return r, r.checkFile()
+	e.noise.Apply(&e.cfg.Print.Compare)
+	return nil
 }
 
-// exported writes a recording into a file.
-type exported struct {
-	w     *watching
-	flags *exportFlags
-	all   bool // all that was recorded
+func (e *exportOptions) validate() error {
+	if err := cmp.Or(replay.CheckFlags(e.all, e.server, e.cfg.Selection), e.masks.Parse(&e.cfg.Print, true)); err != nil {
+		return err
+	}
+	return e.checkFile()
 }
 
-// checkFile finds early that the file is there.
-func (e *exported) checkFile() error {
-	f := &e.flags.file
-	if f.Path == "-" {
+// checkFile finds out early that the file exists.
+func (e *exportOptions) checkFile() error {
+	if e.file.Path == "-" {
 		return nil
 	}
-	switch info, err := os.Lstat(f.Path); {
+	switch info, err := os.Lstat(e.file.Path); {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("%s is a directory", output.EscapeLine(f.Path))
-	case err == nil && !f.Force:
-		return errExists(f.Path)
+		return fmt.Errorf("%s is a directory", output.EscapeLine(e.file.Path))
+	case err == nil && !e.file.Force:
+		return errFileExists(e.file.Path)
 	}
 	return nil
 }
 
-func errExists(path string) error {
+func errFileExists(path string) error {
 	return fmt.Errorf("%s is there already: --force overwrites it", output.EscapeLine(path))
 }
 
-func (e *exported) run(ctx context.Context, c *console) error {
-	ctx, cancel := bounded(ctx, e.w.ending.Timeout)
-	defer cancel()
-	return unreadRecording(ended(ctx, e.export(ctx, c), true), "nothing was written")
+func (e *exportOptions) task() task {
+	return &exportTask{cfg: e.cfg, from: e.played, file: e.file, everything: e.everything, utc: e.messages.UTC}
 }
 
-func (e *exported) export(ctx context.Context, c *console) error {
-	from, err := c.openRecording(ctx, e.flags.played.From, e.w.connection)
+// exportTask writes a recording into a file.
+type exportTask struct {
+	cfg        run.Config
+	from       flags.Replay
+	file       flags.Export
+	everything bool
+	utc        bool
+}
+
+func (e *exportTask) run(ctx context.Context, c *console.Console) error {
+	ctx, cancel := run.WithTimeout(ctx, e.cfg.Ending.Timeout)
+	defer cancel()
+	return replay.ExplainTimeout(run.EndOf(ctx, e.export(ctx, c), true), "nothing was written")
+}
+
+func (e *exportTask) export(ctx context.Context, c *console.Console) error {
+	from, err := replay.Open(ctx, c, e.from.From, e.cfg.Connection)
 	if err != nil {
 		return err
 	}
-	if e.all {
-		if err := e.chooseAll(ctx, from); err != nil {
+	of := e.cfg.Selection
+	if e.everything {
+		if of, err = from.SelectAll(ctx, of); err != nil {
 			return err
 		}
 	}
-	if e.w.session, err = from.session(ctx, c, e.w.selection); err != nil {
+	session, err := from.Session(ctx, c, of)
+	if err != nil {
 		return err
 	}
-	target, err := create(&e.flags.file, c)
+	target, err := createExport(&e.file, c)
 	if err != nil {
 		return err
 	}
 	defer target.remove()
-	tuneLong()
-	found, rests, err := e.write(ctx, from, target)
+	run.TuneLong()
+	scope := from.Scope(session, time.Now)
+	found, proofs, err := e.write(ctx, from, scope, target)
 	var tooLarge *page.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		return fmt.Errorf("%w, and the file may have %s (--max-size): name fewer resources, or a later --since", err, megabytes(e.flags.file.MaxSize))
+		return fmt.Errorf("%w, and the file may have %s (--max-size): name fewer resources, or a later --since", err, megabytes(e.file.MaxSize))
 	case err != nil:
 		return err
 	}
-	if err := target.finish(e.flags.file.Force); err != nil {
+	if err := target.finish(e.file.Force); err != nil {
 		return err
 	}
 	e.report(c, found)
-	return e.judge(c, cmp.Or(rests.prove(e.w.print.Timestamps, nil), from.unrecorded()))
+	return e.reportGaps(c, cmp.Or(proofs.Report(e.cfg.Print.Timestamps, nil), from.CheckRecorded()))
 }
 
-// judge turns gaps into a warning: the file has been written and shows them. With --complete they remain an error.
-func (e *exported) judge(c *console, gaps error) error {
-	if gaps == nil || e.flags.file.Complete {
+// reportGaps turns gaps into a warning: the file has been written and shows them. With --complete they remain an error.
+func (e *exportTask) reportGaps(c *console.Console, gaps error) error {
+	if gaps == nil || e.file.Complete {
 		return gaps
 	}
 	for _, line := range fail.Explain(gaps) {
-		c.warn(fmt.Sprintf("warning: %s has gaps: %s; --complete makes that an error", e.fileName(), line))
+		c.Warn(fmt.Sprintf("warning: %s has gaps: %s; --complete makes that an error", e.fileName(), line))
 	}
 	return nil
 }
 
 // fileName names the file in messages.
-func (e *exported) fileName() string {
-	if e.flags.file.Path == "-" {
+func (e *exportTask) fileName() string {
+	if e.file.Path == "-" {
 		return "the page"
 	}
-	return output.EscapeLine(e.flags.file.Path)
+	return output.EscapeLine(e.file.Path)
 }
 
-// chooseAll asks for all that was recorded, but for what is excluded: of each of several clusters for what was
-// recorded there.
-func (e *exported) chooseAll(ctx context.Context, from *recordingOf) error {
-	request := &e.w.selection.request
-	request.Arguments, e.w.selection.recorded = nil, from.isSeveral()
-	for _, of := range from.parts {
-		excluded := map[schema.GroupResource]bool{}
-		for _, name := range request.Exclude {
-			answer, err := mapper.NewFixed(of.Resources()).Resolve(ctx, name)
-			if err != nil && !mapper.IsUnknown(err) {
-				return err
-			}
-			for _, m := range answer.Mappings {
-				excluded[m.Resource.GroupResource()] = true
-			}
-		}
-		for _, one := range of.arguments() {
-			if !excluded[schema.ParseGroupResource(one.Resource)] && !slices.Contains(request.Arguments, one) {
-				request.Arguments = append(request.Arguments, one)
-			}
-		}
-		if len(request.Namespaces) == 0 && of.LastRun().Selection.AllNamespaces {
-			request.AllNamespaces = true
-		}
-	}
-	if len(request.Arguments) == 0 {
-		return fail.Usage(errors.New("nothing else was recorded: --exclude leaves nothing"))
-	}
-	return nil
-}
-
-// write makes the page, and returns what it has and what that rests on.
-func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (found *page.ExportResult, all proofs, err error) {
-	span := e.flags.played.Range
-	part := &shownPart{from: from, since: span.Since, before: span.Before}
-	o := (&served{utc: e.flags.messages.UTC}).shown(e.w)
-	o.Cluster = "recording " + output.EscapeLine(path.Base(filepath.ToSlash(e.flags.played.From.String())))
-	if from.isSeveral() {
-		o.Clusters = from.members
-	}
+// write writes the page, and returns what it contains and what is known of that.
+func (e *exportTask) write(ctx context.Context, from *replay.Recording, scope *run.Scope, to io.Writer) (found *page.ExportResult, all replay.Proofs, err error) {
+	shown := replay.Range{Recording: from, Since: e.from.Range.Since, Before: e.from.Range.Before}
+	o := destination.PageOptions(&e.cfg, scope, e.utc)
+	o.Cluster = "recording " + output.EscapeLine(path.Base(filepath.ToSlash(e.from.From.String())))
 	o.Recording = &page.Recording{Replay: func(ctx context.Context, until time.Time, sink event.Sink) (page.Coverage, error) {
-		known, p, err := part.prove(ctx, until, sink)
-		if all == nil { // of all of it
-			all = p
+		known, proofs, err := shown.Prove(ctx, until, sink)
+		if all == nil { // the first call plays everything
+			all = proofs
 		}
 		if err == nil {
-			known.InitialTime = p.first(known)
+			known.InitialTime = proofs.First(known)
 		}
 		return known, err
 	}}
-	found, err = page.Export(ctx, o, e.flags.file.MaxSize, to)
+	found, err = page.Export(ctx, o, e.file.MaxSize, to)
 	return found, all, err
 }
 
-// report says what is in the file, and what is not.
-func (e *exported) report(c *console, found *page.ExportResult) {
-	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.w.print.Timestamps) }
-	c.say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), plural(found.ChangeCount, "change")))
+// report says what the file contains and what it does not.
+func (e *exportTask) report(c *console.Console, found *page.ExportResult) {
+	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.cfg.Print.Timestamps) }
+	c.Say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), run.Plural(found.ChangeCount, "change")))
 	if t := found.Omitted.ChangesBefore; !t.IsZero() {
-		c.warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.MaxSize)))
+		c.Warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
 	if t := found.Omitted.ContentsBefore; !t.IsZero() {
-		c.warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.flags.file.MaxSize)))
+		c.Warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
 	if n := found.Omitted.LeadUpCount; n > 0 {
-		c.warn(fmt.Sprintf("left out: what led up to %s", plural(n, "failure")))
+		c.Warn(fmt.Sprintf("left out: what led up to %s", run.Plural(n, "failure")))
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func megabytes(bytes int) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(bytes)/1e6), ".0") + " MB"
 }
 
-// exportTarget is where a file is written: it is there whole, or as it was before.
-type exportTarget struct {
+// exportFile is a file that appears complete or not at all.
+type exportFile struct {
 	io.Writer
-	file *os.File // nil: stdout
+	file *os.File // nil for stdout
 	path string
 }
 
-func create(f *flags.Export, c *console) (*exportTarget, error) {
+func createExport(f *flags.Export, c *console.Console) (*exportFile, error) {
 	if f.Path == "-" {
-		return &exportTarget{Writer: c.out}, nil
+		return &exportFile{Writer: c.Out}, nil
 	}
 	temp, err := os.CreateTemp(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+".*")
 	if err != nil {
@@ -247,33 +218,34 @@ func create(f *flags.Export, c *console) (*exportTarget, error) {
 		}
 		return nil, fail.Usage(fmt.Errorf("%s can't be written: %w", output.EscapeLine(f.Path), err))
 	}
-	return &exportTarget{temp, temp, f.Path}, nil
+	return &exportFile{temp, temp, f.Path}, nil
 }
 
-// finish puts the file where it belongs.
-func (t *exportTarget) finish(force bool) error {
-	if t.file == nil {
+// finish gives the file its name.
+func (e *exportFile) finish(force bool) error {
+	if e.file == nil {
 		return nil
 	}
-	if err := errors.Join(t.file.Sync(), t.file.Close()); err != nil {
+	if err := errors.Join(e.file.Sync(), e.file.Close()); err != nil {
 		return err
 	}
 	if force {
-		return os.Rename(t.file.Name(), t.path)
+		return os.Rename(e.file.Name(), e.path)
 	}
-	err := os.Link(t.file.Name(), t.path)
+	err := os.Link(e.file.Name(), e.path)
 	switch {
-	case errors.Is(err, fs.ErrExist): // it has come meanwhile
-		return fail.Usage(errExists(t.path))
-	case err != nil: // a file system without hard links
-		return os.Rename(t.file.Name(), t.path)
+	case errors.Is(err, fs.ErrExist): // created meanwhile
+		return fail.Usage(errFileExists(e.path))
+	case err != nil: // the file system has no hard links
+		return os.Rename(e.file.Name(), e.path)
 	}
 	return nil
 }
 
-func (t *exportTarget) remove() {
-	if t.file != nil {
-		t.file.Close()
-		os.Remove(t.file.Name())
+// remove removes the temporary file.
+func (e *exportFile) remove() {
+	if e.file != nil {
+		e.file.Close()
+		os.Remove(e.file.Name())
 	}
 }

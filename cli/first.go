@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dwatch/cli/cluster"
+	"dwatch/cli/console"
 	"dwatch/cli/fail"
 	"dwatch/cli/lookup"
 	"dwatch/mapper"
@@ -29,8 +30,8 @@ type firstSteps struct {
 	custom     string // or "": the cluster has none
 }
 
-func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
-	quietClient(io.Discard, 0)
+func printFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
+	console.SetClientLog(io.Discard, 0)
 	steps := firstSteps{display: display, deployment: "web", custom: "crontabs"}
 	if err := steps.fill(ctx, connection); err != nil {
 		steps.place = "No cluster was reached (" + fail.Explain(err)[0] + "), so the names are made up."

@@ -14,164 +14,170 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/cluster"
-	"dwatch/cli/fail"
+	"dwatch/cli/console"
 	"dwatch/cli/flags"
-	"dwatch/mapper"
+	"dwatch/cli/replay"
+	"dwatch/cli/run"
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 )
 
-type listFlags struct {
+// listOptions are the flags of dwatch list.
+type listOptions struct {
 	common
 	look look
-	listed
-	from flags.From // a recording; empty: a cluster is asked
-	at   time.Time  // zero: the end of the recording
+	list listTask
+	from flags.From // a recording, or empty
+	at   time.Time  // zero means the end of the recording
 }
 
-func (l *listFlags) groups() []flags.Group {
+func (l *listOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.common.object), func(f *pflag.FlagSet) {
-			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
-		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
+		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.object), func(f *pflag.FlagSet) {
+			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
+		}, flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
-		}, flags.SortBy(&l.print.Order)),
+			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json")
+		}, flags.SortBy(&l.list.print.Order)),
 	}
 }
 
-func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
-	l.listed.connection = &l.common.connection
+func (l *listOptions) complete(args []string, t console.Terminal) (err error) {
+	l.list.connection = &l.connection
 	if err := cmp.Or(flags.ParseTimeFlag(l.all, "at", &l.at), l.from.Check(l.all)); err != nil {
-		return nil, err
+		return err
 	}
-	if l.selection, err = l.selected(args); err != nil {
-		return nil, err
+	if l.list.selection, err = l.selected(args); err != nil {
+		return err
 	}
 	l.look.format.Resolve("json")
-	if err := l.look.parse(&l.print, t, l.all); err != nil {
-		return nil, err
+	if err := l.look.read(&l.list.print, t, l.all); err != nil {
+		return err
 	}
-	l.print.OmitManagedFields = l.print.Template == nil && !l.kept
-	switch {
-	case l.from.IsSet():
-		return &pastList{flags: l}, checkFrom(l.all, l.server, l.selection)
-	case !l.at.IsZero():
-		return nil, errors.New("--at asks a recording: it needs --from DIR")
-	}
-	return &l.listed, nil
+	l.list.print.OmitManagedFields = l.list.print.Template == nil && !l.list.keepManaged
+	return nil
 }
 
-type listed struct {
-	connection *cluster.Flags
-	selection
-	timeout       time.Duration // 0: none
+func (l *listOptions) validate() error {
+	switch {
+	case l.from.IsSet():
+		return replay.CheckFlags(l.all, l.server, l.list.selection)
+	case !l.at.IsZero():
+		return errors.New("--at asks a recording: it needs --from DIR")
+	}
+	return nil
+}
+
+func (l *listOptions) task() task {
+	if l.from.IsSet() {
+		return &pastListTask{l.list, l.from, l.at}
+	}
+	return &l.list
+}
+
+// listTask lists what clusters have.
+type listTask struct {
+	connection    *cluster.Flags
+	selection     run.Selection
+	timeout       time.Duration // zero means none
 	print         output.Options
-	kept          bool // the managed fields are
+	keepManaged   bool
 	ignoreMissing bool
 }
 
-// run implements runner. It prints all, or nothing: half a List would look like a whole one.
-func (l *listed) run(ctx context.Context, c *console) error {
-	if err := l.findShard(); err != nil {
+func (l *listTask) needs() []run.Need {
+	return []run.Need{{Connection: l.connection, Selection: l.selection}}
+}
+
+// run implements task. It prints everything or nothing: half a List would look like a whole one.
+func (l *listTask) run(ctx context.Context, c *console.Console) error {
+	var err error
+	if l.selection, err = l.selection.WithShard(); err != nil {
 		return err
 	}
-	ctx, stop := untilReaderGone(ctx, c.out.file)
+	ctx, stop := console.UntilReaderGone(ctx, c.Out.File)
 	defer stop()
 	if l.connection.HasMultipleContexts() {
 		return l.runEach(ctx, c)
 	}
-	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
-		s, err := c.open(ctx, k, l.selection)
+	return run.AtCluster(ctx, c, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
+		s, err := run.OpenSession(ctx, c, k, l.selection)
 		if err != nil {
 			return err
 		}
-		tuneRun(len(s.plan.Targets))
+		run.TuneTargets(len(s.Plan.Targets))
 		objects, err := l.list(ctx, s)
 		if err != nil {
-			return s.rights.DescribeDenials(ctx, err)
+			return s.Rights.DescribeDenials(ctx, err)
 		}
-		checkMasks(ctx, s, &l.print, objects)
+		run.CheckMasks(ctx, s, &l.print, objects)
 		l.fillTable(s)
-		l.print.SingleObject = isSingleObject(s.plan.Targets)
-		err = l.printAll(c, objects, s.nothingFound())
+		l.print.SingleObject = isSingleObject(s.Plan.Targets)
+		err = l.printAll(c, objects, s.NothingFound())
 		if len(objects) == 0 && !l.ignoreMissing {
-			s.sayMissing(ctx)
+			s.SayMissingNamespaces(ctx)
 		}
 		return err
 	})
 }
 
-// runEach lists what several clusters have, as one list. What is said of one that does not answer, and
-// the exit code, tell that its objects are missing.
-func (l *listed) runEach(ctx context.Context, c *console) error {
-	members, err := l.connection.SelectedContexts(l.isPlaced())
+// runEach lists what several clusters have, as one list. If a cluster does not answer, a message and the exit code say that its objects
+// are missing.
+func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
+	members, err := l.connection.SelectedContexts(l.selection.NamesNamespaces())
 	if err != nil {
 		return err
 	}
-	ctx, cancel := bounded(ctx, l.timeout)
+	ctx, cancel := run.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	var mu sync.Mutex // of what the table needs
-	var known identities
-	tuneRun(len(members))
-	all := atEach(ctx, c, members, func(ctx context.Context, c *console, k *cluster.Cluster) ([]event.Object, error) {
-		s, err := c.open(ctx, k, l.selection)
+	var mu sync.Mutex // guards l.print
+	var known run.ClusterUIDs
+	run.TuneTargets(len(members))
+	all := run.AtEachCluster(ctx, c, members, func(ctx context.Context, c *console.Console, k *cluster.Cluster) ([]event.Object, error) {
+		s, err := run.OpenSession(ctx, c, k, l.selection)
 		if err != nil {
 			return nil, err
 		}
-		defer known.sayWhile(ctx, c, k)()
+		defer known.WarnIfSame(ctx, c, k)()
 		objects, err := l.list(ctx, s)
 		switch {
 		case err != nil:
-			return nil, s.rights.DescribeDenials(ctx, err)
+			return nil, s.Rights.DescribeDenials(ctx, err)
 		case len(objects) == 0 && !l.ignoreMissing:
-			s.sayMissing(ctx)
+			s.SayMissingNamespaces(ctx)
 		}
-		checkMasks(ctx, s, &l.print, objects)
+		run.CheckMasks(ctx, s, &l.print, objects)
 		mu.Lock()
 		defer mu.Unlock()
 		l.fillTable(s)
 		return objects, nil
 	})
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) {
-		return ended(ctx, ctx.Err(), true)
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), run.ErrTimeout) {
+		return run.EndOf(ctx, ctx.Err(), true)
 	}
-	if !lackIt(c, all) {
-		return failures(all)
+	if !run.TolerateMissingResource(c, all) {
+		return run.ErrorsOf(all)
 	}
 	l.print.MultiCluster = true
 	for _, m := range members {
 		l.print.ClusterNames = append(l.print.ClusterNames, m.Name)
 	}
-	l.print.Table.ShowNamespaces = l.print.Table.ShowNamespaces || !l.isPlaced() && differ(members)
-	err = l.printAll(c, merged(all), "No resources found")
-	return cmp.Or(err, failures(all))
+	l.print.Table.ShowNamespaces = l.print.Table.ShowNamespaces || !l.selection.NamesNamespaces() && run.HaveDifferentNamespaces(members)
+	err = l.printAll(c, mergeKinds(all), "No resources found")
+	return cmp.Or(err, run.ErrorsOf(all))
 }
 
-// lackIt makes it no error that a cluster does not have the resource, where another one has answered; it
-// reports whether one has.
-func lackIt[T any](c *console, all []outcome[T]) bool {
-	answered := slices.ContainsFunc(all, func(o outcome[T]) bool { return o.err == nil })
-	for i := range all {
-		if o := &all[i]; answered && mapper.IsUnknown(o.err) {
-			c.atCluster(o.cluster).say(strings.Join(fail.Explain(o.err), "; "))
-			o.err = nil
-		}
-	}
-	return answered
-}
-
-// merged are the objects of all clusters, those of one kind together.
-func merged(all []outcome[[]event.Object]) (objects []event.Object) {
+// mergeKinds returns the objects of all clusters, those of one kind together.
+func mergeKinds(all []run.ClusterResult[[]event.Object]) (objects []event.Object) {
 	order := map[schema.GroupKind]int{}
 	for _, o := range all {
-		for _, object := range o.is {
+		for _, object := range o.Value {
 			if kind := object.GroupVersionKind().GroupKind(); order[kind] == 0 {
 				order[kind] = len(order) + 1
 			}
-			objects = append(objects, output.WithCluster(object, o.cluster))
+			objects = append(objects, output.WithCluster(object, o.Cluster))
 		}
 	}
 	slices.SortStableFunc(objects, func(a, b event.Object) int {
@@ -180,30 +186,28 @@ func merged(all []outcome[[]event.Object]) (objects []event.Object) {
 	return objects
 }
 
-func (l *listed) list(ctx context.Context, s *session) ([]event.Object, error) {
+func (l *listTask) list(ctx context.Context, s *run.Session) ([]event.Object, error) {
 	isTable := flags.IsTable(l.print.Format)
-	o := s.watched()
-	o.IgnoreMissing = l.ignoreMissing || l.ofObject
+	o := s.WatchOptions()
+	o.IgnoreMissing = l.ignoreMissing || l.selection.WithRelated
 	// kubectl's templates and sort keys see the managed fields, too.
-	o.KeepManagedFields = l.kept || l.print.Template != nil || l.print.Order.MayRead("metadata", "managedFields")
-	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.about != nil
+	o.KeepManagedFields = l.keepManaged || l.print.Template != nil || l.print.Order.MayRead("metadata", "managedFields")
+	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.HasSubject()
 	w, err := watcher.New(o)
 	if err != nil {
 		return nil, err
 	}
-	tuneLong()
+	run.TuneLong()
 	objects, err := w.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if objects, err = s.about.among(ctx, objects); err != nil {
+	if objects, err = s.SubjectIncludes(ctx, objects); err != nil {
 		return nil, err
 	}
-	isRoot := func(o event.Object) bool {
-		return o.Name == l.object.Name && s.about.target.Mapping.GroupVersionKind.Kind == o.Kind
-	}
-	if l.ofObject && !l.ignoreMissing && !isTable && !slices.ContainsFunc(objects, isRoot) {
-		return nil, fmt.Errorf("%s does not exist", l.object)
+	isRoot := func(o event.Object) bool { return s.IsSubject(o, l.selection.Object) }
+	if l.selection.WithRelated && !l.ignoreMissing && !isTable && !slices.ContainsFunc(objects, isRoot) {
+		return nil, fmt.Errorf("%s does not exist", l.selection.Object)
 	}
 	return objects, nil
 }
@@ -213,63 +217,113 @@ func isSingleObject(targets []event.Target) bool {
 	return len(targets) == 1 && targets[0].Name != "" && (targets[0].Namespace != "" || !targets[0].Namespaced())
 }
 
-// printAll prints the list, or of a table without rows what nothing says.
-func (l *listed) printAll(c *console, objects []event.Object, nothing string) error {
-	printer, err := output.New(c.out, l.print)
+// printAll prints the list, or the message nothing for a table without rows.
+func (l *listTask) printAll(c *console.Console, objects []event.Object, nothing string) error {
+	printer, err := output.New(c.Out, l.print)
 	switch {
 	case err != nil:
 		return err
 	case len(objects) == 0 && l.ignoreMissing:
-		return nil // as kubectl
+		return nil // as kubectl does
 	case len(objects) == 0 && flags.IsTable(l.print.Format):
-		c.say(nothing)
+		c.Say(nothing)
 	}
 	return printer.PrintList(objects)
 }
 
-// sayMissing says of which namespaces there is nothing as they do not exist.
-func (s *session) sayMissing(ctx context.Context) {
-	if s.isQuiet() || s.scope.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
-		return
-	}
-	for _, n := range s.scope.Namespaces {
-		missing, meant, err := s.questions.CheckNamespace(ctx, n)
-		switch {
-		case err != nil:
-			return // nor will it say so of the others
-		case missing && meant != "":
-			s.say(fmt.Sprintf("namespace %q does not exist; did you mean %s?", n, meant))
-		case missing:
-			s.say(fmt.Sprintf("namespace %q does not exist", n))
-		}
-	}
-}
-
-// fillTable says what a table needs to show of the targets beside their columns.
-func (l *listed) fillTable(s *session) {
+// fillTable sets the columns that dwatch adds to the columns of the server.
+func (l *listTask) fillTable(s *run.Session) {
 	t := &l.print.Table
-	s.fillTable(t)
+	s.Scope().FillTable(t)
 	namespaced := false
 	if t.ClusterScoped == nil {
 		t.ClusterScoped = map[schema.GroupVersionKind]bool{}
 	}
-	for _, target := range s.plan.Targets {
+	for _, target := range s.Plan.Targets {
 		if namespaced = namespaced || target.Namespaced(); namespaced {
 			t.ClusterScoped[target.Mapping.GroupVersionKind] = true
 		}
 	}
 }
 
-// nothingFound says that a table has no row, as kubectl does.
-func (s *session) nothingFound() string {
-	if s.plan.MatchesNoNamespace() {
-		return "No resources found: no namespace matches " + s.scope.NamespaceFlag()
+// pastListTask lists what existed at a time of a recording.
+type pastListTask struct {
+	listTask
+	from flags.From
+	at   time.Time
+}
+
+func (p *pastListTask) run(ctx context.Context, c *console.Console) error {
+	ctx, stop := console.UntilReaderGone(ctx, c.Out.File)
+	defer stop()
+	ctx, cancel := run.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	return replay.ExplainTimeout(run.EndOf(ctx, p.list(ctx, c), true), "nothing was printed")
+}
+
+func (p *pastListTask) list(ctx context.Context, c *console.Console) error {
+	from, err := replay.Open(ctx, c, p.from, p.connection)
+	if err != nil {
+		return err
 	}
-	if shard := s.scope.Shard; !shard.IsAll() {
-		return "No resources found in shard " + shard.String()
+	s, err := from.Session(ctx, c, p.selection)
+	if err != nil {
+		return err
 	}
-	if s.scope.AllNamespaces || s.scope.SelectsNamespaces() || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
-		return "No resources found"
+	run.TuneLong()
+	all, proofs, err := from.At(ctx, p.at)
+	if err != nil {
+		return err
 	}
-	return "No resources found in " + strings.Join(s.scope.WatchedNamespaces(), ", ") + " namespace."
+	var missing error
+	for _, state := range all {
+		none := p.missing(state)
+		if none != nil && state.Proof.IsComplete() {
+			missing = cmp.Or(missing, none)
+		}
+		for j := range state.Objects {
+			if flags.IsTable(p.print.Format) {
+				state.Objects[j] = replay.WithRow(state.Objects[j], state.Proof.To)
+			}
+		}
+	}
+	if missing == nil || from.IsSeveral() {
+		p.fillTable(s)
+		p.print.MultiCluster, p.print.ClusterNames = from.IsSeveral(), from.ClusterNames()
+		p.print.SingleObject = isSingleObject(s.Plan.Targets) && !p.print.MultiCluster
+		if err := p.printAll(c, objectsOf(all), s.NothingFound()); err != nil {
+			return err // the gaps do not matter if the list was not printed
+		}
+	}
+	return cmp.Or(proofs.Report(p.print.Timestamps, nil), from.CheckRecorded(), missing)
+}
+
+// objectsOf returns all objects, of several clusters with their names.
+func objectsOf(all []replay.State) []event.Object {
+	if len(all) == 1 && all[0].Cluster == "" {
+		return all[0].Objects
+	}
+	var results []run.ClusterResult[[]event.Object]
+	for _, s := range all {
+		results = append(results, run.ClusterResult[[]event.Object]{Cluster: s.Cluster, Value: s.Objects})
+	}
+	return mergeKinds(results)
+}
+
+// missing returns an error if a named object did not exist.
+func (p *pastListTask) missing(s replay.State) error {
+	for _, t := range s.Session.Plan.Targets {
+		isIt := func(o event.Object) bool {
+			return o.Name == t.Name && (t.Namespace == "" || o.Namespace == t.Namespace) && o.Kind == t.Mapping.GroupVersionKind.Kind
+		}
+		if t.Name == "" || p.ignoreMissing || slices.ContainsFunc(s.Objects, isIt) {
+			continue
+		}
+		err := fmt.Errorf("%s %q was not there", strings.ToLower(t.Mapping.GroupVersionKind.Kind), output.EscapeLine(t.Name))
+		if s.Cluster != "" {
+			err = fmt.Errorf("%s: %w", output.EscapeLine(s.Cluster), err)
+		}
+		return err
+	}
+	return nil
 }

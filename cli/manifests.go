@@ -20,33 +20,36 @@ import (
 
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/cli/manifest"
+	"dwatch/cli/run"
+	"dwatch/cli/supervisor"
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/secret"
 )
 
-// manifestsFlags are the flags of dwatch manifests: those of the command that is to run in a
-// cluster, and what that is made of.
-type manifestsFlags struct {
-	command
-	typed   []string // the whole command line
-	options flags.Manifests
-	lease   flags.Lease
+// manifestsOptions are the flags of dwatch manifests, and the flags of the command that runs in the cluster.
+type manifestsOptions struct {
+	options
+	typed    []string // the whole command line
+	manifest flags.Manifests
+	made     *manifestsTask
 }
 
-func newManifestsFlags(of command, typed []string) command {
-	return &manifestsFlags{command: of, typed: typed}
+func newManifestsOptions(of options, typed []string) options {
+	return &manifestsOptions{options: of, typed: typed}
 }
 
-func (m *manifestsFlags) groups() []flags.Group {
-	groups := m.command.groups()
+func (m *manifestsOptions) groups() []flags.Group {
+	groups := m.options.groups()
 	for _, g := range groups {
-		beside := g.Flags.Lookup("record") != nil // what else is about that recording
-		g.Flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || beside || whyNotInPod(f.Name) != "" })
+		records := g.Flags.Lookup("record") != nil // hides the other flags about that recording, too
+		g.Flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || records || whyNotInPod(f.Name) != "" })
 	}
-	return append([]flags.Group{flags.NewGroup("What is made", m.options.AddTo)}, groups...)
+	return append([]flags.Group{flags.NewGroup("What is made", m.manifest.AddTo)}, groups...)
 }
 
 // notInPod are flags that a pod has no use for, and why. Help does not show them.
@@ -75,9 +78,9 @@ func whyNotInPod(name string) string {
 	return ""
 }
 
-func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
-	if err := m.options.Parse(); err != nil {
-		return nil, err
+func (m *manifestsOptions) complete(args []string, _ console.Terminal) error {
+	if err := m.manifest.Parse(); err != nil {
+		return err
 	}
 	var refused error
 	m.shared().all.Visit(func(f *pflag.Flag) {
@@ -86,68 +89,115 @@ func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 		}
 	})
 	if refused != nil {
-		return nil, refused
+		return refused
 	}
-	of, err := m.command.parse(args, terminal{})
-	if err != nil {
-		return nil, err
+	return m.options.complete(args, console.Terminal{})
+}
+
+func (m *manifestsOptions) validate() error {
+	if err := m.options.validate(); err != nil {
+		return err
 	}
-	led, isLed := of.(*leased)
-	if m.options.VolumePerPod && (!isLed || !led.keeps) {
-		return nil, errors.New("--volume-per-pod is for several pods that keep something: it needs --lease, and --state")
+	of := m.options.task()
+	led, isLed := of.(*leaseTask)
+	if m.manifest.VolumePerPod && (!isLed || !led.replica.HasState) {
+		return errors.New("--volume-per-pod is for several pods that keep something: it needs --lease, and --state")
 	}
+	var lease flags.Lease
 	if isLed {
-		m.lease, of = led.lease, led.of
+		lease = led.replica.Lease
 	}
-	if set, is := of.(*ruleset); is {
-		return m.ofRules(set)
+	runs, rules := podRunsOf(of, m.options)
+	if runs == nil {
+		return errors.New("this watches no cluster: dwatch manifests is for what goes on in one")
 	}
-	watches, ok := of.(interface{ itself() *watching })
-	if !ok {
-		return nil, errors.New("this watches no cluster: dwatch manifests is for what goes on in one")
-	}
-	all := []*watching{watches.itself()}
-	pod, err := m.pod(all)
+	pod, err := m.pod(runs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return m.made(all, pod, nil), nil
+	m.made = &manifestsTask{Manifests: m.manifest, lease: lease, runs: runs, pod: pod, roomy: runs[0].cfg.StateFile != "" || pod.writes}
+	if rules != nil {
+		m.made.rules, err = pod.addRules(rules, runs)
+	}
+	return err
 }
 
-func (m *manifestsFlags) made(of []*watching, pod *podArguments, rules []*podRule) *manifests {
-	for _, w := range of {
-		w.anywhere = true
-	}
-	return &manifests{Manifests: m.options, lease: m.lease, of: of, pod: pod, rules: rules, roomy: of[0].stateFile != "" || pod.writes}
+func (m *manifestsOptions) task() task { return m.made }
+
+// podRun is a run in a pod.
+type podRun struct {
+	cfg      run.Config
+	need     run.Need
+	receiver *destination.ReceiverOptions // of dwatch send, or nil
+	page     *flags.Page                  // of dwatch serve, or nil
 }
 
-// manifests prints what runs a command line in a cluster.
-type manifests struct {
+// podRunsOf returns the runs of a task, and its rules if there are any. It returns nil if the task does not watch.
+func podRunsOf(t task, of options) (runs []podRun, rules *supervisor.Config) {
+	add := func(w *watchTask) *podRun {
+		w.cfg.Selection.AnyNamespace = true
+		runs = append(runs, podRun{cfg: w.cfg, need: needOf(&w.cfg, w.to)})
+		return &runs[len(runs)-1]
+	}
+	switch t := t.(type) {
+	case *leaseTask:
+		if t.rules != nil {
+			return podRunsOf(&rulesTask{*t.rules}, of)
+		}
+		return podRunsOf(t.watch, of)
+	case *rulesTask:
+		for _, r := range t.Rules {
+			w := &watchTask{cfg: r.Config, to: destination.NewReceiver(r.Receiver)}
+			w.cfg.Listen = t.Listen // is checked for each rule
+			add(w).receiver = &r.Receiver
+		}
+		return runs, &t.Config
+	case *watchTask:
+		if t.player != nil || t.browser != nil {
+			return nil, nil
+		}
+		one := add(t)
+		if t.receiver != nil {
+			o := t.receiver.receiver()
+			one.receiver = &o
+		}
+		if serve, is := of.(*serveOptions); is {
+			one.page = &serve.page
+		}
+	}
+	return runs, nil
+}
+
+// records reports whether dwatch record runs in the pod.
+func (r *podRun) records() bool { return r.cfg.Recording.Dir != "" && !r.cfg.Recording.Tee }
+
+// manifestsTask prints the manifests that run a command line in a cluster.
+type manifestsTask struct {
 	flags.Manifests
 	lease flags.Lease
-	of    []*watching // one, or each of the rules
+	runs  []podRun // one, or one for each rule
 	pod   *podArguments
-	rules []*podRule // nil: there are none
-	roomy bool       // it keeps something
+	rules []*podRule // nil without rules
+	roomy bool       // the pod needs a volume
 }
 
-func (m *manifests) run(ctx context.Context, c *console) error {
-	ctx, stop := untilReaderGone(ctx, c.out.file)
+func (m *manifestsTask) run(ctx context.Context, c *console.Console) error {
+	ctx, stop := console.UntilReaderGone(ctx, c.Out.File)
 	defer stop()
-	return c.at(ctx, m.of[0].connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
-		var sessions []*session
-		for _, of := range m.of {
-			s, err := c.open(ctx, k, of.selection)
+	return run.AtCluster(ctx, c, m.runs[0].cfg.Connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
+		var sessions []*run.Session
+		for _, of := range m.runs {
+			s, err := run.OpenSession(ctx, c, k, of.cfg.Selection)
 			if err != nil {
 				return err
 			}
 			sessions = append(sessions, s)
 		}
-		run, err := m.planned(ctx, sessions)
+		workload, err := m.planned(ctx, sessions)
 		if err != nil {
 			return err
 		}
-		if err := m.write(sessions[0], run); err != nil {
+		if err := m.write(sessions[0], workload); err != nil {
 			return err
 		}
 		m.sayWhatIsMissing(sessions[0])
@@ -164,56 +214,56 @@ const ruleMemory = memory / 4
 // graceBeside is how long it takes to end beside --drain, in seconds: as long as Kubernetes gives a pod.
 const graceBeside = 30
 
-func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Workload, error) {
+func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manifest.Workload, error) {
 	s := all[0]
 	to := access.ServiceAccountSubject(m.Namespace, m.Name)
 	var needs []access.Permission
-	for i, of := range m.of {
-		needs = access.AddPermissions(needs, all[i].needs(of.wanted())...)
+	for i, of := range m.runs {
+		needs = access.AddPermissions(needs, all[i].Permissions(of.need)...)
 	}
 	if m.lease.IsSet() {
 		needs = access.AddPermissions(needs, access.LeasePermissions(cmp.Or(m.lease.Namespace, m.Namespace), m.lease.Name)...)
 	}
-	run := manifest.Workload{
+	workload := manifest.Workload{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
 		Roles: rolesOf(access.BuildRoles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
 		MountsSecrets: len(m.pod.secrets()) > 0, MemoryLimit: resource.NewQuantity(memory, resource.BinarySI).String(), GraceSeconds: graceBeside,
 	}
 	if m.roomy {
-		run.VolumeSize = "1Gi"
+		workload.VolumeSize = "1Gi"
 	}
 	if m.lease.IsSet() {
-		run.Replicas, run.VolumePerPod = 2, m.VolumePerPod
+		workload.Replicas, workload.VolumePerPod = 2, m.VolumePerPod
 	} else if n := m.shards(); n > 0 {
-		run.Replicas, run.VolumePerPod = n, true
+		workload.Replicas, workload.VolumePerPod = n, true
 	}
-	run.Egress = []manifest.Peer{manifest.DNSPeer(), manifest.APIServerPeer(m.ports(ctx, s)...)}
-	switch to := m.of[0].to.(type) {
-	case *served:
-		run.Ports, run.MemoryLimit = append(run.Ports, manifest.Port{Name: "page", Number: manifest.ParsePort(to.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
-	case *recorded:
-		run.VolumeSize = resource.NewQuantity(to.keep.MaxSize/4*5, resource.BinarySI).String() // a segment comes before one goes
-	case *delivery:
-		m.deliver(&run)
+	workload.Egress = []manifest.Peer{manifest.DNSPeer(), manifest.APIServerPeer(m.ports(ctx, s)...)}
+	switch first := m.runs[0]; {
+	case first.page != nil:
+		workload.Ports, workload.MemoryLimit = append(workload.Ports, manifest.Port{Name: "page", Number: manifest.ParsePort(first.page.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
+	case first.records():
+		workload.VolumeSize = resource.NewQuantity(first.cfg.Recording.Keep.MaxSize/4*5, resource.BinarySI).String() // a segment is added before one is removed
+	case first.receiver != nil:
+		m.deliver(&workload)
 	}
-	run.Rules = rulesFor(m.rules, all)
+	workload.Rules = rulesFor(m.rules, all)
 	for kind, resource := range map[string]string{
 		manifest.PodMonitor: "podmonitors.monitoring.coreos.com", manifest.PrometheusRule: "prometheusrules.monitoring.coreos.com",
 	} {
-		there, err := s.serves(ctx, resource)
+		there, err := s.Serves(ctx, resource)
 		if err != nil {
-			return run, err
+			return workload, err
 		}
 		if there {
-			run.ServedKinds = append(run.ServedKinds, kind)
+			workload.ServedKinds = append(workload.ServedKinds, kind)
 		}
 	}
-	return run, nil
+	return workload, nil
 }
 
 // shards is how many pods share the objects; 0 if one has all that it is to have.
-func (m *manifests) shards() int {
-	if shard := m.of[0].request.Shard; shard.Number == 0 {
+func (m *manifestsTask) shards() int {
+	if shard := m.runs[0].cfg.Selection.Request.Shard; shard.Number == 0 {
 		return shard.Count
 	}
 	return 0
@@ -230,37 +280,37 @@ func rolesOf(objects []any) (roles []manifest.Role) {
 }
 
 // deliver says what it takes to deliver, to the receivers of all that run.
-func (m *manifests) deliver(run *manifest.Workload) {
+func (m *manifestsTask) deliver(workload *manifest.Workload) {
 	var drain time.Duration
-	needed, room := memory+int64(len(m.of)-1)*ruleMemory, int64(0)
-	for _, of := range m.of {
-		to := of.to.(*delivery)
+	needed, room := memory+int64(len(m.runs)-1)*ruleMemory, int64(0)
+	for _, of := range m.runs {
+		to := of.receiver
 		drain = max(drain, to.DrainTimeout)
 		room += to.MaxBytes
-		if of.stateFile == "" { // what waits is in memory
+		if of.cfg.StateFile == "" { // what waits is in memory
 			needed += max(to.MaxBytes, deliver.DefaultMaxBytes)
 		}
 		switch {
 		case to.URL == nil:
-			run.Egress = nil // nobody knows whom a command talks to
-		case run.Egress != nil:
-			run.AllowEgressTo(slices.DeleteFunc(to.Endpoints(), isPod)...)
+			workload.Egress = nil // nobody knows whom a command talks to
+		case workload.Egress != nil:
+			workload.AllowEgressTo(slices.DeleteFunc(to.Endpoints(), isPod)...)
 		}
 	}
-	run.GraceSeconds += int(drain / time.Second)
-	if m.of[0].stateFile == "" {
+	workload.GraceSeconds += int(drain / time.Second)
+	if m.runs[0].cfg.StateFile == "" {
 		needed -= deliver.DefaultMaxBytes
 	}
-	run.MemoryLimit = resource.NewQuantity(needed, resource.BinarySI).String()
-	if run.VolumeSize != "" { // bbolt's file does not shrink, and dead letters come beside it
-		run.VolumeSize = resource.NewQuantity(2*room, resource.BinarySI).String()
+	workload.MemoryLimit = resource.NewQuantity(needed, resource.BinarySI).String()
+	if workload.VolumeSize != "" { // bbolt's file does not shrink, and dead letters come beside it
+		workload.VolumeSize = resource.NewQuantity(2*room, resource.BinarySI).String()
 	}
 }
 
 // ports are where API servers listen: behind the Service, whose port is that of HTTPS.
-func (m *manifests) ports(ctx context.Context, s *session) []int {
+func (m *manifestsTask) ports(ctx context.Context, s *run.Session) []int {
 	const https = 443
-	ports, err := s.APIServerPorts(ctx)
+	ports, err := s.Cluster.APIServerPorts(ctx)
 	if err != nil || len(ports) == 0 {
 		ports = []int{6443} // that of kubeadm, and of most
 	}
@@ -270,20 +320,20 @@ func (m *manifests) ports(ctx context.Context, s *session) []int {
 	return ports
 }
 
-func (m *manifests) write(s *session, run manifest.Workload) error {
+func (m *manifestsTask) write(s *run.Session, workload manifest.Workload) error {
 	if m.HelmValues {
-		values, err := run.Values()
+		values, err := workload.Values()
 		if err == nil {
-			_, err = s.out.Write(values.Text)
+			_, err = s.Console.Out.Write(values.Text)
 		}
 		return err
 	}
-	files, err := run.Files()
+	files, err := workload.Files()
 	if err != nil {
 		return err
 	}
 	if m.KustomizeDir == "" {
-		_, err := s.out.Write(manifest.JoinFiles(files))
+		_, err := s.Console.Out.Write(manifest.JoinFiles(files))
 		return err
 	}
 	there, err := os.ReadDir(m.KustomizeDir)
@@ -305,29 +355,29 @@ func (m *manifests) write(s *session, run manifest.Workload) error {
 }
 
 // sayWhatIsMissing says what has to be there beside the manifests.
-func (m *manifests) sayWhatIsMissing(s *session) {
+func (m *manifestsTask) sayWhatIsMissing(s *run.Session) {
 	if files := m.pod.secrets(); len(files) > 0 {
 		line := fmt.Sprintf("the pod mounts a Secret, which is not printed: kubectl create secret generic %s -n %s", m.Name, m.Namespace)
 		for _, f := range files {
 			line += " --from-file=" + quoted(oneOfSeveral(path.Base(f.at)+"="+f.here))
 		}
-		s.warn(line)
+		s.Console.Warn(line)
 	}
 	switch {
 	case m.shards() > 0 && m.roomy:
-		s.say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", plural(m.shards(), "pod")))
+		s.Console.Say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", run.Plural(m.shards(), "pod")))
 	case !m.lease.IsSet() || !m.roomy:
 	case m.VolumePerPod:
-		s.say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")
+		s.Console.Say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")
 	default:
-		s.say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
+		s.Console.Say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
 	}
-	said := map[string]bool{}
-	for _, of := range m.of {
-		to, delivers := of.to.(*delivery)
-		if delivers && to.URL != nil && slices.ContainsFunc(to.Endpoints(), isPod) && !said["pod"] {
-			said["pod"] = true
-			s.warn("a receiver on localhost is in the pod itself, where nothing runs but dwatch: name it as it is reached from there")
+	reported := map[string]bool{}
+	for _, of := range m.runs {
+		to, delivers := of.receiver, of.receiver != nil
+		if delivers && to.URL != nil && slices.ContainsFunc(to.Endpoints(), isPod) && !reported["pod"] {
+			reported["pod"] = true
+			s.Console.Warn("a receiver on localhost is in the pod itself, where nothing runs but dwatch: name it as it is reached from there")
 		}
 		line := ""
 		switch {
@@ -336,9 +386,9 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 		case delivers && speaksTLS(to.URL) && to.TLS.CA == "":
 			line = "the image of a release has no certificates of authorities: give those of the receiver's with --to-ca FILE"
 		}
-		if line != "" && !said[line] {
-			said[line] = true
-			s.say(line)
+		if line != "" && !reported[line] {
+			reported[line] = true
+			s.Console.Say(line)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"dwatch/cli/flags"
 	"dwatch/cli/manifest"
+	"dwatch/cli/run"
 	"dwatch/output/deliver/secret"
 	"dwatch/watcher/event"
 )
@@ -36,11 +37,11 @@ type mounted struct{ at, here string }
 // writtenFiles are flags whose files dwatch writes.
 var writtenFiles = []string{"state", "dead-letters"}
 
-func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
-	if all[0].connection.HasMultipleContexts() {
+func (m *manifestsOptions) pod(all []podRun) (*podArguments, error) {
+	if all[0].cfg.Connection.HasMultipleContexts() {
 		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
 	}
-	p := &podArguments{metrics: manifest.MetricsPort, placed: all[0].isPlaced()}
+	p := &podArguments{metrics: manifest.MetricsPort, placed: all[0].cfg.Selection.NamesNamespaces()}
 	shared := m.shared()
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlagSet(shared.all)
@@ -66,10 +67,10 @@ func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
 		}
 	}
 	p.named = p.named[1:] // manifests
-	if _, isStream := m.command.(*streamFlags); !isStream {
+	if _, isStream := m.options.(*streamOptions); !isStream {
 		p.command, p.named = p.named[0], p.named[1:]
 	}
-	if _, records := all[0].to.(*recorded); records {
+	if all[0].records() {
 		p.writes = true
 		dir, err := p.mount(manifest.StateDir, "the directory", p.named[0])
 		if err != nil {
@@ -77,8 +78,8 @@ func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
 		}
 		p.named = slices.Concat([]string{dir}, p.named[1:])
 	}
-	for _, w := range all {
-		if err := p.check(w); err != nil {
+	for i := range all {
+		if err := p.check(&all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -157,49 +158,50 @@ func (p *podArguments) mount(dir, what, file string) (string, error) {
 	return at, nil
 }
 
-func (p *podArguments) check(w *watching) error {
-	switch to := w.to.(type) {
-	case *served:
-		if port := manifest.ParsePort(to.Address); port == 0 || secret.IsLoopback(to.Address) {
+// check finds values that do not work in a pod.
+func (p *podArguments) check(r *podRun) error {
+	switch {
+	case r.page != nil:
+		if port := manifest.ParsePort(r.page.Address); port == 0 || secret.IsLoopback(r.page.Address) {
 			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
 		} else if port == p.metrics {
-			return fmt.Errorf("--addr %s and --listen are one port: choose another one", to.Address)
-		} else if !manifest.IsUnspecifiedAddress(to.Address) {
-			return fmt.Errorf("--addr %s: nobody knows the address of a pod before it is there: --addr :%d", to.Address, port)
+			return fmt.Errorf("--addr %s and --listen are one port: choose another one", r.page.Address)
+		} else if !manifest.IsUnspecifiedAddress(r.page.Address) {
+			return fmt.Errorf("--addr %s: nobody knows the address of a pod before it is there: --addr :%d", r.page.Address, port)
 		}
-	case *recorded:
-		if to.keep.MaxSize == 0 {
+	case r.records():
+		if r.cfg.Recording.Keep.MaxSize == 0 {
 			return errors.New("the volume of a pod has an end: say how large the recording may be, with --max-size 10Gi")
 		}
-	case *delivery:
-		p.toChat = to.chat != nil && to.chat.Cluster == ""
-		if secret := to.UsedCredentialVariable(); secret != "" {
+	case r.receiver != nil:
+		p.toChat = r.receiver.Chat != nil && r.receiver.Chat.Cluster == ""
+		if secret := r.receiver.UsedCredentialVariable(); secret != "" {
 			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
 		}
 	}
-	switch {
-	case secret.IsLoopback(w.listen):
-		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", w.listen, p.metrics)
-	case w.listen != "" && !manifest.IsUnspecifiedAddress(w.listen):
-		return fmt.Errorf("--listen %s: nobody knows the address of a pod before it is there: --listen :%d", w.listen, p.metrics)
+	switch listen := r.cfg.Listen; {
+	case secret.IsLoopback(listen):
+		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", listen, p.metrics)
+	case listen != "" && !manifest.IsUnspecifiedAddress(listen):
+		return fmt.Errorf("--listen %s: nobody knows the address of a pod before it is there: --listen :%d", listen, p.metrics)
 	}
 	return nil
 }
 
 // args are those of the container.
-func (p *podArguments) args(s *session) []string {
+func (p *podArguments) args(s *run.Session) []string {
 	var args []string
 	if p.command != "" {
 		args = append(args, p.command)
 	}
 	args = append(args, p.named...)
-	if namespaced := slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced); namespaced && !p.placed {
+	if namespaced := slices.ContainsFunc(s.Plan.Targets, event.Target.Namespaced); namespaced && !p.placed {
 		// In the pod it would be the pod's.
-		args = append(args, "--namespace="+s.Namespace)
+		args = append(args, "--namespace="+s.Cluster.Namespace)
 	}
 	args = append(args, p.given...)
-	if p.toChat && s.Context != "" { // all clusters have the same address, seen from within
-		args = append(args, "--cluster-name="+s.Context)
+	if p.toChat && s.Cluster.Context != "" { // all clusters have the same address, seen from within
+		args = append(args, "--cluster-name="+s.Cluster.Context)
 	}
 	if !slices.ContainsFunc(p.given, func(arg string) bool { return strings.HasPrefix(arg, "--listen=") }) {
 		args = append(args, fmt.Sprintf("--listen=:%d", p.metrics))

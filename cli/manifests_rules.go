@@ -9,6 +9,8 @@ import (
 
 	"dwatch/cli/flags"
 	"dwatch/cli/rules"
+	"dwatch/cli/run"
+	"dwatch/cli/supervisor"
 	"dwatch/watcher/event"
 )
 
@@ -19,34 +21,24 @@ type podRule struct {
 	placed, toChat bool // as of podArguments
 }
 
-// ofRules makes what runs the rules of a file in a cluster.
-func (m *manifestsFlags) ofRules(set *ruleset) (runner, error) {
-	var all []*watching
-	for _, one := range set.rules {
-		one.listen = set.listen // of which is said what does not fit
-		all = append(all, one.watching)
-	}
-	pod, err := m.pod(all)
-	if err != nil {
-		return nil, err
-	}
-	pod.placed, pod.toChat = true, false // each rule says it
+// addRules returns the rules for the pod, and adds their files to those of the pod.
+func (p *podArguments) addRules(of *supervisor.Config, runs []podRun) (made []*podRule, err error) {
+	p.placed, p.toChat = true, false // each rule says it
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addFlags(known, new(sendFlags))
-	var made []*podRule
-	for _, one := range set.rules {
-		r, err := pod.rule(one, known)
+	addFlags(known, new(sendOptions))
+	for i, one := range of.Rules {
+		r, err := p.rule(one, &runs[i], known)
 		if err != nil {
 			return nil, err
 		}
 		made = append(made, r)
 	}
-	return m.made(all, pod, made), nil
+	return made, nil
 }
 
 // rule is a rule for the pod, whose files are added to those of the pod.
-func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
-	r := &podRule{Rule: one.Rule, members: map[string]any{"name": one.Name}, placed: one.isPlaced()}
+func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagSet) (*podRule, error) {
+	r := &podRule{Rule: one.Rule, members: map[string]any{"name": one.Name}, placed: of.cfg.Selection.NamesNamespaces()}
 	for _, g := range one.Flags {
 		f := known.Lookup(g.Name)
 		value, member := any(g.Value), g.Name
@@ -87,19 +79,18 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 	if one.Command != nil {
 		r.members["command"] = one.Command
 	}
-	to := one.delivery()
-	r.toChat = to.chat != nil && to.chat.Cluster == ""
+	r.toChat = of.receiver.Chat != nil && of.receiver.Chat.Cluster == ""
 	return r, nil
 }
 
 // rulesFor are rules with what they mean here: each has the session of its own.
-func rulesFor(all []*podRule, at []*session) (list []any) {
+func rulesFor(all []*podRule, at []*run.Session) (list []any) {
 	for i, r := range all {
-		if namespaced := slices.ContainsFunc(at[i].plan.Targets, event.Target.Namespaced); namespaced && !r.placed {
-			r.members["namespace"] = at[i].Namespace // in the pod it would be the pod's
+		if namespaced := slices.ContainsFunc(at[i].Plan.Targets, event.Target.Namespaced); namespaced && !r.placed {
+			r.members["namespace"] = at[i].Cluster.Namespace // in the pod it would be the pod's
 		}
-		if r.toChat && at[i].Context != "" {
-			r.members["cluster-name"] = at[i].Context
+		if r.toChat && at[i].Cluster.Context != "" {
+			r.members["cluster-name"] = at[i].Cluster.Context
 		}
 		list = append(list, r.members)
 	}

@@ -6,19 +6,22 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/destination"
 	"dwatch/cli/flags"
 	"dwatch/cli/manifest"
 	"dwatch/cli/rules"
+	"dwatch/cli/run"
+	"dwatch/cli/supervisor"
 	"dwatch/output/deliver"
 )
 
 // TestPodRuleSwitch: a switch means in the pod what it means here, however it is written.
 func TestPodRuleSwitch(t *testing.T) {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addFlags(known, new(sendFlags))
+	addFlags(known, new(sendOptions))
 	for text, want := range map[string]bool{"true": true, "True": true, "TRUE": true, "false": false, "False": false} {
-		one := &rule{Rule: &rules.Rule{Name: "a", Flags: []rules.FlagValue{{Name: "all-namespaces", Value: text}}}, watching: &watching{to: &delivery{}}}
-		r, err := new(podArguments).rule(one, known)
+		one := &supervisor.Rule{Rule: &rules.Rule{Name: "a", Flags: []rules.FlagValue{{Name: "all-namespaces", Value: text}}}}
+		r, err := new(podArguments).rule(one, &podRun{receiver: &one.Receiver}, known)
 		if err != nil || r.members["all-namespaces"] != want {
 			t.Errorf("%s is %v, %v", text, r.members["all-namespaces"], err)
 		}
@@ -34,13 +37,13 @@ func TestRulesMemory(t *testing.T) {
 	}{
 		{1, "", "256Mi"}, {1, "kept", "256Mi"}, {3, "kept", "384Mi"}, {3, "", fmt.Sprintf("%dMi", 384+2*deliver.DefaultMaxBytes>>20)},
 	} {
-		m := &manifests{}
+		m := &manifestsTask{}
 		for range test.rules {
-			m.of = append(m.of, &watching{stateFile: test.state, to: &delivery{Delivery: flags.Delivery{Command: []string{"x"}}}})
+			m.runs = append(m.runs, podRun{cfg: run.Config{StateFile: test.state}, receiver: &destination.ReceiverOptions{Delivery: flags.Delivery{Command: []string{"x"}}}})
 		}
-		run := &manifest.Workload{}
-		if m.deliver(run); run.MemoryLimit != test.want {
-			t.Errorf("%d rules, --state %q: %s instead of %s", test.rules, test.state, run.MemoryLimit, test.want)
+		workload := &manifest.Workload{}
+		if m.deliver(workload); workload.MemoryLimit != test.want {
+			t.Errorf("%d rules, --state %q: %s instead of %s", test.rules, test.state, workload.MemoryLimit, test.want)
 		}
 	}
 }

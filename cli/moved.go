@@ -40,7 +40,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 		if d.name != streamDescription.name {
 			path += " " + d.name
 		}
-		if d.around == nil && path != pathOf(cmd) && d.flag(flag) != nil {
+		if d.wrap == nil && path != pathOf(cmd) && d.flag(flag) != nil {
 			others = append(others, path)
 		}
 	}
@@ -52,7 +52,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 
 func (d description) flag(name string) *pflag.Flag {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addFlags(f, d.make(nil))
+	addFlags(f, d.newOptions(nil))
 	return f.Lookup(name)
 }
 
@@ -85,7 +85,7 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	}))
 }
 
-// typed returns resources, of -r and besides, as they may be typed.
+// typed returns resources, those of -r included, as they may be typed.
 func typed(named, words []string) string {
 	if len(words) == 0 {
 		return cmp.Or(strings.Join(named, ","), "RESOURCE")
@@ -97,7 +97,7 @@ func typed(named, words []string) string {
 	return output.EscapeLine(strings.Join(all, " "))
 }
 
-// checkDash finds a command after "--" where none gets events. args are those of cmd.
+// checkDash finds a program after "--" of a command that starts none. args are the arguments of cmd.
 func checkDash(cmd *cobra.Command, args []string) error {
 	at := cmd.ArgsLenAtDash()
 	if at < 0 || cmd.Name() == sendDescription.name {

@@ -29,14 +29,14 @@ func blocks(page, language string) (found []string) {
 	return found
 }
 
-// checkArguments parses a command line as dwatch does.
-func checkArguments(t *testing.T, args []string) *watching {
+// checkArguments parses a command line of a run as dwatch does.
+func checkArguments(t *testing.T, args []string) *watchTask {
 	t.Helper()
 	_, r, err := parsed(args)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	return r.(*watching)
+	return r.(*watchTask)
 }
 
 // allMetrics is what /metrics has when something has happened of each kind.

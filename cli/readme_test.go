@@ -32,7 +32,7 @@ func TestReadmeFlags(t *testing.T) {
 	}
 	fresh := flagTable("dwatch RESOURCE...", streamDescription)
 	for _, d := range commands {
-		if d.around == nil { // else it has those of the others
+		if d.wrap == nil { // else it has those of the others
 			fresh += flagTable("dwatch "+d.name, d)
 		}
 	}
@@ -50,9 +50,9 @@ func TestReadmeFlags(t *testing.T) {
 // flagTable is what docs/flags.md has of a command.
 func flagTable(title string, d description) string {
 	table := "## " + title + "\n\n| Flag | Meaning |\n|---|---|\n"
-	c := d.make(nil)
+	c := d.newOptions(nil)
 	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c)
-	for _, g := range append(d.make(nil).groups(), flags.NewGroup("State of custom resources", c.shared().readiness.AddTo), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
+	for _, g := range append(d.newOptions(nil).groups(), flags.NewGroup("State of custom resources", c.shared().readiness.AddTo), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
 		table += "| **" + g.Title + "** | |\n"
 		g.Flags.VisitAll(func(f *pflag.Flag) { table += flagRow(f) })
 	}
@@ -140,7 +140,7 @@ var (
 func TestReadmeFlagsExist(t *testing.T) {
 	there := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, d := range append(slices.Clone(commands), streamDescription) {
-		addFlags(there, d.make(nil))
+		addFlags(there, d.newOptions(nil))
 	}
 	named := 0
 	for _, page := range readme.PageNames(t) {

@@ -23,7 +23,7 @@ func TestReceiverDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := r.(*watching).to.(*delivery)
+		d := r.(*watchTask).receiver.where
 		if d.Workers != test.workers || d.Deadline != test.deadline {
 			t.Errorf("%q: %d for %s", test.args, d.Workers, d.Deadline)
 		}

@@ -22,7 +22,7 @@ const (
 func TestFlagsWithRules(t *testing.T) {
 	dir := t.TempDir()
 	unplaced := map[string]bool{}
-	send := new(sendFlags)
+	send := new(sendOptions)
 	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), send)
 	send.all.VisitAll(func(f *pflag.Flag) {
 		if send.server.Lookup(f.Name) == nil && f.Name != "filename" { // those of the connection are of all rules

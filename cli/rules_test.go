@@ -56,7 +56,7 @@ func TestOfProcess(t *testing.T) {
 	for _, f := range ruleFlags() {
 		there[f.Name] = true
 	}
-	names := ofProcess
+	names := processFlags
 	for _, no := range notWithRules {
 		names = append(names, no.names...)
 	}

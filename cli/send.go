@@ -2,40 +2,59 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/cluster"
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
 	"dwatch/cli/flags"
+	"dwatch/cli/lease"
+	"dwatch/cli/metrics"
+	"dwatch/cli/replay"
+	"dwatch/cli/run"
+	"dwatch/cli/supervisor"
 	"dwatch/output"
 )
 
-type sendFlags struct {
-	followFlags
-	format   flags.Format
-	noise    flags.Noise
-	masks    flags.Masks
-	chat     flags.Chat
-	settle   flags.Settle
-	delivery flags.Delivery
-	beside   flags.Recording
-	played   flags.Replay
-	rules    flags.Rules
-	lease    flags.Lease
-	watched  *pflag.FlagSet // those that mean something only where something is watched
-	own      *pflag.FlagSet // all but those of every command
+// sendOptions are the flags of dwatch send.
+type sendOptions struct {
+	followOptions
+	what  sendWhat
+	where flags.Delivery
+
+	record    flags.Recording
+	played    flags.Replay
+	file      flags.Rules
+	lease     flags.Lease
+	rules     *supervisor.Config // of the file, or nil
+	rulesPath string             // how messages name the file
+
+	watched *pflag.FlagSet // flags that mean something only where something is watched
+	own     *pflag.FlagSet // all flags except the ones that every command has
 }
 
-func (s *sendFlags) groups() []flags.Group {
-	w := &s.w
+// sendWhat are the flags for the content of messages.
+type sendWhat struct {
+	format flags.Format
+	noise  flags.Noise
+	masks  flags.Masks
+	chat   flags.Chat
+}
+
+func (s *sendOptions) groups() []flags.Group {
+	c := &s.cfg
 	groups := []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
 		s.played.Group(),
-		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), s.settle.AddTo),
-		flags.NewGroup("What is sent", s.format.Flags([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.PreviousState(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
-		flags.NewGroup("The recording", s.beside.AddTo),
+		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), c.Settle.AddTo),
+		flags.NewGroup("What is sent", s.what.format.Flags([]string{"json", "yaml"}, "json or yaml; by default json"), s.what.chat.AddTo, flags.PreviousState(&c.Print), s.what.noise.AddTo, s.what.masks.AddTo, s.what.masks.AddShowSecrets(""), flags.ManagedFields(&c.KeepManaged)),
+		flags.NewGroup("The recording", s.record.AddTo),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -43,9 +62,9 @@ func (s *sendFlags) groups() []flags.Group {
 		s.watched.AddFlagSet(g.Flags)
 	}
 	groups = append(groups,
-		flags.NewGroup("Several at once", s.rules.AddTo, s.lease.AddTo),
-		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
-		flags.NewGroup("Webhooks, NATS and Kafka", s.delivery.AddReceiversTo))
+		flags.NewGroup("Several at once", s.file.AddTo, s.lease.AddTo),
+		flags.NewGroup("Where it goes, and how", s.where.AddTo),
+		flags.NewGroup("Webhooks, NATS and Kafka", s.where.AddReceiversTo))
 	s.own = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range groups {
 		s.own.AddFlagSet(g.Flags)
@@ -53,82 +72,89 @@ func (s *sendFlags) groups() []flags.Group {
 	return groups
 }
 
-func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
-	w := &s.w
+func (s *sendOptions) complete(args []string, _ console.Terminal) error {
 	args, command := s.cutCommand(args)
-	if err := s.rules.Parse(); err != nil {
-		return nil, err
+	if err := s.file.Parse(); err != nil {
+		return err
 	}
-	if err := s.checkLed(); err != nil {
-		return nil, err
+	if err := s.checkLease(); err != nil {
+		return err
 	}
-	if s.rules.File != "" {
-		return s.parseRules(slices.Concat(args, command))
+	if s.file.File != "" {
+		return s.completeRules(slices.Concat(args, command))
 	}
-	d := &s.delivery
-	if err := d.Parse(command, w.stateFile != ""); err != nil {
-		return nil, err
+	if err := s.where.Parse(command, s.cfg.StateFile != ""); err != nil {
+		return err
 	}
-	if d.RedeliverFile != "" {
-		return s.parseRedelivery(args)
+	if s.where.RedeliverFile != "" {
+		return s.checkRedelivery(args)
 	}
-	s.format.Resolve("json")
-	if err := cmp.Or(s.parseTargets(args), s.played.Parse(s.all)); err != nil {
-		return nil, err
+	s.what.format.Resolve("json")
+	if err := cmp.Or(s.completeTargets(args), s.played.Parse(s.all)); err != nil {
+		return err
 	}
-	if err := s.settle.Parse(); err != nil {
-		return nil, err
+	if err := s.cfg.Settle.Parse(); err != nil {
+		return err
 	}
-	w.fleets, w.settle = true, s.settle
-	w.needs = needs{old: w.showsOld() || s.chat.IsSet(), managedFields: w.print.Changes || s.chat.IsSet()}
-	to := &delivery{Delivery: *d, stateFile: w.stateFile}
-	if s.chat.IsSet() {
-		if err := s.chat.Parse(); err != nil {
-			return nil, err
+	if s.what.chat.IsSet() {
+		if err := s.what.chat.Parse(); err != nil {
+			return err
 		}
-		to.chat = &s.chat
 	}
-	w.parallel, w.to = d.Workers, to
-	s.noise.Apply(&w.print.Compare)
-	w.ignored = s.noise.IgnoredPaths()
-	switch err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); {
-	case err != nil:
-		return nil, err
-	case s.lease.IsSet():
-		return s.led(w), nil
-	case !s.played.From.IsSet():
-		return w, nil
-	}
-	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Range.Since.IsZero() // what was there then was sent before
-	return s.replay(s.played, "what was sent may not be all")
+	s.what.noise.Apply(&s.cfg.Print.Compare)
+	s.cfg.Ignored = s.what.noise.IgnoredPaths()
+	s.recordTee(s.record)
+	return cmp.Or(s.what.format.Parse(&s.cfg.Print), s.what.masks.Parse(&s.cfg.Print, true))
 }
 
-func (s *sendFlags) check() error {
-	if s.chat.Cluster != "" && !s.chat.IsSet() {
+// cutCommand takes the command after "--" out of the arguments. It is nil if there is no "--".
+func (s *sendOptions) cutCommand(args []string) (rest, command []string) {
+	if at := s.all.ArgsLenAtDash(); at >= 0 {
+		return args[:at], args[at:len(args):len(args)]
+	}
+	return args, nil
+}
+
+func (s *sendOptions) validate() error {
+	if s.file.File != "" || s.where.RedeliverFile != "" {
+		return nil // checked with the arguments
+	}
+	if err := cmp.Or(s.checkWhat(), s.record.Check(s.all), s.cfg.CheckRecording()); err != nil {
+		return err
+	}
+	if s.played.From.IsSet() && !s.lease.IsSet() {
+		return s.checkReplay()
+	}
+	return nil
+}
+
+func (s *sendOptions) checkWhat() error {
+	chat := s.what.chat.IsSet()
+	if s.what.chat.Cluster != "" && !chat {
 		return errors.New("--cluster-name is for messages to people: it needs --template")
 	}
 	for _, other := range []string{"output", "changes", "old", "patch", "latest", "batch", "show-managed-fields"} {
-		if s.chat.IsSet() && s.all.Changed(other) {
+		if chat && s.all.Changed(other) {
 			return fmt.Errorf("--template says what changed, in people's words: it does not go with --%s", other)
 		}
 	}
-	switch name := s.noise.ChangedFlag(s.all); {
-	case s.settle.IsSet() && s.all.Changed("count"):
+	switch name := s.what.noise.ChangedFlag(s.all); {
+	case s.cfg.Settle.IsSet() && s.all.Changed("count"):
 		return errors.New("--count counts single changes, and with --settle several are told as one: they don't go together")
-	case s.settle.IsSet() && s.played.From.IsSet():
+	case s.cfg.Settle.IsSet() && s.played.From.IsSet():
 		return errors.New("--settle waits until it is quiet now: it does not go with --from")
-	case name != "" && !s.w.print.Changes && !s.chat.IsSet():
+	case name != "" && !s.cfg.Print.Changes && !chat:
 		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)
-	case s.delivery.Batch && s.format.Name == "yaml":
+	case s.where.Batch && s.what.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	}
 	return nil
 }
 
-// parseRedelivery finds what makes no sense where nothing is watched.
-func (s *sendFlags) parseRedelivery(args []string) (runner, error) {
+// checkRedelivery finds flags and arguments that make no sense where nothing is watched.
+func (s *sendOptions) checkRedelivery(args []string) error {
 	if len(args) > 0 {
-		return nil, fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
+		return fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
 	}
 	wrong := ""
 	find := func(f *pflag.Flag) {
@@ -137,22 +163,124 @@ func (s *sendFlags) parseRedelivery(args []string) (runner, error) {
 		}
 	}
 	s.watched.VisitAll(find)
-	if s.delivery.URL == nil { // else it is asked which cluster it is
+	if s.where.URL == nil { // otherwise the receiver has to know the cluster
 		s.server.VisitAll(find)
 	}
-	if s.delivery.LatestOnly {
+	if s.where.LatestOnly {
 		wrong = "latest"
 	}
 	if wrong != "" {
-		return nil, fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
+		return fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
 	}
-	return &redelivery{connection: &s.connection, timeout: s.w.ending.Timeout, delivery: delivery{Delivery: s.delivery}}, nil
+	return nil
 }
 
-// cutCommand takes the command after "--" out of the arguments; nil: there is no "--".
-func (s *sendFlags) cutCommand(args []string) (rest, command []string) {
-	if at := s.all.ArgsLenAtDash(); at >= 0 {
-		return args[:at], args[at:len(args):len(args)]
+// checkLease finds flags that do not go with --lease.
+func (s *sendOptions) checkLease() (wrong error) {
+	if !s.lease.IsSet() {
+		return nil
 	}
-	return args, nil
+	s.all.Visit(func(f *pflag.Flag) {
+		if wrong == nil && whyNotWithRules(f.Name) != "" {
+			wrong = fmt.Errorf("--lease is for what goes on, and looks at now: it does not go with --%s", f.Name)
+		}
+	})
+	return wrong
+}
+
+// receiver are the options of the receiver.
+func (s *sendOptions) receiver() destination.ReceiverOptions {
+	chat := s.what.chat.IsSet()
+	o := destination.ReceiverOptions{
+		Delivery: s.where, StateFile: s.cfg.StateFile,
+		Needs: run.Requirements{Old: s.cfg.PrintsOld() || chat, ManagedFields: s.cfg.Print.Changes || chat},
+	}
+	if chat {
+		o.Chat = &s.what.chat
+	}
+	return o
+}
+
+func (s *sendOptions) task() task {
+	switch {
+	case s.rules != nil && s.file.CheckOnly:
+		return &checkRulesTask{*s.rules, s.rulesPath}
+	case s.rules != nil && s.lease.IsSet():
+		return &leaseTask{replica: s.rules.Replica(s.lease), rights: (&rulesTask{*s.rules}).needs(), rules: s.rules}
+	case s.rules != nil:
+		return &rulesTask{*s.rules}
+	case s.where.RedeliverFile != "":
+		return &redeliverTask{destination.Redelivery{Connection: &s.connection, Timeout: s.cfg.Ending.Timeout, Delivery: s.where}}
+	}
+	t := &watchTask{cfg: s.cfg, to: destination.NewReceiver(s.receiver()), receiver: s}
+	switch {
+	case s.lease.IsSet():
+		return &leaseTask{replica: s.replica(), rights: t.needs(), watch: t}
+	case s.played.From.IsSet():
+		t.cfg.Filter.WatchOnly = t.cfg.Filter.WatchOnly || !s.played.Range.Since.IsZero() // what existed then was sent before
+		t.player = replay.NewPlayer(replay.Options{From: s.played.From, Span: s.played.Range, Unread: "what was sent may not be all"})
+	}
+	return t
+}
+
+// leaseTask runs one of several replicas.
+type leaseTask struct {
+	replica *run.Replica
+	rights  []run.Need
+	watch   *watchTask         // what runs, or nil
+	rules   *supervisor.Config // what runs, or nil
+}
+
+func (l *leaseTask) isLasting() bool { return true }
+
+func (l *leaseTask) run(ctx context.Context, c *console.Console) error {
+	if l.rules != nil { // SIGHUP must not end the process while no rules run
+		defer l.rules.NotifyReload(c, make(chan os.Signal, 1))()
+	}
+	return l.replica.Run(ctx, c)
+}
+
+func (l *leaseTask) needs() []run.Need {
+	all := slices.Clone(l.rights)
+	all[0].Lease = l.replica.Lease
+	return all
+}
+
+// replica runs the command line while it holds the Lease.
+func (s *sendOptions) replica() *run.Replica {
+	return &run.Replica{
+		Lease: s.lease, Connection: &s.connection, Listen: s.cfg.Listen, HasState: s.cfg.StateFile != "",
+		Check: func(c *console.Console) error { return destination.NewReceiver(s.receiver()).Check(c) },
+		Work: func(ctx context.Context, c *console.Console, k *cluster.Cluster, term *lease.Term, measured *metrics.Replica) error {
+			cfg, o := s.cfg, s.receiver()
+			o.Term = term
+			var to run.Destination = destination.NewReceiver(o)
+			if term == nil {
+				cfg, to = run.StandBy(cfg), destination.Nothing{}
+			}
+			r := run.New(c, cfg, to)
+			r.SetTerm(term)
+			if err := r.Prepare(); err != nil {
+				return err
+			}
+			defer r.Close()
+			if measured != nil {
+				m := run.NewMetrics(&cfg)
+				r.SetMetrics(m)
+				measured.SetRun(m, term.IsHeld)
+			} else {
+				r.SetMetrics(nil)
+			}
+			return r.Follow(ctx, run.Connected(k))
+		},
+	}
+}
+
+// redeliverTask sends dead letters again.
+type redeliverTask struct{ destination.Redelivery }
+
+func (r *redeliverTask) isLasting() bool { return true }
+
+func (r *redeliverTask) run(ctx context.Context, c *console.Console) error {
+	return r.Redelivery.Run(ctx, c)
 }

@@ -2,39 +2,48 @@ package cli
 
 import (
 	"cmp"
-	"context"
 
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
 	"dwatch/cli/flags"
-	"dwatch/watcher/event"
+	"dwatch/cli/replay"
 )
 
-type waitFlags struct {
-	watchFlags
+// waitOptions are the flags of dwatch wait.
+type waitOptions struct {
+	watchOptions
 	until  flags.Wait
 	played flags.Replay
 }
 
-func (f *waitFlags) groups() []flags.Group {
+func (w *waitOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to wait for", f.until.AddTo),
-		flags.NewGroup("Of what", f.targets.AddTo, f.targets.AddWait),
-		f.played.Group(),
+		flags.NewGroup("What to wait for", w.until.AddTo),
+		flags.NewGroup("Of what", w.targets.AddTo, w.targets.AddWait),
+		w.played.Group(),
 	}
 }
 
-func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
-	f.w.to, f.w.fleets = nowhere{}, true
-	if err := cmp.Or(f.selectTargets(args), f.played.Parse(f.all)); err != nil {
-		return nil, err
+func (w *waitOptions) complete(args []string, _ console.Terminal) error {
+	if err := cmp.Or(w.selectTargets(args), w.played.Parse(w.all)); err != nil {
+		return err
 	}
-	if f.w.ending.StopConditions, err = f.until.Parse(); err == nil && f.played.From.IsSet() {
-		return f.replay(f.played, "whether it ever held is not known")
-	}
-	return &f.w, err
+	var err error
+	w.cfg.Ending, err = w.until.Parse()
+	return err
 }
 
-type nowhere struct{ direct }
+func (w *waitOptions) validate() error {
+	if w.played.From.IsSet() {
+		return w.checkReplay()
+	}
+	return nil
+}
 
-func (nowhere) open(context.Context, *watching, func(error)) (event.Sink, error) {
-	return event.SinkFunc(func(context.Context, []event.Event) error { return nil }), nil
+func (w *waitOptions) task() task {
+	w.to = destination.Nothing{}
+	if w.played.From.IsSet() {
+		return w.replayTask(replay.Options{From: w.played.From, Span: w.played.Range, Unread: "whether it ever held is not known"})
+	}
+	return w.watchOptions.task()
 }

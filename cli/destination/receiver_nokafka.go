@@ -1,0 +1,14 @@
+//go:build !kafka
+
+package destination
+
+import (
+	"errors"
+
+	"dwatch/output/deliver/kafka"
+)
+
+// newKafka fails: the Kafka client would slow down the start of every other command, so it is linked only with the tag kafka.
+func newKafka(kafka.Options) (remote, error) {
+	return nil, errors.New("this dwatch is built without Kafka: those of a release have it, and what go build -tags kafka makes")
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/console"
+	"dwatch/cli/destination"
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+	"dwatch/cli/rules"
+	"dwatch/cli/run"
+	"dwatch/cli/supervisor"
+	"dwatch/mapper"
+	"dwatch/output"
+)
+
+// processFlags are flags of dwatch send that apply to all rules, in addition to the flags of the connection and of messages.
+var processFlags = []string{"filename", "check", "state", "listen", "verify", "lease", "shard", "readiness"}
+
+// notWithRules are flags that make no sense in a rule, and why.
+var notWithRules = []struct {
+	names []string
+	why   string
+}{
+	{[]string{"until", "fail-if", "until-for", "count", "timeout", "logs"}, "ends a run, and rules go on"},
+	{[]string{"from", "from-token-file", "from-ca", "since", "before"}, "asks a recording, and rules are of what happens now"},
+	{[]string{"redeliver"}, "sends a file, and ends"},
+	{[]string{"record", "keep", "max-size"}, "is for a recording: dwatch record makes one"},
+}
+
+// whyNotWithRules says why a flag makes no sense in a rule. It is empty if the flag does.
+func whyNotWithRules(name string) string {
+	for _, no := range notWithRules {
+		if slices.Contains(no.names, name) {
+			return no.why
+		}
+	}
+	return ""
+}
+
+// ruleFlags are the flags of dwatch send as members of a rule.
+func ruleFlags() (known []rules.Flag) {
+	s := new(sendOptions)
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(all, s)
+	all.VisitAll(func(f *pflag.Flag) {
+		one := rules.Flag{Name: f.Name, ForbiddenReason: whyNotWithRules(f.Name), Values: flags.CompletionValues(f)}
+		_, one.Usage = pflag.UnquoteUsage(f)
+		switch f.Value.Type() {
+		case "bool":
+			one.IsBool = true
+		case "stringArray", "stringSlice":
+			one.Repeatable = true
+		}
+		if s.isOfProcess(f) {
+			one.ForbiddenReason = "is for all rules: it stands on the command line"
+		}
+		if !f.Hidden {
+			known = append(known, one)
+		}
+	})
+	return known
+}
+
+// isOfProcess reports whether a flag applies to all rules.
+func (s *sendOptions) isOfProcess(f *pflag.Flag) bool {
+	messages := flags.NewGroup("", new(flags.Logging).AddTo)
+	return slices.Contains(processFlags, f.Name) || s.server.Lookup(f.Name) != nil || messages.Flags.Lookup(f.Name) != nil
+}
+
+// completeRules reads the file of rules.
+func (s *sendOptions) completeRules(args []string) error {
+	if err := cmp.Or(s.checkProcessFlags(args), s.checkShardFlags()); err != nil {
+		return err
+	}
+	if variable := flags.CredentialVariable(); variable != "" {
+		return fmt.Errorf("$%s would go to the webhooks and the commands of all rules: unset it, put its value into a file, and name that in the rule that it is for, as to-token-file, to-header-file, to-signing-file or kafka-login", variable)
+	}
+	path, text, err := supervisor.ReadFile(s.file.File)
+	if err != nil {
+		return err
+	}
+	c := &supervisor.Config{Connection: &s.connection, File: s.file.File, Text: text, Parse: s.parseAll, Listen: s.cfg.Listen, Verify: s.cfg.Verify, StateDir: s.cfg.StateFile}
+	if c.Rules, err = s.parseAll(path, text); err != nil {
+		return err
+	}
+	s.rules, s.rulesPath = c, path
+	return nil
+}
+
+// checkProcessFlags finds flags and arguments that belong into a rule.
+func (s *sendOptions) checkProcessFlags(args []string) (wrong error) {
+	if len(args) > 0 {
+		return fmt.Errorf("with -f the resources, and the receiver, stand in the rules: it does not go with %q", output.EscapeLine(args[0]))
+	}
+	s.all.Visit(func(f *pflag.Flag) {
+		why := whyNotWithRules(f.Name)
+		switch {
+		case wrong != nil || s.own.Lookup(f.Name) != f || s.isOfProcess(f): // or it is a flag of a command about this one
+		case why != "":
+			wrong = fmt.Errorf("--%s %s: it does not go with -f", f.Name, why)
+		default:
+			wrong = fmt.Errorf("with -f each rule says it by itself: --%s stands in a rule, and not on the command line", f.Name)
+		}
+	})
+	return wrong
+}
+
+// parseAll parses the rules of a file. The error has a line for each mistake.
+func (s *sendOptions) parseAll(path string, text []byte) (all []*supervisor.Rule, err error) {
+	read, err := rules.Parse(path, text, ruleFlags())
+	if err != nil {
+		return nil, err
+	}
+	var wrong []error
+	for _, of := range read {
+		one, err := s.parseRule(of)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		path := string(one.Receiver.DeadLetters)
+		for _, other := range all {
+			if destination.SameFile(path, string(other.Receiver.DeadLetters)) {
+				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.FlagPosition("dead-letters"), of.Name, output.EscapeLine(path), other.Name))
+			}
+		}
+		all = append(all, one)
+	}
+	return all, errors.Join(wrong...)
+}
+
+// flagNamed finds the flag that an error is about.
+var flagNamed = regexp.MustCompile(`--([a-z][a-z-]*)`)
+
+// parseRule parses a rule as if it were a command line.
+func (s *sendOptions) parseRule(of *rules.Rule) (*supervisor.Rule, error) {
+	own := new(sendOptions)
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(f, own)
+	var wrong []error
+	fails := func(at string, err error) {
+		wrong = append(wrong, fmt.Errorf("%s: rule %s: %w", at, of.Name, err))
+	}
+	given := of.Flags
+	if s.cfg.StateFile != "" {
+		given = append(slices.Clone(given), rules.FlagValue{Name: "state", Value: supervisor.StatePath(s.cfg.StateFile, of.Name)})
+	}
+	if f := s.all.Lookup("shard"); f.Changed {
+		given = append(slices.Clone(given), rules.FlagValue{Name: f.Name, Value: f.Value.String()})
+	}
+	for _, g := range given {
+		if err := f.Set(g.Name, g.Value); err != nil {
+			fails(g.Position, flags.ExplainParseError(err, "dwatch send --help"))
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	var line []string
+	if of.Command != nil {
+		line = append([]string{"--"}, of.Command...)
+	}
+	if err := f.Parse(line); err != nil {
+		return nil, err // the line has no flags
+	}
+	err := own.complete(f.Args(), console.Terminal{})
+	if err == nil {
+		err = own.validate()
+	}
+	switch {
+	case errors.Is(err, mapper.ErrNoResource):
+		fails(of.Position, errors.New("it says what to watch with resources, such as [deploy, pods]"))
+	case err != nil:
+		at := of.Position
+		if named := flagNamed.FindStringSubmatch(err.Error()); named != nil {
+			at = of.FlagPosition(named[1])
+		}
+		fails(at, err)
+	default:
+		cfg := own.cfg
+		cfg.Connection = &s.connection
+		return &supervisor.Rule{Rule: of, Config: cfg, Receiver: own.receiver()}, nil
+	}
+	return nil, errors.Join(wrong...)
+}
+
+// rulesTask runs the rules of a file.
+type rulesTask struct{ supervisor.Config }
+
+func (r *rulesTask) isLasting() bool { return true }
+
+func (r *rulesTask) run(ctx context.Context, c *console.Console) error {
+	return supervisor.New(r.Config).Run(ctx, c)
+}
+
+func (r *rulesTask) needs() (all []run.Need) {
+	for _, one := range r.Rules {
+		all = append(all, needOf(&one.Config, destination.NewReceiver(one.Receiver)))
+	}
+	return all
+}
+
+// checkRulesTask says that nothing is wrong with the rules of a file (--check).
+type checkRulesTask struct {
+	supervisor.Config
+	path string
+}
+
+func (r *checkRulesTask) run(_ context.Context, c *console.Console) error {
+	if r.Connection.HasMultipleContexts() {
+		return fail.Usage(cluster.ErrMultipleContexts)
+	}
+	if there, err := os.Stat(r.StateDir); err == nil && !there.IsDir() {
+		return fail.Usage(fmt.Errorf("%s: %s is a file", supervisor.StateUsage, output.EscapeLine(r.StateDir)))
+	}
+	if err := supervisor.CheckReceivers(r.Rules, c.WithoutReports()); err != nil {
+		return err
+	}
+	c.Say(fmt.Sprintf("%s: %s, nothing is wrong", r.path, run.Plural(len(r.Rules), "rule")))
+	return nil
+}

@@ -1,0 +1,37 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/recording"
+)
+
+// TestCheckSameRecording: a directory takes only the same cluster with the same selection. If the UID of the cluster is not
+// known, its address and certificates identify it.
+func TestCheckSameRecording(t *testing.T) {
+	of := func(cluster, endpoint string) recording.RunInfo {
+		return recording.RunInfo{Server: "prod:6443", ClusterUID: cluster, EndpointID: endpoint}
+	}
+	labelled := of("1", "a")
+	labelled.Selection = event.Selection{Labels: "app=x"}
+	for name, test := range map[string]struct {
+		known, about recording.RunInfo
+		want         string
+	}{
+		"the same":                                  {of("1", "a"), of("1", "b"), ""},
+		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: take another directory"},
+		"by an account that may not see it":         {of("1", "a"), of("", "a"), ""},
+		"and by one that may, after that":           {of("", "a"), of("1", "a"), ""},
+		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "can't be told whether that is this cluster"},
+		"elsewhere, by one that may not, twice":     {of("", "a"), of("", "b"), "dwatch rbac record"},
+		"without certificates, by one that may not": {of("", ""), of("", ""), "can't be told"},
+		"other objects":                             {of("1", "a"), labelled, "it is of all objects, and this would be of what has labels app=x"},
+	} {
+		err := checkSameRecording(test.known, test.about)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}

@@ -1,6 +1,0 @@
-package cli
-
-import "os"
-
-// statusSignals: nobody can ask here.
-var statusSignals []os.Signal
