@@ -80,6 +80,8 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		dst = t.endSync(dst, o.Event)
 	case source.Proved:
 		dst = appendStatus(dst, event.Bookmark, o.Event)
+	case source.Unreadable:
+		dst = t.observeUnreadable(dst, &o)
 	case source.Listed, source.Changed:
 		o.Listed = o.Kind == source.Listed
 		o.Initial = o.Listed && o.Type == event.Added && t.initial && (t.existed == nil || t.existed(o.Object))
@@ -87,6 +89,16 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	}
 	t.noteProgress(&o)
 	return t.setTarget(dst, from)
+}
+
+// observeUnreadable reports the deletion of an object whose content is not valid JSON. Otherwise, it
+// only records that the object exists. The codec has logged its name.
+func (t *target) observeUnreadable(dst []event.Event, o *source.Observation) []event.Event {
+	if o.Type == event.Deleted {
+		return t.ledger.Observe(dst, event.Event{Type: event.Deleted, Object: o.Object, FinalStateUnknown: true})
+	}
+	t.ledger.Retain(o.Object.Namespace, o.Object.Name)
+	return dst
 }
 
 // endSync reports the objects that are missing from a complete list as deleted, and then the status.

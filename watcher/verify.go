@@ -138,7 +138,7 @@ func (t *target) compareListed(v *verification) {
 // noteProgress records the resourceVersion that the watch has reached with o.
 func (t *target) noteProgress(o *source.Observation) {
 	switch o.Kind {
-	case source.Changed:
+	case source.Changed, source.Unreadable:
 		t.advanceTo(o.Object.ResourceVersion)
 	case source.SyncEnded, source.Progressed:
 		t.advanceTo(o.ResourceVersion)

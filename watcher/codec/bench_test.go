@@ -15,9 +15,9 @@ import (
 	restwatch "k8s.io/client-go/rest/watch"
 )
 
-// BenchmarkWatch decodes a watch event of a pod, 10 KB as an API server sends
-// it. Everything is client-go's but framer and serializers, which are in turn
-// the stock dynamic client's and this package's.
+// BenchmarkWatch decodes a watch event with a pod of 10 KB as an API server sends it. Only framer
+// and serializers differ: once they are those of the stock dynamic client, and once those of this
+// package.
 func BenchmarkWatch(b *testing.B) {
 	line, err := os.ReadFile("../testdata/pod.json")
 	if err != nil {
@@ -69,8 +69,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// sideBySide measures the stock serializers, and ours with the ratio of the time
-// they take to that of the stock ones.
+// sideBySide measures the stock serializers and those of this package, and reports the ratio.
 func sideBySide(b *testing.B, stock runtime.NegotiatedSerializer, measure func(*testing.B, runtime.NegotiatedSerializer)) {
 	var reference time.Duration
 	for _, test := range []struct {
@@ -90,7 +89,7 @@ func sideBySide(b *testing.B, stock runtime.NegotiatedSerializer, measure func(*
 	}
 }
 
-// again is a text over and over.
+// again repeats a text forever.
 type again struct {
 	text []byte
 	at   int

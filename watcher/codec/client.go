@@ -12,21 +12,21 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options say what is read of objects.
+// Options says which objects to read, and which parts of them.
 type Options struct {
-	// ManagedFields keeps metadata.managedFields in the content.
+	// KeepManagedFields keeps metadata.managedFields in the content.
 	KeepManagedFields bool
-	// Shard leaves out the objects of other shards, as early as can be: lists do not have them, and in a watch
-	// nothing is kept of them but their identity.
+	// Shard drops objects of other shards early: lists omit them, and in a watch only their
+	// identity remains.
 	Shard event.Shard
 }
 
 func (o Options) scanner() scanner {
-	return scanner{keepManagedFields: o.KeepManagedFields, shard: o.Shard}
+	return scanner{keepManagedFields: o.KeepManagedFields, shard: o.Shard, warn: func(string) {}}
 }
 
-// NewClient returns the stock dynamic client over a REST client that reads shallow objects:
-// dynamic.NewForConfig would overwrite the serializer, dynamic.New does not.
+// NewClient returns the stock dynamic client over a REST client that reads shallow objects. It uses
+// dynamic.New because dynamic.NewForConfig would overwrite the serializer.
 func NewClient(config *rest.Config, client *http.Client, o Options) (*dynamic.DynamicClient, error) {
 	return newClient(config, client, o.scanner())
 }
@@ -34,8 +34,9 @@ func NewClient(config *rest.Config, client *http.Client, o Options) (*dynamic.Dy
 func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.DynamicClient, error) {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = nil
-	config.AcceptContentTypes = runtime.ContentTypeJSON // and never CBOR
+	config.AcceptContentTypes = runtime.ContentTypeJSON // never CBOR
 	config.APIPath = "/not-used-by-the-dynamic-client"
+	s.warn = warner(config)
 	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, s}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
@@ -44,7 +45,19 @@ func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.Dy
 	return dynamic.New(c), nil
 }
 
-// negotiated is the stock serializers, with those for JSON replaced.
+// warner returns a function that passes warnings to the handler of config.
+func warner(config *rest.Config) func(string) {
+	var handler rest.WarningHandler = rest.WarningLogger{}
+	if config.WarningHandler != nil {
+		handler = config.WarningHandler
+	}
+	return func(text string) { handler.HandleWarningHeader(warningCode, "dwatch", text) }
+}
+
+// warningCode is the only HTTP warning code that client-go's handlers accept.
+const warningCode = 299
+
+// negotiated wraps the stock serializers and replaces those for JSON.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	scanner scanner
@@ -54,20 +67,20 @@ func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	var infos []runtime.SerializerInfo
 	for _, info := range n.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType != runtime.ContentTypeJSON {
-			continue // nothing else is asked for
+			continue // not requested
 		}
 		info.Serializer = objects{Serializer: info.Serializer, scanner: n.scanner}
 		info.StreamSerializer = &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    events{info.StreamSerializer.Serializer},
-			Framer:        framer{info.StreamSerializer.Framer},
+			Framer:        framer{info.StreamSerializer.Framer, n.scanner.warn},
 		}
 		infos = append(infos, info)
 	}
 	return infos
 }
 
-// DecoderToVersion implements runtime.NegotiatedSerializer: there is nothing to convert.
+// DecoderToVersion implements runtime.NegotiatedSerializer. There is nothing to convert.
 func (negotiated) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return d
 }
@@ -76,13 +89,13 @@ var _ runtime.Decoder = objects{}
 
 // objects decodes single objects and lists.
 type objects struct {
-	runtime.Serializer // the stock one: for what is no object of the API
+	runtime.Serializer // the stock one, for what is not an object of the API
 	scanner            scanner
 }
 
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if defaults != nil {
-		// The body of an error, which unlike an event is not known to be JSON.
+		// data is the body of an error, which may not be JSON.
 		return o.Serializer.Decode(data, defaults, into)
 	}
 	decoded, err := o.scanner.decode(alias(data), into)
@@ -96,8 +109,8 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return decoded, &gvk, nil
 }
 
-// MetadataOnly returns a client over the connections of client that asks for nothing but the
-// metadata of objects: each comes as a PartialObjectMetadata
+// MetadataOnlyClient returns a client that shares the connections of client and requests only the
+// metadata of objects. Each arrives as a PartialObjectMetadata
 // (kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches).
 func MetadataOnlyClient(client *http.Client) *http.Client {
 	return withRequest(client, func(r *http.Request) {
@@ -109,7 +122,8 @@ func MetadataOnlyClient(client *http.Client) *http.Client {
 	})
 }
 
-// withRequest returns a client that changes each request, and uses the connections of client.
+// withRequest returns a client that shares the connections of client and calls change for a copy of
+// each request.
 func withRequest(client *http.Client, change func(*http.Request)) *http.Client {
 	copied := *client
 	copied.Transport = requestChanger{cmp.Or(client.Transport, http.DefaultTransport), change}

@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// compare compares a shallow object with what the stock client made of the same
-// bytes, and its content with the bytes themselves.
+// compare compares a shallow object with the stock client's object from the same bytes, and its
+// content with the bytes.
 func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstructured, managedFields bool) {
 	t.Helper()
 	content := codec.Content(got)
@@ -42,8 +42,8 @@ func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstruc
 	compareText(t, raw, content, stock, managedFields)
 }
 
-// compareText compares tokens: order of keys, literals of numbers and strings.
-// Where nothing has to change, it compares bytes.
+// compareText compares tokens, so that key order and literals must be equal. If nothing had to be
+// changed, it compares bytes.
 func compareText(t *testing.T, raw json.RawMessage, content string, stock *unstructured.Unstructured, managedFields bool) {
 	t.Helper()
 	want, err := tokens(string(raw), !managedFields)
@@ -76,8 +76,7 @@ func headOf(u *unstructured.Unstructured) head {
 	return head{u.GetAPIVersion(), u.GetKind(), u.GetName(), u.GetNamespace(), string(u.GetUID()), u.GetResourceVersion()}
 }
 
-// tokens are the tokens of one JSON value, each with its type. strip leaves out
-// the member metadata.managedFields.
+// tokens returns the tokens of one JSON value with their types. strip omits metadata.managedFields.
 func tokens(text string, strip bool) ([]string, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -91,7 +90,7 @@ func tokens(text string, strip bool) ([]string, error) {
 	return w.found, nil
 }
 
-// walk goes through a JSON value.
+// walk reads the tokens of a JSON value.
 type walk struct {
 	decoder *json.Decoder
 	strip   bool
@@ -104,7 +103,7 @@ func (w *walk) token() (json.Token, error) {
 	return token, err
 }
 
-// value walks the value at path, which is its keys from the top.
+// value walks the value at path, which consists of its keys from the top level.
 func (w *walk) value(path string) error {
 	token, err := w.token()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"dwatch/mapper"
 )
 
-// watchable returns all resources of the test bed that can be watched.
+// watchable returns all resources of the test server that can be watched.
 func watchable(t *testing.T) []schema.GroupVersionResource {
 	t.Helper()
 	if err := createHostile(); err != nil {
@@ -43,8 +43,8 @@ func watchable(t *testing.T) []schema.GroupVersionResource {
 	return resources
 }
 
-// TestConformance compares shallow objects of every type with those of the stock
-// client, from the same bytes of a real API server.
+// TestConformance compares shallow objects of every type with those of the stock client, from the
+// same bytes of a real API server.
 func TestConformance(t *testing.T) {
 	resources := watchable(t)
 	if len(resources) < 50 {
@@ -69,8 +69,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestIndented: a server that indents its answers. The real one does it for
-// lists; for watches the recording is indented.
+// TestIndented checks a server that indents responses. The real server indents lists. For watches,
+// the test indents the recording.
 func TestIndented(t *testing.T) {
 	if err := createHostile(); err != nil {
 		t.Fatal(err)
@@ -93,16 +93,16 @@ func TestIndented(t *testing.T) {
 	}
 }
 
-// indent indents each of the JSON values in text.
+// indent indents each JSON value in text.
 func indent(text []byte) []byte {
 	var indented bytes.Buffer
 	for line := range bytes.Lines(text) {
-		json.Indent(&indented, line, "", "\t") // compare finds out what is wrong with it
+		json.Indent(&indented, line, "", "\t") // compare reports invalid values
 	}
 	return indented.Bytes()
 }
 
-// TestGzip: large lists come compressed.
+// TestGzip checks large lists, which are compressed.
 func TestGzip(t *testing.T) {
 	c := newClients(t, "admin")
 	if n := c.compareLists(t, pods, metav1.ListOptions{}); n < 30 {
@@ -118,8 +118,7 @@ func TestGzip(t *testing.T) {
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// compareLists compares what the clients make of a list, page by page, and
-// returns the number of its items.
+// compareLists compares the lists of both clients page by page, and returns the number of items.
 func (c clients) compareLists(t *testing.T, r schema.GroupVersionResource, options metav1.ListOptions) int {
 	t.Helper()
 	var n int
@@ -163,15 +162,15 @@ func (c clients) compareList(t *testing.T, stock, got *unstructured.Unstructured
 	}
 }
 
-// initialEvents asks for all objects, ended by a bookmark.
+// initialEvents requests all objects, followed by a bookmark.
 var initialEvents = metav1.ListOptions{
 	SendInitialEvents:    new(true),
 	ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	AllowWatchBookmarks:  true,
 }
 
-// compareWatches compares what the clients make of a watch, to its first
-// bookmark or its end, and returns the number of the events with objects.
+// compareWatches compares the events of both clients up to the first bookmark or the end of the
+// watch, and returns the number of events with objects.
 func (c clients) compareWatches(t *testing.T, r schema.GroupVersionResource, options metav1.ListOptions) int {
 	t.Helper()
 	c.tape.erase()
@@ -208,7 +207,7 @@ func maps(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(a.GetAnnotations(), b.GetAnnotations())
 }
 
-// events are the objects of the events that were recorded.
+// events returns the objects of the recorded events.
 func (t *tape) events(tb testing.TB) (objects []json.RawMessage) {
 	tb.Helper()
 	recorded := t.only(tb)

@@ -6,17 +6,18 @@ import (
 	"dwatch/watcher/event"
 )
 
-// contentKey is where a shallow object holds its content: a string, as client-go may deep-copy
-// it, which bytes could not be.
+// contentKey is the key of the content in a shallow object. The content is a string because
+// client-go may deep-copy the object, which panics for a []byte.
 const contentKey = "\x00content"
 
-// Content returns the whole object as one line of JSON; empty if it has been taken.
+// Content returns the whole object as one line of JSON, or an empty string if TakeContent removed
+// it.
 func Content(u *unstructured.Unstructured) string {
 	content, _ := u.Object[contentKey].(string)
 	return content
 }
 
-// Take returns the content and removes it from u, which must not be shared yet. What remains
+// TakeContent removes the content from u and returns it. u must not be shared yet. u still
 // identifies the object and its state.
 func TakeContent(u *unstructured.Unstructured) string {
 	content := Content(u)
@@ -24,7 +25,7 @@ func TakeContent(u *unstructured.Unstructured) string {
 	return content
 }
 
-// Identity is what u says of the object itself.
+// IdentityOf returns the identity of u.
 func IdentityOf(u *unstructured.Unstructured) *event.Identity {
 	return &event.Identity{
 		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(),
@@ -32,3 +33,13 @@ func IdentityOf(u *unstructured.Unstructured) *event.Identity {
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
 	}
 }
+
+// unreadableKey is set in a shallow object whose content was not valid JSON. unreadablePrefix begins
+// the text that framer writes for such an object.
+const (
+	unreadableKey    = "\x00unreadable"
+	unreadablePrefix = `{"\u0000unreadable":true,`
+)
+
+// IsUnreadable reports whether the content of u was not valid JSON. u only has an identity then.
+func IsUnreadable(u *unstructured.Unstructured) bool { return u.Object[unreadableKey] == true }

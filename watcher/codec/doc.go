@@ -1,28 +1,30 @@
-// Package codec is a serializer for the dynamic client that keeps the bytes.
+// Package codec is a serializer for the dynamic client that keeps the server's bytes.
 //
-// A full decode costs ten to fifty times what the bytes cost, and a watcher hardly ever looks at
-// the content. A shallow object is an *unstructured.Unstructured that holds
+// A full decode costs ten to fifty times as much as copying the bytes, and a watcher rarely needs
+// the content. A shallow object is an *unstructured.Unstructured that contains
 //
-//   - apiVersion and kind,
-//   - of the metadata: name, namespace, uid and resourceVersion, and the
-//     annotations where there is no name, which is how bookmarks come,
-//   - the whole object as a string: the server's bytes, without managedFields
-//     unless they were asked for, under a key that no JSON object of the API has.
+//   - apiVersion and kind
+//   - of the metadata: name, namespace, uid and resourceVersion. An object without a name, such as a bookmark, also has its annotations
+//   - the whole object as a string, under a key that no JSON object of the API has. These are the server's bytes, without managedFields unless they were requested
 //
-// Factory, informer, store and generic lister stay client-go's own and take it for a whole object.
-// No other code may: [Content] leads to the whole, and a shallow object is never encoded.
+// client-go's factory, informer, store and generic lister use it like a whole object. Other code
+// must not: use [Content] for the whole object, and never encode a shallow one.
 //
 // # Contract
 //
-// Content is one line of JSON: numbers, key order, escapes and everything else as the server sent
-// it. Only if the server indents, white space goes. An object of a typed list, which comes without
-// apiVersion and kind, gets those of the list at its front.
+// Content is one line of JSON. Numbers, key order and escapes are as the server sent them. If the
+// server indents, white space is removed. An item of a typed list, which comes without apiVersion
+// and kind, gets those of the list, at its front.
 //
-// An object that came as a row of a table, which [NewTableClient] asks for, has what the table
-// shows of it beside its content; see [Columns] and [Row].
+// An object that came as a row of a table, which [NewTableClient] requests, also has its cells, see
+// [Columns] and [TableRow].
 //
-// Invalid JSON is an error and never content. Whatever is not an object of the API (a Status, an
-// error body, a Table that nobody asked for) is left to the serializer of the stock dynamic client.
+// Each byte that is not UTF-8 is replaced with U+FFFD, and the config's warning handler receives
+// the name of the object. If an event of a watch is not valid JSON but identifies its object, the
+// object is unreadable, see [IsUnreadable], and the handler receives its name. Other invalid JSON
+// is an error and never content. What is not an object of the API (a Status, the body of an error,
+// an unrequested Table) is decoded by the stock serializer.
 //
-// All functions are safe for concurrent use. Only [Take] changes a shallow object.
+// All functions are safe for concurrent use. Only [TakeContent] and [Columns.Complete] change a
+// shallow object.
 package codec

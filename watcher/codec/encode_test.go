@@ -15,8 +15,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// BenchmarkPrint prints an event of a pod, as dwatch does and as a program would
-// that holds the object in full.
+// BenchmarkPrint prints an event with a pod as dwatch does, and as a program would that decodes the
+// whole object.
 func BenchmarkPrint(b *testing.B) {
 	line, err := os.ReadFile("../testdata/pod.json")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	featurestest "k8s.io/client-go/features/testing"
 )
 
-// TestErrors: the errors are the stock client's, of lists and of watches.
+// TestErrors checks that lists and watches return the same errors as the stock client.
 func TestErrors(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	for name, test := range map[string]struct {
@@ -67,8 +67,8 @@ func compareErrors(t *testing.T, want, got error) {
 	}
 }
 
-// TestExpired: the server says in an event that it no longer knows the
-// resourceVersion. The type is younger than that.
+// TestExpired checks the event with which a server reports an expired resourceVersion. The resource
+// is newer than that resourceVersion.
 func TestExpired(t *testing.T) {
 	if err := createHostile(); err != nil {
 		t.Fatal(err)
@@ -85,8 +85,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestTable: nobody asks for Tables, but who gets one gets what the stock client
-// makes of it.
+// TestTable checks that an unrequested Table is decoded as by the stock client.
 func TestTable(t *testing.T) {
 	c := newClients(t, "admin")
 	c.tape.edit = func(r *http.Request) { r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io") }
@@ -99,7 +98,7 @@ func TestTable(t *testing.T) {
 	c.compareWatches(t, pods, initialEvents)
 }
 
-// TestBrokenBody: an error body that is no JSON, or only looks like an object.
+// TestBrokenBody checks bodies of errors that are not JSON or only look like objects.
 func TestBrokenBody(t *testing.T) {
 	for _, body := range []string{
 		``, `no JSON`, `{"kind":"A","metadata":{"managedFields":[`, `{"kind":"A","metadata":{"managedFields":[]`, `{"kind":"A","metadata":{"name":"x"}}`,
@@ -123,7 +122,7 @@ func TestBrokenBody(t *testing.T) {
 	}
 }
 
-// TestAccept: JSON is asked for, whatever formats client-go has been set to like.
+// TestAccept checks that JSON is requested even if client-go prefers another format.
 func TestAccept(t *testing.T) {
 	featurestest.SetFeatureDuringTest(t, features.ClientsAllowCBOR, true)
 	featurestest.SetFeatureDuringTest(t, features.ClientsPreferCBOR, true)

@@ -15,8 +15,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestLister compares what factory, informer and lister make of shallow objects
-// with a stock list, for all types.
+// TestLister compares the objects of client-go's lister with a stock list, for all types.
 func TestLister(t *testing.T) {
 	resources := watchable(t)
 	config := config(t, "admin")
@@ -34,7 +33,7 @@ func TestLister(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What changes in between, such as a Lease, may differ; not every time.
+			// Objects that change in between, such as a Lease, may differ, but not in each attempt.
 			diff := "never compared"
 			for try := 0; try < 10 && diff != ""; try++ {
 				diff = diffLists(t, w, stock.Resource(resource), managedFields)

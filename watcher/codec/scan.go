@@ -2,8 +2,8 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -19,21 +19,21 @@ import (
 	"dwatch/watcher/event"
 )
 
-// alias is data as a string, without a copy: it must not outlive the call that data was passed to.
+// alias returns data as a string without a copy. The string must not be used after the call that
+// received data.
 func alias(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
-var errInvalid = errors.New("the server sent invalid JSON")
-
-// maxDepth is that of encoding/json. A server could make a recursive check overflow the stack.
+// maxDepth is the maximum nesting of encoding/json. Without a limit, a server could make a
+// recursive check overflow the stack.
 const maxDepth = 10_000
 
-// valid reports whether text is JSON by RFC 8259, which is UTF-8.
+// valid reports whether text is UTF-8 and JSON by RFC 8259.
 func valid(text string) bool {
 	return !tooDeep(text) && utf8.ValidString(text) && gjson.Valid(text)
 }
 
-// tooDeep reports whether text is nested deeper than maxDepth. Counting brackets rules it out for
-// nearly every event, and is fast.
+// tooDeep reports whether text is nested deeper than maxDepth. Counting brackets, which is fast,
+// rules that out for nearly every event.
 func tooDeep(text string) bool {
 	if len(text) <= maxDepth || strings.Count(text, "{")+strings.Count(text, "[") <= maxDepth {
 		return false
@@ -59,17 +59,18 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// scanner makes shallow objects of JSON text, with which they share no memory.
+// scanner makes shallow objects from JSON text. They share no memory with the text.
 type scanner struct {
 	keepManagedFields bool
-	tables            bool // rows of tables are taken for the objects that they show
+	tables            bool // decodes rows of tables as objects
 	shard             event.Shard
+	warn              func(string) // receives a message about each repaired object
 }
 
-// leavesOut reports whether an object is of another shard.
-func (s scanner) leavesOut(uid string) bool { return !s.shard.IsAll() && !s.shard.Has(types.UID(uid)) }
+// drops reports whether the object belongs to another shard.
+func (s scanner) drops(uid string) bool { return !s.shard.IsAll() && !s.shard.Has(types.UID(uid)) }
 
-// decode returns nil without an error for what the stock serializer has to decode.
+// decode decodes text. It returns nil without an error if the stock serializer has to decode it.
 func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error) {
 	switch into := into.(type) {
 	case nil:
@@ -90,7 +91,8 @@ func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error
 
 type typeMeta struct{ apiVersion, kind string }
 
-// found is what a scan has come across; its strings are cut from the text.
+// found contains the members of an object that a scan has found. Its strings share memory with the
+// text.
 type found struct {
 	typeMeta
 	name, namespace, uid, resourceVersion string
@@ -99,11 +101,49 @@ type found struct {
 	hasMetadata                           bool
 }
 
-// span is a part of a text; empty if to is 0.
+// describe returns the kind and name of the object for messages.
+func (f *found) describe() string {
+	kind := f.kind
+	if kind == "PartialObjectMetadata" {
+		kind = "object"
+	}
+	return strings.TrimSpace(kind + " " + strings.TrimPrefix(f.namespace+"/"+f.name, "/"))
+}
+
+const repairedText = " is not valid UTF-8: invalid bytes are shown as U+FFFD"
+
+// repairWarning returns the warning about an object in which repair has replaced bytes.
+func repairWarning(object string) string {
+	f := find(object)
+	if f.kind == "Table" {
+		f = find(gjson.Get(object, "rows.0.object").Raw)
+	}
+	return f.describe() + repairedText
+}
+
+// warnRepaired warns about each item of a list that is not valid UTF-8.
+func (s scanner) warnRepaired(list string) {
+	parsed := gjson.Parse(list)
+	items := parsed.Get("items")
+	kind := strings.TrimSuffix(parsed.Get("kind").Str, "List")
+	if kind == "Table" {
+		items = parsed.Get("rows.#.object")
+	}
+	items.ForEach(func(_, item gjson.Result) bool {
+		if !utf8.ValidString(item.Raw) {
+			f := find(alias(repair([]byte(item.Raw))))
+			f.kind = cmp.Or(f.kind, kind)
+			s.warn(f.describe() + repairedText)
+		}
+		return true
+	})
+}
+
+// span is a range of a text. It is empty if to is 0.
 type span struct{ from, to int }
 
-// object makes a shallow object of text, which must be valid JSON; nil of what is no object.
-// defaults are for the items of a typed list.
+// object makes a shallow object from text, which must be valid JSON. It returns nil if text is not
+// an object of the API. defaults is the type for items of a typed list.
 func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructured, error) {
 	text = strings.TrimSpace(text)
 	f := find(text)
@@ -116,7 +156,11 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 		return nil, nil
 	case s.isTable(f.typeMeta):
 		return s.row(text)
-	case f.name != "" && s.leavesOut(f.uid):
+	case strings.HasPrefix(text, unreadablePrefix):
+		u := f.unstructured("")
+		u.Object[unreadableKey] = true
+		return u, nil
+	case f.name != "" && s.drops(f.uid):
 		return f.unstructured(""), nil
 	}
 	if s.keepManagedFields {
@@ -134,11 +178,11 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 }
 
 func quote(s string) []byte {
-	quoted, _ := json.Marshal(s) // a string always has a JSON form
+	quoted, _ := json.Marshal(s) // strings can always be marshaled
 	return quoted
 }
 
-// find scans the top level of an object, no further than it must, and the metadata.
+// find scans the top level of an object, up to the last member that it needs, and the metadata.
 func find(text string) found {
 	var f found
 	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
@@ -176,7 +220,8 @@ func (f *found) findMetadata(text string, metadata gjson.Result) {
 	})
 }
 
-// cut copies text without a part, in one line. front replaces its opening brace.
+// cut copies text without the range out, as one line. front replaces the opening brace if it is not
+// empty.
 func cut(text string, out span, front string) (string, error) {
 	if out.to == 0 {
 		out = span{len(text), len(text)}
@@ -198,9 +243,8 @@ func cut(text string, out span, front string) (string, error) {
 	return alias(content), nil
 }
 
-// unstructured makes the shallow object. The strings that a store keeps for long get memory of
-// their own, lest they keep the content alive; those that many objects have in common share one
-// copy.
+// unstructured makes the shallow object. Strings that a store retains get their own memory, so that
+// they don't keep the content alive. Strings that many objects have in common share one copy.
 func (f *found) unstructured(content string) *unstructured.Unstructured {
 	own := strings.Join([]string{f.name, f.uid, f.resourceVersion}, "")
 	uid, rv := len(f.name), len(f.name)+len(f.uid)
@@ -223,7 +267,7 @@ func (f *found) unstructured(content string) *unstructured.Unstructured {
 	}}
 }
 
-// stringMap copies an object of strings, into one piece of memory.
+// stringMap copies an object of strings into one allocation.
 func stringMap(object gjson.Result) map[string]any {
 	m := map[string]any{}
 	gjson.Parse(strings.Clone(object.Raw)).ForEach(func(key, value gjson.Result) bool {
@@ -233,27 +277,34 @@ func stringMap(object gjson.Result) map[string]any {
 	return m
 }
 
-// list reads a list. It reports false for what is none.
+// list decodes a list. It returns false if text is not a list.
 func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, error) {
+	raw := text
+	if !utf8.ValidString(raw) {
+		text = alias(repair([]byte(raw)))
+	}
 	if !valid(text) {
-		return false, nil // the stock serializer says why
+		return false, nil // the stock serializer returns the error
+	}
+	if text != raw {
+		s.warnRepaired(raw)
 	}
 	parsed := gjson.Parse(text)
-	kind := parsed.Get("kind").Str // often, but not always, the items' and "List"
+	kind := parsed.Get("kind").Str // usually, but not always, the kind of the items followed by "List"
 	items := parsed.Get("items")
 	table := s.isTable(typeMeta{parsed.Get("apiVersion").Str, kind})
 	if kind == "" || !items.IsArray() && !table {
 		return false, nil
 	}
 	metadata := map[string]any{}
-	if raw := parsed.Get("metadata").Raw; raw != "" {
-		if err := utiljson.Unmarshal([]byte(raw), &metadata); err != nil { // whole numbers are int64
+	if text := parsed.Get("metadata").Raw; text != "" {
+		if err := utiljson.Unmarshal([]byte(text), &metadata); err != nil { // decodes integers as int64
 			return false, err
 		}
 	}
 	defaults := typeMeta{parsed.Get("apiVersion").Str, strings.TrimSuffix(kind, "List")}
 	if table {
-		defaults.apiVersion, kind = "v1", "List" // an informer takes no Table
+		defaults.apiVersion, kind = "v1", "List" // informers do not accept a Table
 	}
 	into.Object = map[string]any{
 		"apiVersion": strings.Clone(defaults.apiVersion),
@@ -267,17 +318,17 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 	return true, s.collect(items, into, func(item gjson.Result) (*unstructured.Unstructured, error) {
 		u, err := s.object(item.Raw, defaults)
 		if u == nil && err == nil {
-			err = fmt.Errorf("an item of the %s is no object of the API", kind)
+			err = fmt.Errorf("the server sent a %s with an item that is not an object", kind)
 		}
 		return u, err
 	})
 }
 
-// collect makes an item of the list of each element of an array that is not left out.
+// collect appends an item to the list for each element of array, except those of other shards.
 func (s scanner) collect(array gjson.Result, into *unstructured.UnstructuredList, read func(gjson.Result) (*unstructured.Unstructured, error)) (err error) {
 	array.ForEach(func(_, element gjson.Result) bool {
 		var u *unstructured.Unstructured
-		if u, err = read(element); err == nil && !s.leavesOut(string(u.GetUID())) {
+		if u, err = read(element); err == nil && !s.drops(string(u.GetUID())) {
 			into.Items = append(into.Items, *u)
 		}
 		return err == nil

@@ -75,7 +75,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// checkShallow compares what a shallow object tells with its content.
+// checkShallow compares a shallow object with its content.
 func checkShallow(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	full, err := event.NewObject(IdentityOf(u), Content(u)).Decode()
@@ -209,8 +209,8 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-// duplicates reports whether an object has two members of one name: then it is
-// anybody's guess what it means, and no API server sends it.
+// duplicates reports whether an object has two members with the same name. Its meaning is then
+// undefined, and no API server sends it.
 func duplicates(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	var walk func() bool

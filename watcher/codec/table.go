@@ -13,21 +13,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Where a shallow object that came as a row of a table holds its cells, and the definitions of the
-// columns if the server sent them with it, as JSON.
+// Keys of a shallow object that came as a row of a table: its cells, and the column definitions if
+// the server sent them with it, as JSON.
 const (
 	cellsKey   = "\x00cells"
 	columnsKey = "\x00columns"
 )
 
-// NewTableClient is NewClient for the rows that the server would show of objects
+// NewTableClient is like NewClient, but requests the rows that kubectl would show
 // (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A row is a
-// shallow object, whose content is the metadata (a PartialObjectMetadata), or the object if whole is
-// set; see [Columns]. A server that has no tables sends objects.
-func NewTableClient(config *rest.Config, client *http.Client, o Options, whole bool) (*dynamic.DynamicClient, error) {
+// shallow object, see [Columns]. Its content is the whole object if full is set, and otherwise a
+// PartialObjectMetadata. A server that does not support tables sends objects.
+func NewTableClient(config *rest.Config, client *http.Client, o Options, full bool) (*dynamic.DynamicClient, error) {
 	tables := withRequest(client, func(r *http.Request) {
 		r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
-		if whole {
+		if full {
 			query := r.URL.Query()
 			query.Set("includeObject", "Object")
 			r.URL.RawQuery = query.Encode()
@@ -38,12 +38,12 @@ func NewTableClient(config *rest.Config, client *http.Client, o Options, whole b
 	return newClient(config, tables, rows)
 }
 
-// isTable reports whether an object is a table that was asked for.
+// isTable reports whether an object is a requested table.
 func (s scanner) isTable(t typeMeta) bool {
 	return s.tables && t.kind == "Table" && strings.HasPrefix(t.apiVersion, "meta.k8s.io/")
 }
 
-// row makes a shallow object of a table of one row, as a watch has it.
+// row makes a shallow object from a table with one row, as watches send it.
 func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 	rows := gjson.Get(table, "rows").Array()
 	if len(rows) != 1 {
@@ -59,11 +59,11 @@ func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// rows makes shallow objects of the rows of a list.
+// rows makes shallow objects from the rows of a list.
 func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) error {
 	rows := table.Get("rows")
 	if !rows.IsArray() {
-		return nil // none, as null
+		return nil // null means no rows
 	}
 	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
 	return s.collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
@@ -75,7 +75,7 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	})
 }
 
-// cells makes a shallow object of a row.
+// cells makes a shallow object from a row.
 func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	object := row.Get("object")
 	if !object.IsObject() {
@@ -83,7 +83,7 @@ func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	}
 	u, err := s.object(object.Raw, typeMeta{})
 	if err == nil && u == nil {
-		err = fmt.Errorf("the server sent a row of a table with something else than an object")
+		err = fmt.Errorf("the server sent a row of a table with an invalid object")
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// oneLine is JSON in memory of its own.
+// oneLine returns a copy of JSON text as one line.
 func oneLine(text string) string {
 	var line bytes.Buffer
 	if strings.ContainsAny(text, "\r\n") && json.Compact(&line, []byte(text)) == nil {
@@ -101,8 +101,8 @@ func oneLine(text string) string {
 	return strings.Clone(text)
 }
 
-// compactColumns is the definitions of columns without their descriptions, which are longer than
-// all the rest; empty if there are none.
+// compactColumns returns column definitions without their descriptions, which are longer than the
+// rest. It returns an empty string if there are none.
 func compactColumns(definitions gjson.Result) string {
 	if !definitions.IsArray() {
 		return ""
@@ -120,10 +120,12 @@ func compactColumns(definitions gjson.Result) string {
 	return string(append(columns, ']'))
 }
 
-// Columns are those of one watch, or of one list, which the server sends with the first row only.
+// Columns are the column definitions of one watch or list. The server sends them only with the
+// first row.
 type Columns struct{ definitions string }
 
-// Complete adds the columns to a row, or takes them from it, and leaves alone what is no row.
+// Complete adds the columns to a row. If u has column definitions, Complete first takes them from
+// u. It ignores objects that are not rows.
 func (c *Columns) Complete(u *unstructured.Unstructured) {
 	if definitions, ok := u.Object[columnsKey].(string); ok {
 		c.definitions = definitions
@@ -134,8 +136,9 @@ func (c *Columns) Complete(u *unstructured.Unstructured) {
 	}
 }
 
-// Row returns what the server shows of an object in a table, as one line of JSON: the cells and,
-// without their descriptions, columnDefinitions; empty if it did not come as a complete row.
+// TableRow returns the table row of an object as one line of JSON: cells, and columnDefinitions
+// without descriptions. It returns an empty string if the object did not come as a row, or before
+// Complete.
 func TableRow(u *unstructured.Unstructured) string {
 	row, _ := u.Object[cellsKey].(string)
 	if !strings.HasPrefix(row, "{") {
@@ -144,7 +147,8 @@ func TableRow(u *unstructured.Unstructured) string {
 	return row
 }
 
-// IsMetadata reports whether u came as nothing but metadata, which does not name the type.
+// IsMetadataOnly reports whether u came as a PartialObjectMetadata, which does not name the
+// object's type.
 func IsMetadataOnly(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "PartialObjectMetadata" && strings.HasPrefix(u.GetAPIVersion(), "meta.k8s.io/")
 }

@@ -18,7 +18,7 @@ func tableOf(columns, rows string) string {
 	return `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","continue":"c"},"columnDefinitions":` + columns + `,"rows":` + rows + `}`
 }
 
-// A server sends the columns with the first row of a watch; each row gets them.
+// The server sends the columns with the first row of a watch. Each row must get them.
 func TestRows(t *testing.T) {
 	s := scanner{tables: true}
 	var columns Columns
@@ -45,8 +45,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A list has its columns, and goes on where it is cut into pages. To an informer it is
-// none of Tables.
+// A list has columns, and may be split into pages. For an informer it must not be a Table.
 func TestTableList(t *testing.T) {
 	for _, text := range []string{tableOf(oneColumn, "["+oneRow+","+oneRow+"]"), strings.ReplaceAll(tableOf(oneColumn, "["+oneRow+","+oneRow+"]"), ",", ",\n  ")} {
 		list := &unstructured.UnstructuredList{}
@@ -69,7 +68,7 @@ func TestTableList(t *testing.T) {
 	}
 }
 
-// The first bookmark brings the columns where nothing exists.
+// The first bookmark has the columns if there are no objects.
 func TestTableBookmark(t *testing.T) {
 	u, err := scanner{tables: true}.object(tableOf(oneColumn, `[{"cells":["",0],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}]`), typeMeta{})
 	if err != nil {
@@ -82,7 +81,7 @@ func TestTableBookmark(t *testing.T) {
 	}
 }
 
-// What is no table of one row is an error.
+// A table that does not have one row is an error.
 func TestBadRows(t *testing.T) {
 	for _, rows := range []string{`[]`, `null`, `{}`, `[` + oneRow + `,` + oneRow + `]`, `[null]`, `[{"cells":[]}]`, `[{"object":[]}]`, `[{"object":{"kind":"Status","apiVersion":"v1","metadata":{}}}]`} {
 		if u, err := (scanner{tables: true}).object(tableOf(oneColumn, rows), typeMeta{}); err == nil {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// tape is a transport that asks the server each question once. Who asks it
-// again gets the same answer, byte by byte.
+// tape is a transport that sends each request to the server only once. Later identical requests get
+// the recorded response, byte for byte.
 type tape struct {
 	next http.RoundTripper
-	// edit, if not nil, changes a request before it is sent.
+	// edit, if not nil, changes each request before it is sent.
 	edit func(*http.Request)
-	// dub, if not nil, changes what was recorded before it is played.
+	// dub, if not nil, changes a recording before it is played.
 	dub func([]byte) []byte
 
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ type tape struct {
 type recording struct {
 	response http.Response
 	body     bytes.Buffer
-	// cut: it has been taken off the tape, and is not added to. A watch that was
+	// cut is true if the recording was taken from the tape and must not grow. A watch that was
 	// stopped may still read.
 	cut bool
 }
@@ -50,8 +50,7 @@ func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// play answers with what was recorded. A recording that broke off in an event
-// ends before it.
+// play responds with a recording. If a recording ends within an event, play ends before that event.
 func (r *recording) play(request *http.Request, dub func([]byte) []byte) *http.Response {
 	body := r.body.Bytes()
 	if end := bytes.LastIndexByte(body, '\n'); request.URL.Query().Get("watch") != "" {
@@ -82,7 +81,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// only returns the one recording there is; the tape is blank afterwards.
+// only returns the only recording and erases the tape.
 func (t *tape) only(tb testing.TB) *recording {
 	tb.Helper()
 	t.mu.Lock()
@@ -104,7 +103,7 @@ func (t *tape) erase() {
 	t.mu.Unlock()
 }
 
-// canned is a server with one answer.
+// canned is a server with one response.
 type canned struct {
 	code int
 	body string

@@ -20,8 +20,8 @@ import (
 	"dwatch/watcher/codec"
 )
 
-// testbed is the API server with the objects of testdata. It starts when the
-// first test asks for it: fuzzing and benchmarks do without.
+// testbed is the API server with the objects of testdata. It starts when a test first requests it,
+// because fuzzing and benchmarks do not need it.
 var testbed = sync.OnceValues(func() (*testenv.Cluster, error) {
 	c, err := testenv.StartCluster()
 	if err != nil {
@@ -37,7 +37,7 @@ var testbed = sync.OnceValues(func() (*testenv.Cluster, error) {
 
 var started *testenv.Cluster
 
-// The resources of testdata/crds.yaml.
+// Resources of testdata/crds.yaml.
 var (
 	untamed = schema.GroupVersionResource{Group: "zoo.example.com", Version: "v1", Resource: "untamed"}
 	flocks  = schema.GroupVersionResource{Group: "zoo.example.com", Version: "v1", Resource: "flocks"}
@@ -67,8 +67,8 @@ func config(t *testing.T, user string) *rest.Config {
 	return config
 }
 
-// clients are the three that are compared. What the first one that asks gets
-// from the server, the others get from the tape.
+// clients are the clients to compare. The first one that sends a request gets the server's
+// response, and the others get it from the tape.
 type clients struct {
 	stock, drop, keep dynamic.Interface
 	tape              *tape
@@ -99,7 +99,7 @@ func newClients(t *testing.T, user string) clients {
 	return c
 }
 
-// createHostile writes testdata/hostile.json into objects of each CRD, once.
+// createHostile creates objects of each CRD from testdata/hostile.json, once.
 var createHostile = sync.OnceValue(func() error {
 	c, err := testbed()
 	if err != nil {
@@ -122,8 +122,8 @@ var createHostile = sync.OnceValue(func() error {
 	)
 })
 
-// createFive creates one object of more than 300 KB, and others that are larger
-// than the buffer for reading, too.
+// createFive creates one object of more than 300 KB and others that are larger than the read
+// buffer.
 func createFive(resource dynamic.ResourceInterface, kind, members, content string) error {
 	for i := range 5 {
 		long := strings.Repeat(`\"x]}`, 15_000)

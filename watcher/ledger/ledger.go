@@ -160,6 +160,16 @@ func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 	return append(dst, e)
 }
 
+// Retain records that an object exists although its state is unknown, so that Sweep does not report
+// it as deleted.
+func (l *Ledger) Retain(namespace, name string) {
+	key := cache.ObjectName{Namespace: namespace, Name: name}
+	if last, found := l.reported[key]; found {
+		last.epoch = l.epoch
+		l.reported[key] = last
+	}
+}
+
 // isStale reports whether e.Object is no news after last: the same state, or if a watch delivered it,
 // an older one.
 func isStale(e event.Event, last entry) bool {

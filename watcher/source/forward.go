@@ -39,6 +39,8 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 			s.advance(u.GetResourceVersion())
 		}
 		return nil
+	case codec.IsUnreadable(u):
+		return s.passUnreadable(ctx, e, u)
 	case s.syncing:
 		if err := s.session.observeListed(u, e.Type); err != nil {
 			return err
@@ -84,6 +86,20 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 		return causeOr(ctx, err)
 	}
 	s.advance(o.Object.ResourceVersion)
+	return nil
+}
+
+// passUnreadable observes an object whose content is not valid JSON, after all earlier events. The
+// informer does not receive it.
+func (s *stream) passUnreadable(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
+	s.session.drain(ctx)
+	identity := codec.IdentityOf(u)
+	s.session.observer.Observe(Observation{Kind: Unreadable, Event: event.Event{
+		Type: event.Type(e.Type), Object: event.NewObject(identity, ""),
+	}})
+	if !s.syncing {
+		s.advance(identity.ResourceVersion)
+	}
 	return nil
 }
 

@@ -189,6 +189,9 @@ const (
 	SyncEnded
 	// Changed: an object that changed after the list, from the informer.
 	Changed
+	// Unreadable: an object exists, but its content is not valid JSON. Object only has an identity,
+	// and Type is the type of the server's event.
+	Unreadable
 	// Connected: the server responds, at first or again. ResourceVersion is where the watch
 	// resumes, or empty if a list comes first.
 	Connected
