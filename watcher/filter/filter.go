@@ -1,4 +1,4 @@
-// Package filter leaves events out of a stream: it has stages around a Sink.
+// Package filter has a stage that drops events of a stream.
 package filter
 
 import (
@@ -10,13 +10,15 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options says which events pass. With the zero value all do, but for marks.
+// Options says which events pass. The zero value passes all events of objects, and heartbeats.
 type Options struct {
-	WatchOnly bool         // leaves out the objects that exist at the start
-	Types     []event.Type // of the objects' events that pass; empty means all
-	// Where says of an object's event whether it passes; nil: it does. It is asked last.
+	WatchOnly bool         // drops the initial Added events
+	Types     []event.Type // types of object events that pass; empty means all
+	// Where decides whether an object event passes that has passed the other options. nil passes
+	// all.
 	Where func(*event.Event) bool
-	// Marks lets marks pass. A heartbeat always does: there is none that was not asked for.
+	// PassStatus passes status events. Heartbeats always pass because they only exist if they were
+	// requested.
 	PassStatus bool
 }
 
@@ -26,9 +28,9 @@ func ParseTypes(words []string) ([]event.Type, error) {
 	for _, word := range words {
 		i := slices.Index(known, event.Type(strings.ToUpper(strings.TrimSpace(word))))
 		if i < 0 {
-			err := fmt.Errorf("invalid --types %q: it takes added, modified and deleted", word)
+			err := fmt.Errorf("invalid --types %q: must be added, modified or deleted", word)
 			if word == "Normal" || word == "Warning" { // kubectl events has them
-				err = fmt.Errorf("%w; of events of that type, --where \"object.type == '%s'\"", err, word)
+				err = fmt.Errorf("%w; for Events of that type, use --where \"object.type == '%s'\"", err, word)
 			}
 			return nil, err
 		}
@@ -40,16 +42,16 @@ func ParseTypes(words []string) ([]event.Type, error) {
 type filter struct {
 	Options
 	next    event.Sink
-	passing []event.Event // of the present batch; the memory is used again
+	passing []event.Event // of the current batch; the memory is reused
 }
 
-// New returns a Sink that delivers to next what passes. A batch of which nothing passes is not
-// delivered.
+// New returns a Sink that passes events on to next. It does not call next for a batch without such
+// events.
 func New(next event.Sink, o Options) event.Sink { return &filter{Options: o, next: next} }
 
 // Deliver implements event.Sink.
 func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
-	first := 0 // that does not pass
+	first := 0 // the first event that does not pass
 	for first < len(batch) && f.passes(&batch[first]) {
 		first++
 	}
@@ -65,7 +67,7 @@ func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
 	if len(f.passing) == 0 {
 		return nil
 	}
-	defer func() { clear(f.passing) }() // so that the objects do not stay in memory
+	defer func() { clear(f.passing) }() // so that the objects can be freed
 	return f.next.Deliver(ctx, f.passing)
 }
 

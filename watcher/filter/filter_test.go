@@ -45,16 +45,16 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestNext: next hears of nothing that does not pass, and its error comes back.
+// TestNext checks that next is not called without events, and that its error is returned.
 func TestNext(t *testing.T) {
 	full := errors.New("full")
 	calls := 0
 	sink := New(event.SinkFunc(func(context.Context, []event.Event) error { calls++; return full }), Options{})
 	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Synced}}); err != nil || calls > 0 {
-		t.Errorf("%v, and %d calls for nothing", err, calls)
+		t.Errorf("got error %v and %d calls of next, want none", err, calls)
 	}
 	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Synced}, {Type: event.Added}}); !errors.Is(err, full) {
-		t.Errorf("%v, want that of next", err)
+		t.Errorf("got error %v, want the error of next", err)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestParseTypes(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "synced", "add"} {
 		if _, err := ParseTypes([]string{"added", wrong}); err == nil {
-			t.Errorf("%q is taken", wrong)
+			t.Errorf("%q was accepted", wrong)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package subject leaves out of a stream what does not belong to one object: the Events of Kubernetes
-// that are about something else than it and what it owns, or, of a Subject, also other objects.
+// Package subject drops what does not belong to one object from a stream: Kubernetes Events that
+// are not about it or its descendants and, with a Subject, also other objects.
 package subject
 
 import (
@@ -13,27 +13,29 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Stage lets pass the Events that are about an object, the root, or what belongs to it, and all
-// marks; with a Subject also the root, and the objects that belong to it. What passes for the first time is
-// Added: a Service may come to belong to it by its last change, or before its Deployment is there, after which
-// it passes. The count of a Synced is of those that pass. It is used from one goroutine.
+// Stage passes on all status events, and the Events about an object, the root, and its descendants.
+// With a Subject, it also passes on the root and the objects that belong to it. The first event of
+// an object that it passes on is Added, because an object may come to belong to the root by a
+// change, and a Service may precede its Deployment. The Count of a Synced event is the number of
+// objects that passed. Stage must be used from one goroutine.
 type Stage struct {
 	next   event.Sink
 	root   owner.Ref
 	owners owner.LookupFunc
-	// Subject is nil if nothing but Events of what the root owns is to pass.
+	// Subject is nil if only Events should pass. Their involved object is then the root or a
+	// descendant.
 	Subject *Subject
-	// reported are the objects that have passed and are there, with their targets: what comes of
-	// them later passes, too, even if nothing but their identity is known then.
-	reported map[identity]event.Key
-	aside    aside
-	passing  []event.Event // of the present batch; the memory is used again
+	// reported contains the existing objects that have passed, with their targets. Their later
+	// events also pass, even if only the identity is known.
+	reported   map[identity]event.Key
+	candidates candidates
+	passing    []event.Event // of the current batch; the memory is reused
 }
 
 var _ event.Sink = (*Stage)(nil)
 
-// identity tells an object from all others. Some that are made by extensions of the server have no UID, and
-// are known by their names.
+// identity identifies an object. Objects of some API server extensions have no UID and are
+// identified by name.
 type identity struct {
 	uid             types.UID
 	resource        event.Key
@@ -44,19 +46,19 @@ func identityOf(e *event.Event) identity {
 	if e.Object.UID != "" {
 		return identity{uid: e.Object.UID}
 	}
-	of := e.Target.Key()
-	of.Namespace, of.Name = "", ""
-	return identity{resource: of, namespace: e.Object.Namespace, name: e.Object.Name}
+	resource := e.Target.Key()
+	resource.Namespace, resource.Name = "", ""
+	return identity{resource: resource, namespace: e.Object.Namespace, name: e.Object.Name}
 }
 
-// New returns a Stage before next. The root is known by its kind and name, in any namespace.
+// New returns a Stage that wraps next. The root is identified by kind and name, in any namespace.
 func New(next event.Sink, root owner.Ref, owners owner.LookupFunc) *Stage {
 	return &Stage{next: next, root: root, owners: owners, reported: map[identity]event.Key{}}
 }
 
-// Deliver implements event.Sink. It waits for the owners of what it has not met before.
+// Deliver implements event.Sink. It waits for owners that have to be looked up.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
-	defer func() { clear(s.passing) }() // so that the objects do not stay in memory
+	defer func() { clear(s.passing) }() // so that the objects can be freed
 	s.passing = s.passing[:0]
 	for i := range batch {
 		e := batch[i]
@@ -69,7 +71,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 		}
 		if passes {
 			s.passing = append(s.passing, e)
-			s.passLater()
+			s.passCandidates()
 		}
 	}
 	if len(s.passing) == 0 {
@@ -81,7 +83,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 	if e.Type.IsStatus() {
 		if e.Type == event.Gone || e.Type == event.Left {
-			s.aside.leave(e.Target)
+			s.candidates.removeTarget(e.Target)
 		}
 		return true, nil
 	}
@@ -90,58 +92,59 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 	switch {
 	case e.Type == event.Deleted:
 		delete(s.reported, id)
-		delete(s.aside.events, id)
+		delete(s.candidates.events, id)
 		return known, nil
 	case known:
 		s.learn(e.Object)
 		return true, nil
 	}
-	has, err := s.Includes(ctx, e.Object)
-	if !has {
-		s.aside.keep(*e, s.Subject)
+	included, err := s.Includes(ctx, e.Object)
+	if !included {
+		s.candidates.add(*e, s.Subject)
 		return false, err
 	}
-	delete(s.aside.events, id)
-	s.isFirst(e)
+	delete(s.candidates.events, id)
+	s.markFirst(e)
 	return true, err
 }
 
-// isFirst makes an event the first of what passes of its object.
-func (s *Stage) isFirst(e *event.Event) {
+// markFirst records that an object passes and turns its first event into Added.
+func (s *Stage) markFirst(e *event.Event) {
 	s.reported[identityOf(e)] = e.Target.Key()
 	if e.Type == event.Modified && e.Reconstructed == nil {
 		e.Type, e.Old = event.Added, event.Object{}
 	}
 }
 
-// passLater lets pass what did not before, since more is known now of the subject.
-func (s *Stage) passLater() {
+// passCandidates passes on the candidates that belong to the subject since it has learned more.
+func (s *Stage) passCandidates() {
 	if s.Subject == nil {
 		return
 	}
-	for _, e := range s.aside.found(s.Subject) {
-		s.isFirst(&e)
+	for _, e := range s.candidates.takeMatches(s.Subject) {
+		s.markFirst(&e)
 		s.passing = append(s.passing, e)
 	}
 }
 
-// Has reports whether an Event is about the root, or what belongs to it, or an object belongs to it.
+// Includes reports whether an Event is about the root or a descendant, or, with a Subject, whether
+// an object belongs to the root.
 func (s *Stage) Includes(ctx context.Context, o event.Object) (bool, error) {
 	if s.Subject != nil && !o.IsEvent() {
-		return s.hasObject(ctx, o)
+		return s.includesObject(ctx, o)
 	}
-	about := kubeevent.Parse(o.Raw()).InvolvedObject
-	if s.Subject != nil && (s.Subject.RefersTo(about) || !s.Subject.isIn(o.Namespace)) {
-		return s.Subject.RefersTo(about), nil // elsewhere there is nothing of it but Events about Nodes
+	involved := kubeevent.Parse(o.Raw()).InvolvedObject
+	if s.Subject != nil && (s.Subject.RefersTo(involved) || !s.Subject.mayBeIn(o.Namespace)) {
+		return s.Subject.RefersTo(involved), nil // in other namespaces, only Events about Nodes belong to it
 	}
-	has, err := owner.SelfOrOwnerMatches(ctx, about, s.isRoot, s.owners)
+	included, err := owner.SelfOrOwnerMatches(ctx, involved, s.isRoot, s.owners)
 	if err != nil {
-		return false, fmt.Errorf("find out what owns the object of event/%s: %w", o.Name, err)
+		return false, fmt.Errorf("find the owner of the object of event/%s: %w", o.Name, err)
 	}
-	return has, nil
+	return included, nil
 }
 
-func (s *Stage) hasObject(ctx context.Context, o event.Object) (bool, error) {
+func (s *Stage) includesObject(ctx context.Context, o event.Object) (bool, error) {
 	this := owner.Ref{GroupVersionKind: o.GroupVersionKind(), Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	if s.isRoot(this) || s.Subject.RefersTo(this) {
 		s.learn(o)
@@ -154,12 +157,12 @@ func (s *Stage) hasObject(ctx context.Context, o event.Object) (bool, error) {
 	if s.Subject.IsTargetOf(u) {
 		return true, nil
 	}
-	for _, above := range owner.FromObject(u) {
-		has, err := owner.SelfOrOwnerMatches(ctx, above.Ref, s.isRoot, s.owners)
+	for _, parent := range owner.FromObject(u) {
+		included, err := owner.SelfOrOwnerMatches(ctx, parent.Ref, s.isRoot, s.owners)
 		if err != nil {
-			return false, fmt.Errorf("find out what owns %s/%s: %w", o.Kind, o.Name, err)
+			return false, fmt.Errorf("find the owner of %s/%s: %w", o.Kind, o.Name, err)
 		}
-		if has {
+		if included {
 			s.learn(o)
 			return true, nil
 		}
@@ -167,7 +170,7 @@ func (s *Stage) hasObject(ctx context.Context, o event.Object) (bool, error) {
 	return false, nil
 }
 
-// learn takes in what the root and its pods refer to.
+// learn teaches the Subject the references and labels of the root and its pods.
 func (s *Stage) learn(o event.Object) {
 	isPod := o.Kind == "Pod" && o.APIVersion == "v1"
 	if s.Subject == nil || !isPod && !s.isRoot(owner.Ref{GroupVersionKind: o.GroupVersionKind(), Name: o.Name}) {
@@ -182,9 +185,9 @@ func (s *Stage) isRoot(o owner.Ref) bool {
 	return o.GroupKind() == s.root.GroupKind() && o.Name == s.root.Name
 }
 
-func (s *Stage) count(of event.Key) (n int) {
+func (s *Stage) count(target event.Key) (n int) {
 	for _, key := range s.reported {
-		if key == of {
+		if key == target {
 			n++
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 var web = owner.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Kind: "Deployment"}, Name: "web"}
 
-// happened is an Event of a name, about an object.
-func happened(name, involved, content string) event.Object {
+// eventAbout returns an Event with this name and involved object.
+func eventAbout(name, involved, content string) event.Object {
 	id := &event.Identity{APIVersion: "v1", Kind: "Event", Namespace: "shop", Name: name, UID: types.UID(name)}
 	if content == "" {
 		content = `{"` + involved + `":{"apiVersion":"apps/v1","kind":"Deployment","name":"` + name + `"}}`
@@ -24,8 +24,8 @@ func happened(name, involved, content string) event.Object {
 	return event.NewObject(id, content)
 }
 
-// TestStage: what has passed passes to its end, even if only its identity is left of it,
-// and the number of those that were there at the start is that of those that have passed.
+// TestStage checks that an object that has passed continues to pass, even if only its identity
+// remains, and that Synced counts the objects that have passed.
 func TestStage(t *testing.T) {
 	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true), Namespace: "shop"}
 	var got []string
@@ -40,11 +40,11 @@ func TestStage(t *testing.T) {
 		return nil
 	}), web, func(context.Context, owner.Ref) ([]owner.Owner, error) { return nil, nil })
 	of := func(what event.Type, name, content string) event.Event {
-		return event.Event{Type: what, Target: target, Object: happened(name, "involvedObject", content)}
+		return event.Event{Type: what, Target: target, Object: eventAbout(name, "involvedObject", content)}
 	}
 	batches := [][]event.Event{
 		{of(event.Added, "web", ""), of(event.Added, "api", ""), {Type: event.Synced, Target: target, Count: 2}},
-		{of(event.Modified, "api", "")}, // nothing of it passes
+		{of(event.Modified, "api", "")}, // nothing passes
 		{of(event.Modified, "web", "{}"), of(event.Deleted, "api", "{}"), of(event.Deleted, "web", "{}"), of(event.Deleted, "web", "")},
 	}
 	for _, batch := range batches {
@@ -56,6 +56,6 @@ func TestStage(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if batches[0][2].Count != 2 {
-		t.Error("the batch was changed")
+		t.Error("Deliver changed the batch")
 	}
 }

@@ -15,46 +15,47 @@ import (
 	"dwatch/watcher/object/refer"
 )
 
-// Subject knows what belongs to an object, the root, beside what it owns: what it and its pods refer
-// to, and what stands in front of them, as far as it has learned that. What once belonged to it does so
-// to the end. It may be used by several goroutines.
+// Subject tracks which objects belong to an object, the root, in addition to its descendants:
+// objects that the root and its pods refer to, and objects that target its pods, such as Services.
+// It learns them from Learn and IsTargetOf. An object that once belonged to the root always does.
+// Subject is safe for concurrent use.
 type Subject struct {
 	root  owner.Ref
-	grown chan struct{} // holds one signal
+	added chan struct{} // capacity one
 
 	mu       sync.Mutex
 	refs     []owner.Ref
-	known    map[owner.Ref]bool // refs, and what stands in front, by Ref.Named
-	labels   []labelled         // its pods
-	services map[named]bool     // in front of them
-	learned  int                // how often labels or services were added
+	known    map[owner.Ref]bool  // refs, and objects that target the pods, by Ref.NameKey
+	labels   []podLabels         // of its pods
+	services map[objectName]bool // that select its pods
+	learned  int                 // number of labels and services added
 }
 
-// named is an object of some kind, in a namespace.
-type named struct{ namespace, name string }
+// objectName is the name of an object of a known kind.
+type objectName struct{ namespace, name string }
 
-// labelled are pods in a namespace that have the same labels.
-type labelled struct {
+// podLabels are the labels of pods in a namespace.
+type podLabels struct {
 	namespace string
 	labels.Set
 }
 
-// NewSubject returns one that knows nothing yet.
+// NewSubject returns a Subject that has learned nothing.
 func NewSubject(root owner.Ref) *Subject {
-	return &Subject{root: root, grown: make(chan struct{}, 1), known: map[owner.Ref]bool{}, services: map[named]bool{}}
+	return &Subject{root: root, added: make(chan struct{}, 1), known: map[owner.Ref]bool{}, services: map[objectName]bool{}}
 }
 
-// Grown has a signal when Refs has more than before.
-func (s *Subject) RefsAdded() <-chan struct{} { return s.grown }
+// RefsAdded returns a channel that receives a signal when Refs has grown.
+func (s *Subject) RefsAdded() <-chan struct{} { return s.added }
 
-// Refs returns what is referred to, as far as it is known.
+// Refs returns the objects that the root and its pods refer to.
 func (s *Subject) Refs() []owner.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]owner.Ref(nil), s.refs...)
 }
 
-// Learn takes in the root, or a pod that belongs to it.
+// Learn records the references and labels of the root, or of a pod that belongs to it.
 func (s *Subject) Learn(u *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,13 +64,13 @@ func (s *Subject) Learn(u *unstructured.Unstructured) {
 			s.known[r.NameKey()] = true
 			s.refs = append(s.refs, r)
 			select {
-			case s.grown <- struct{}{}:
+			case s.added <- struct{}{}:
 			default:
 			}
 		}
 	}
-	set := labelled{u.GetNamespace(), podLabels(u)}
-	isKnown := slices.ContainsFunc(s.labels, func(known labelled) bool {
+	set := podLabels{u.GetNamespace(), labelsOf(u)}
+	isKnown := slices.ContainsFunc(s.labels, func(known podLabels) bool {
 		return known.namespace == set.namespace && maps.Equal(known.Set, set.Set)
 	})
 	if len(set.Set) > 0 && !isKnown {
@@ -78,15 +79,16 @@ func (s *Subject) Learn(u *unstructured.Unstructured) {
 	}
 }
 
-// maxRefs is how many objects that are referred to belong to a subject: each is watched by its name.
+// maxRefs is the maximum number of references of a subject. Each referenced object has its own
+// watch.
 const maxRefs = 100
 
-// maxLabels is how many sets of labels are kept, the last of them the newest: pods of one template have the
-// same, mostly.
+// maxLabels is the maximum number of label sets that are retained. After that, the newest replaces
+// the last one. Pods of one template usually have equal labels.
 const maxLabels = 20
 
-// podLabels are those of a Pod, or of the pods that are made by a template.
-func podLabels(u *unstructured.Unstructured) labels.Set {
+// labelsOf returns the labels of a Pod, or of the pods that a workload's template creates.
+func labelsOf(u *unstructured.Unstructured) labels.Set {
 	if u.GetKind() == "Pod" {
 		return u.GetLabels()
 	}
@@ -98,10 +100,11 @@ func podLabels(u *unstructured.Unstructured) labels.Set {
 	return nil
 }
 
-// IsNode reports whether o is a Node, the Events about which have another namespace than it, which has none.
+// IsNode reports whether o is a Node. Nodes have no namespace, but Events about them do.
 func IsNode(o owner.Ref) bool { return o.GroupKind() == schema.GroupKind{Kind: "Node"} }
 
-// Refers reports whether something is known to be referred to, or to stand in front.
+// RefersTo reports whether o is known to belong to the root by a reference or as an object that
+// targets its pods.
 func (s *Subject) RefersTo(o owner.Ref) bool {
 	if IsNode(o) {
 		o.Namespace = ""
@@ -111,12 +114,13 @@ func (s *Subject) RefersTo(o owner.Ref) bool {
 	return s.known[o.NameKey()]
 }
 
-// Fronts reports whether an object stands in front of the pods, or looks after them: a Service that
-// selects them, an Ingress to one of these, a PodDisruptionBudget, a HorizontalPodAutoscaler of the root.
+// IsTargetOf reports whether u targets the root or its pods: a Service that selects the pods, an
+// Ingress to such a Service or the root, a PodDisruptionBudget that selects the pods, or a
+// HorizontalPodAutoscaler of the root.
 func (s *Subject) IsTargetOf(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.fronts(u) {
+	if !s.targets(u) {
 		return false
 	}
 	this := owner.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -124,28 +128,28 @@ func (s *Subject) IsTargetOf(u *unstructured.Unstructured) bool {
 	return true
 }
 
-// mayFront reports whether it depends on the pods that are known whether objects of a kind stand in front of
-// them.
-func mayFront(kind schema.GroupKind) bool {
+// mayTarget reports whether the result of IsTargetOf for this kind may change when the subject
+// learns more.
+func mayTarget(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Service"} || kind == schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"} ||
 		kind == schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}
 }
 
-// growth changes when Fronts may say of more objects that they belong to it.
-func (s *Subject) growth() int {
+// version returns a number that changes when IsTargetOf may return true for more objects.
+func (s *Subject) version() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.learned
 }
 
-func (s *Subject) fronts(u *unstructured.Unstructured) bool {
+func (s *Subject) targets(u *unstructured.Unstructured) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Service"}:
-		by, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector")
-		if len(by) == 0 || !s.selects(u.GetNamespace(), labels.SelectorFromSet(by)) {
+		selector, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector")
+		if len(selector) == 0 || !s.selects(u.GetNamespace(), labels.SelectorFromSet(selector)) {
 			return false
 		}
-		this := named{u.GetNamespace(), u.GetName()}
+		this := objectName{u.GetNamespace(), u.GetName()}
 		if !s.services[this] {
 			s.services[this] = true
 			s.learned++
@@ -156,21 +160,21 @@ func (s *Subject) fronts(u *unstructured.Unstructured) bool {
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
 		return s.scales(u)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}:
-		return s.leads(u.GetNamespace(), u.Object["spec"])
+		return s.routes(u.GetNamespace(), u.Object["spec"])
 	}
 	return false
 }
 
-// scales reports whether an autoscaler is one of the root.
+// scales reports whether a HorizontalPodAutoscaler scales the root.
 func (s *Subject) scales(u *unstructured.Unstructured) bool {
-	of, _, _ := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef")
-	kind := schema.FromAPIVersionAndKind(of["apiVersion"], of["kind"])
-	isRoot := kind.GroupKind() == s.root.GroupKind() || of["apiVersion"] == "" && kind.Kind == s.root.Kind
-	return isRoot && of["name"] == s.root.Name && s.isIn(u.GetNamespace())
+	target, _, _ := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef")
+	kind := schema.FromAPIVersionAndKind(target["apiVersion"], target["kind"])
+	isRoot := kind.GroupKind() == s.root.GroupKind() || target["apiVersion"] == "" && kind.Kind == s.root.Kind
+	return isRoot && target["name"] == s.root.Name && s.mayBeIn(u.GetNamespace())
 }
 
-// isIn reports whether the root may be in a namespace.
-func (s *Subject) isIn(namespace string) bool {
+// mayBeIn reports whether the root may be in a namespace.
+func (s *Subject) mayBeIn(namespace string) bool {
 	return s.root.Namespace == "" || s.root.Namespace == namespace
 }
 
@@ -196,22 +200,22 @@ func selectorOf(u *unstructured.Unstructured) labels.Selector {
 	return labels.Nothing()
 }
 
-// leads reports whether a part of an Ingress names one of the Services, or the root.
-func (s *Subject) leads(namespace string, part any) bool {
+// routes reports whether part of an Ingress names one of the Services or the root.
+func (s *Subject) routes(namespace string, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
 		name, _, _ := unstructured.NestedString(part, "service", "name")
-		if name != "" && (s.services[named{namespace, name}] || s.root.Kind == "Service" && s.root.Name == name && s.isIn(namespace)) {
+		if name != "" && (s.services[objectName{namespace, name}] || s.root.Kind == "Service" && s.root.Name == name && s.mayBeIn(namespace)) {
 			return true
 		}
-		for _, below := range part {
-			if s.leads(namespace, below) {
+		for _, child := range part {
+			if s.routes(namespace, child) {
 				return true
 			}
 		}
 	case []any:
-		for _, below := range part {
-			if s.leads(namespace, below) {
+		for _, child := range part {
+			if s.routes(namespace, child) {
 				return true
 			}
 		}

@@ -14,13 +14,13 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// object is one of a kind and name, with the rest of its content.
+// object returns an object of this kind and name with more members.
 func object(version, kind, name, rest string) event.Object {
 	id := &event.Identity{APIVersion: version, Kind: kind, Namespace: "shop", Name: name, UID: types.UID(kind + name)}
 	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"shop","name":%q,%s}`, version, kind, name, rest))
 }
 
-// TestSubject: what belongs to an object passes, in whatever order it comes, and nothing else.
+// TestSubject checks which objects belong to the root, and that they pass in any order.
 func TestSubject(t *testing.T) {
 	const (
 		ofWeb    = `"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u"}],"labels":{"app":"web"}}`
@@ -38,7 +38,7 @@ func TestSubject(t *testing.T) {
 		what event.Object
 		want bool
 	}{
-		{object("v1", "ConfigMap", "conf", none), false}, // nothing is known yet
+		{object("v1", "ConfigMap", "conf", none), false}, // no reference is known yet
 		{object("v1", "Service", "web", none+`,"spec":{"selector":{"app":"web"}}`), false},
 		{object("apps/v1", "Deployment", "other", template), false},
 		{object("apps/v1", "Deployment", "web", template), true},
@@ -82,11 +82,12 @@ func TestSubject(t *testing.T) {
 	select {
 	case <-stage.Subject.RefsAdded():
 	default:
-		t.Error("nobody says that there is more")
+		t.Error("no signal of RefsAdded")
 	}
 }
 
-// TestNamespaces: nothing stands in front of pods in another namespace, whatever its name and selector.
+// TestNamespaces checks that objects of other namespaces do not target the pods, whatever their
+// names and selectors are.
 func TestNamespaces(t *testing.T) {
 	there := func(version, kind, rest string) *unstructured.Unstructured {
 		u, err := object(version, kind, "web", rest).Decode()
@@ -111,7 +112,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	here, err := object("v1", "Service", "web", `"x":1},"spec":{"selector":{"app":"web"}}`).Decode()
 	if err != nil || !s.IsTargetOf(here) {
-		t.Errorf("the Service does not belong to it: %v", err)
+		t.Errorf("the Service is not included: %v", err)
 	}
 	for _, u := range []*unstructured.Unstructured{
 		there("v1", "Service", `"x":1},"spec":{"selector":{"app":"web"}}`),
@@ -120,22 +121,22 @@ func TestNamespaces(t *testing.T) {
 		there("autoscaling/v2", "HorizontalPodAutoscaler", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}`),
 	} {
 		if s.IsTargetOf(u) {
-			t.Errorf("%s in another namespace belongs to it", u.GetKind())
+			t.Errorf("%s of another namespace is included", u.GetKind())
 		}
 	}
 	scaled, err := object("autoscaling/v2", "HorizontalPodAutoscaler", "web", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Deployment","name":"web"}}`).Decode()
 	if err != nil || s.IsTargetOf(scaled) {
-		t.Errorf("an autoscaler of another kind with this name belongs to it: %v", err)
+		t.Errorf("an autoscaler of another kind with the root's name is included: %v", err)
 	}
 }
 
-// TestNodes: the Events about a Node of the pods belong to it, though they are in another namespace; nothing else
-// that happens there does, whatever its name.
+// TestNodes checks that Events about a Node of the pods are included although they are in another
+// namespace, and that other Events of that namespace are not.
 func TestNodes(t *testing.T) {
 	root := web
 	root.Namespace = "shop"
 	stage := New(nil, root, func(context.Context, owner.Ref) ([]owner.Owner, error) {
-		t.Error("it is asked who owns what can't belong to it")
+		t.Error("unexpected lookup of an owner")
 		return nil, nil
 	})
 	stage.Subject = NewSubject(root)
@@ -150,7 +151,7 @@ func TestNodes(t *testing.T) {
 		`{"apiVersion":"apps/v1","kind":"Deployment","namespace":"default","name":"web"}`:      false,
 		`{"apiVersion":"apps/v1","kind":"ReplicaSet","namespace":"default","name":"web-86c5"}`: false,
 	} {
-		o := happened("e", "", `{"metadata":{"namespace":"default"},"involvedObject":`+involved+`}`)
+		o := eventAbout("e", "", `{"metadata":{"namespace":"default"},"involvedObject":`+involved+`}`)
 		o.Namespace = "default"
 		if got, err := stage.Includes(t.Context(), o); err != nil || got != want {
 			t.Errorf("%s: %v, %v", involved, got, err)
@@ -158,7 +159,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestNoUID: objects without UIDs are told from each other by their names.
+// TestNoUID checks that objects without UIDs are distinguished by name.
 func TestNoUID(t *testing.T) {
 	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, "PodMetrics", true), Namespace: "shop"}
 	var got []string
@@ -187,7 +188,7 @@ func TestNoUID(t *testing.T) {
 	}
 }
 
-// TestLabels: those of many pods are known, however often each of them changes.
+// TestLabels checks that the labels of many pods are retained even if one pod changes often.
 func TestLabels(t *testing.T) {
 	labelled := func(name string) string { return `"labels":{"pod":"` + name + `"}}` }
 	s := NewSubject(web)
@@ -206,14 +207,15 @@ func TestLabels(t *testing.T) {
 	for _, name := range []string{"web-0", "web-1"} {
 		u, err := object("v1", "Service", name, `"x":1},"spec":{"selector":{"pod":"`+name+`"}}`).Decode()
 		if err != nil || !s.IsTargetOf(u) {
-			t.Errorf("the Service of %s does not belong to it: %v", name, err)
+			t.Errorf("the Service of %s is not included: %v", name, err)
 		}
 	}
 }
 
-// TestLater: a Service, and what leads to it, passes when the pods behind it are known, in its last state and as
-// new; so does what comes to belong to the subject by a change.
-func TestLater(t *testing.T) {
+// TestCandidates checks that a Service and an Ingress to it pass in their last states, as Added,
+// when the pods become known, and that an object passes that comes to belong to the root by a
+// change.
+func TestCandidates(t *testing.T) {
 	const (
 		template = `"x":1},"spec":{"template":{"metadata":{"labels":{"app":"web"}}}}`
 		ofWeb    = `"x":1},"spec":{"selector":{"app":"web"}}`

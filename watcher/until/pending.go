@@ -8,23 +8,23 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// mark follows the targets.
-func (s *Stage) mark(e *event.Event) {
+// observeStatus updates the targets after a status event.
+func (s *Stage) observeStatus(e *event.Event) {
 	switch e.Type {
 	case event.Left:
 		s.forget(e.Target)
 	case event.Arrived, event.Joined:
 		s.Awaited = slices.DeleteFunc(s.Awaited, func(a AwaitedTarget) bool { return a.Matches(e.Target) })
 	case event.Gone, event.Synced:
-		s.absent[e.Target.Key()] = e.Count == 0 && !s.knows(e.Target) && s.HoldsWithoutObjects(e)
+		s.absent[e.Target.Key()] = e.Count == 0 && !s.hasObjects(e.Target) && s.HoldsWithoutObjects(e)
 	}
 }
 
-// forget lets go of what is known of the objects of a target, which are not asked for any more.
+// forget discards the objects of a target that is no longer watched.
 func (s *Stage) forget(t event.Target) {
 	delete(s.absent, t.Key())
 	for key, held := range s.objects {
-		if !isOf(t, key) {
+		if !belongsTo(t, key) {
 			continue
 		}
 		if !held {
@@ -36,15 +36,16 @@ func (s *Stage) forget(t event.Target) {
 	}
 }
 
-// isOf reports whether an object is one of a target.
-func isOf(t event.Target, key objectKey) bool {
+// belongsTo reports whether an object belongs to a target.
+func belongsTo(t event.Target, key objectKey) bool {
 	return key.cluster == t.Cluster && key.GroupResource == t.Resource().GroupResource() &&
 		(t.Namespace == "" || t.Namespace == key.namespace) && (t.Name == "" || t.Name == key.name)
 }
 
-// isSettled reports whether what is known of a target's objects is of one time. It is not while a
-// sync goes on, or the connection is lost. Of one object what is listed is all there is to know.
-func isSettled(l *event.WatchState) bool {
+// isCurrent reports whether the known states of a target's objects are those of one moment. They
+// are not during a list or an outage. If the target is a single object, its state is current as
+// soon as it was listed.
+func isCurrent(l *event.WatchState) bool {
 	switch {
 	case l.Phase() == event.PhaseGone:
 		return true
@@ -55,36 +56,38 @@ func isSettled(l *event.WatchState) bool {
 	}
 }
 
-// lossOf returns why there is no connection for a target; nil if there is one.
-func lossOf(l *event.WatchState) error {
+// connectionError returns why a target has no connection, or nil if it has one.
+func connectionError(l *event.WatchState) error {
 	if phase := l.Phase(); l.Relisting || phase != event.PhaseLost && phase != event.PhaseDenied {
 		return nil
 	}
 	return l.Err
 }
 
-// isSingle reports whether a target is one object: a name in all namespaces may be that of several.
+// isSingle reports whether a target is exactly one object. A name in all namespaces may match
+// several.
 func isSingle(t event.Target) bool {
 	return t.Name != "" && (t.Namespace != "" || !t.Namespaced())
 }
 
-// knows reports whether anything is known of objects of a target, be it that they were deleted.
-func (s *Stage) knows(t event.Target) bool {
+// hasObjects reports whether objects of a target have been recorded, including deleted ones that
+// fulfill the condition.
+func (s *Stage) hasObjects(t event.Target) bool {
 	if isSingle(t) {
 		_, known := s.objects[objectKey{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name}]
 		return known
 	}
 	for key := range s.objects {
-		if isOf(t, key) {
+		if belongsTo(t, key) {
 			return true
 		}
 	}
 	return false
 }
 
-// HoldsOfNothing reports whether Until holds where nothing exists, as a mark says. To an expression
-// that is a deletion, of which no object is known; and it has to hold because of that: what holds
-// of anything at all waits for something.
+// HoldsWithoutObjects reports whether Until holds because no object exists, as the status event e
+// says. It evaluates the expression for the deletion of an unknown object. An expression that also
+// holds for the creation of an unknown object does not count, because it waits for an object.
 func (s *Stage) HoldsWithoutObjects(e *event.Event) bool {
 	holds := func(t event.Type) bool {
 		in := expression.NewInput(event.Event{Type: t, Target: e.Target, Time: e.Time, Initial: true}, s.Input)
@@ -94,42 +97,43 @@ func (s *Stage) HoldsWithoutObjects(e *event.Event) bool {
 	return s.Until != nil && holds(event.Deleted) && !holds(event.Added)
 }
 
-// maxPending is of how many objects that do not hold the last event is kept.
+// maxPending is the number of unmet objects of which the last event is retained.
 const maxPending = 10
 
-// Pending is what Until waits for.
+// PendingItem is one object, target or resource that Until waits for.
 type PendingItem struct {
 	Target event.Target
-	// Object is the last state of an object that does not hold; zero if what is missing is an
-	// object.
+	// Object is the last state of an object for which Until does not hold. It is zero if the object
+	// does not exist.
 	Object   event.Object
-	Unsynced bool // what exists is not known yet
-	// Lost is why there is no connection, and Object only what was known last; nil: there is one.
+	Unsynced bool // the initial list is not complete
+	// ConnectionError is why the target has no connection, so that Object may be outdated. nil
+	// means that it is connected.
 	ConnectionError error
-	// Awaited is a resource that the server does not have, or a cluster, and Why says more; Target is
-	// zero then.
+	// AwaitedName is the name of a resource that the server does not serve, or of a cluster, and
+	// Reason says why it is missing. Target is then zero.
 	AwaitedName, Reason string
 }
 
-// Pending returns some of what Until waits for, in the order of names, and how much there is
-// besides. It may be called when no Deliver is under way.
+// Pending returns items that Until waits for, sorted by name, and the number of further objects. It
+// must not be called during Deliver.
 func (s *Stage) Pending() (some []PendingItem, more int) {
 	for _, a := range s.Awaited {
 		some = append(some, PendingItem{AwaitedName: a.Name, Reason: a.Reason})
 	}
-	for _, l := range s.links.All() {
+	for _, l := range s.states.All() {
 		t := l.Target
-		switch lost := lossOf(l); {
+		switch lost := connectionError(l); {
 		case lost != nil, !l.Synced:
 			some = append(some, PendingItem{Target: t, Unsynced: !l.Synced, ConnectionError: lost})
-		case s.absent[t.Key()]: // and that is well
-		case t.Name != "" && !s.knows(t), t.Name == "" && len(s.objects) == 0:
+		case s.absent[t.Key()]: // the condition holds without objects
+		case t.Name != "" && !s.hasObjects(t), t.Name == "" && len(s.objects) == 0:
 			some = append(some, PendingItem{Target: t})
 		}
 	}
 	for _, e := range s.pending {
-		l := s.links.Get(e.Target)
-		if l.Target.Name == "" || lossOf(&l) == nil { // or it is named already
+		l := s.states.Get(e.Target)
+		if l.Target.Name == "" || connectionError(&l) == nil { // otherwise, the target has an item
 			some = append(some, PendingItem{Target: e.Target, Object: e.Object})
 		}
 	}
@@ -137,7 +141,7 @@ func (s *Stage) Pending() (some []PendingItem, more int) {
 	return some, s.unmet - len(s.pending)
 }
 
-// order is what Pending is sorted by.
+// order is the sort key of p.
 func (p PendingItem) order() string {
 	if p.AwaitedName != "" {
 		return p.AwaitedName

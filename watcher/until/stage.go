@@ -1,12 +1,12 @@
-// Package until ends a run when a condition holds: a [Stage] is a Sink around another one, and its
-// error is what decided.
+// Package until ends a run when a condition holds. A [Stage] is a Sink that wraps another one, and
+// reports the decision as an error.
 //
-//	events, marks -> Stage (looks at every event, also an initial one) -> next
-//	                   |
-//	                   what exists, and what of it holds -> decided: *Outcome
+//	events -> Stage (evaluates every event, also initial ones) -> next
+//	            |
+//	            which objects exist, and for which the condition holds -> *Outcome
 //
-// What exists is known when every target is synced. Before that, only one object can decide: by
-// Any, or by what makes the run fail.
+// The set of objects is complete when every target is synced. Before that, only a single object can
+// decide, by the quantifier Any or by FailIf.
 package until
 
 import (
@@ -20,69 +20,73 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// Options say what ends a run.
+// Options says what ends a run.
 type Options struct {
-	// Until ends it well, and FailIf badly, which is looked at first; nil: it does not.
-	// FailIf holds for any object.
+	// Until ends the run with success, and FailIf with a failure. FailIf is evaluated first and
+	// holds if it does for any object. nil never holds.
 	Until, FailIf *expression.Expression
-	// Awaited is what was asked for and the server does not have yet: unless one object is
-	// enough, nothing is decided well before it has.
+	// Awaited are requested targets that the server does not serve yet. Unless the quantifier is
+	// Any, Until can't be fulfilled before it does.
 	Awaited    []AwaitedTarget
-	Quantifier Quantifier         // is about Until; empty means All
-	Input      expression.Options // how the expressions look at events
-	// Mistake is called with the first error of each expression, which then counts as not holding.
+	Quantifier Quantifier         // of Until; empty means All
+	Input      expression.Options // options for evaluating the expressions
+	// OnError is called with the first error of each expression. The expression counts as not
+	// holding for that event. nil ignores errors.
 	OnError func(x *expression.Expression, e event.Event, err error)
 }
 
-// Awaited is a resource that the server does not have, and perhaps the name of an object; or a
-// cluster of which no resource is watched yet.
+// AwaitedTarget is a resource that the server does not serve yet, optionally with the name of an
+// object, or a cluster without a watched resource.
 type AwaitedTarget struct {
-	Name    string // as people know it
-	Cluster string // of a run of several; empty in a run of one
-	Reason  string // it is not there
-	// Is reports whether it is a target that the server has by now.
+	Name    string // for messages
+	Cluster string // empty if the run has one cluster
+	Reason  string // why it is missing
+	// Matches reports whether the server now serves the awaited target as t.
 	Matches func(event.Target) bool
 }
 
 // Outcome is the error with which Deliver ends a run.
 type Outcome struct {
 	Failed bool // FailIf holds
-	// Event is the one that decided: a mark if objects that did not exist did, or the last sync.
+	// Event is the event that decided. It is a status event if the decision is about objects that
+	// do not exist, or about a completed list.
 	Event event.Event
-	// Objects is of how many Until holds. If it is one, Object is a target that names it.
+	// ObjectCount is the number of objects for which Until holds. If it is 1, Object is a target
+	// for that object.
 	ObjectCount int
 	Object      event.Target
-	// Undelivered is the error of the next Sink, which did not take what decided.
+	// Undelivered is the error of the next Sink for the batch with the deciding event, or nil.
 	Undelivered error
 }
 
 func (o *Outcome) Error() string {
 	if o.Failed {
-		return "the condition of failure holds"
+		return "the failure condition holds"
 	}
 	return "the condition holds"
 }
 
 func (o *Outcome) Unwrap() error { return o.Undelivered }
 
-// Stage is a Sink around another one that evaluates the expressions for every event and passes it
-// on. The one that decides is the last.
+// Stage is a Sink that evaluates the expressions for every event and passes it on. The deciding
+// event is the last one that it passes on.
 type Stage struct {
 	Options
 	next   event.Sink
-	links  *event.WatchStates
-	absent map[event.Key]bool // the targets of which nothing exists, where that is enough
-	// objects are those that exist, and whether Until holds of each. Of unmet it does not; of
-	// some of these, pending is the last event.
+	states *event.WatchStates
+	absent map[event.Key]bool // true for targets without objects for which Until holds because of that
+	// objects says for each existing object, and for each deleted one whose deletion fulfilled it,
+	// whether Until holds. unmet is the number of objects for which it does not, and pending the
+	// last event of some of them.
 	objects map[objectKey]bool
 	unmet   int
 	pending map[objectKey]event.Event
 	// usesClock is true if an expression reads the clock.
 	usesClock bool
-	// timed holds the last event of each existing object whose answer may change with time: of all objects if an
-	// expression reads the clock, and otherwise of pods in a crash loop.
-	timed map[objectKey]event.Event
-	wrong map[*expression.Expression]bool
+	// timed contains the last event of each existing object whose result may change with time: of
+	// all objects if an expression reads the clock, otherwise only of pods in a crash loop.
+	timed  map[objectKey]event.Event
+	failed map[*expression.Expression]bool // expressions whose error was reported
 }
 
 var _ event.Sink = (*Stage)(nil)
@@ -97,16 +101,16 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
-// New returns a Stage before next. targets are watched from the start.
+// New returns a Stage that wraps next. targets are watched from the start.
 func New(next event.Sink, targets []event.Target, o Options) *Stage {
 	s := &Stage{
 		Options: o,
 		next:    next,
-		links:   event.NewWatchStates(targets),
+		states:  event.NewWatchStates(targets),
 		absent:  map[event.Key]bool{},
 		objects: map[objectKey]bool{},
 		pending: map[objectKey]event.Event{},
-		wrong:   map[*expression.Expression]bool{},
+		failed:  map[*expression.Expression]bool{},
 		timed:   map[objectKey]event.Event{},
 	}
 	if o.Until != nil && o.Until.Requirements().Now || o.FailIf != nil && o.FailIf.Requirements().Now {
@@ -115,8 +119,8 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 	return s
 }
 
-// Deliver implements event.Sink. Its error is an *Outcome once it is decided; what decided has been
-// delivered then, if the next Sink took it, and nothing after that.
+// Deliver implements event.Sink. If the run is decided, Deliver passes on the events up to the
+// deciding one and returns an *Outcome.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	for i := range batch {
 		outcome := s.decide(&batch[i])
@@ -130,9 +134,9 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 func (s *Stage) decide(e *event.Event) *Outcome {
-	s.links.Observe(e)
+	s.states.Observe(e)
 	if e.Type.IsStatus() {
-		s.mark(e)
+		s.observeStatus(e)
 		return s.decideAll(e)
 	}
 	delete(s.timed, keyOf(e))
@@ -145,22 +149,22 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 	return s.decideAll(e)
 }
 
-// Settle has what is said no longer be awaited, and returns the outcome if that decides. It may be
-// called when no Deliver is under way.
-func (s *Stage) StopAwaiting(is func(AwaitedTarget) bool) *Outcome {
-	s.Awaited = slices.DeleteFunc(s.Awaited, is)
+// StopAwaiting removes the awaited targets that match, and returns the outcome if that decides. It
+// must not be called during Deliver.
+func (s *Stage) StopAwaiting(match func(AwaitedTarget) bool) *Outcome {
+	s.Awaited = slices.DeleteFunc(s.Awaited, match)
 	return s.decideAll(&event.Event{})
 }
 
-// IsTimed reports whether anything can be decided by time alone.
+// DependsOnTime reports whether the passing of time alone may decide.
 func (s *Stage) DependsOnTime() bool { return len(s.timed) > 0 }
 
-// Again evaluates again, at the present, what exists and is not out of date. It returns the outcome if
-// that decides. It may be called when no Deliver is under way.
+// Reevaluate evaluates the objects that depend on time and are current again, and returns the
+// outcome if that decides. It must not be called during Deliver.
 func (s *Stage) Reevaluate() (decided *Outcome) {
 	var last event.Event
 	for _, last = range s.timed {
-		if l := s.links.Get(last.Target); !isSettled(&l) {
+		if l := s.states.Get(last.Target); !isCurrent(&l) {
 			continue
 		}
 		if o := s.evaluate(&last, true); o != nil && (decided == nil || o.Failed) {
@@ -173,13 +177,13 @@ func (s *Stage) Reevaluate() (decided *Outcome) {
 	return decided
 }
 
-// evaluate looks at the last event of an object, for the first time or again. It returns the outcome
-// if that object decides.
+// evaluate evaluates the last event of an object. again is true if it has been evaluated before. It
+// returns the outcome if that object decides.
 func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
 	defer s.observeTime(in, e)
 	if s.holds(s.FailIf, in, e) {
-		return &Outcome{Failed: true, Event: *e, ObjectCount: 1, Object: named(e)}
+		return &Outcome{Failed: true, Event: *e, ObjectCount: 1, Object: objectTarget(e)}
 	}
 	if s.Until == nil {
 		return nil
@@ -187,12 +191,12 @@ func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	holds := s.holds(s.Until, in, e)
 	s.record(e, holds, again)
 	if holds && s.Quantifier == Any {
-		return &Outcome{Event: *e, ObjectCount: 1, Object: named(e)}
+		return &Outcome{Event: *e, ObjectCount: 1, Object: objectTarget(e)}
 	}
 	return nil
 }
 
-// observeTime keeps an event to evaluate it again later, if what was decided about its object ends by itself.
+// observeTime retains an event whose result may change with time, to evaluate it again later.
 func (s *Stage) observeTime(in *expression.Input, e *event.Event) {
 	switch {
 	case s.usesClock || e.Type == event.Deleted:
@@ -203,18 +207,18 @@ func (s *Stage) observeTime(in *expression.Input, e *event.Event) {
 	}
 }
 
-func named(e *event.Event) event.Target {
+func objectTarget(e *event.Event) event.Target {
 	return event.Target{Cluster: e.Target.Cluster, Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
 }
 
-// holds reports whether an expression holds; a nil one does not.
+// holds reports whether x holds. A nil expression does not.
 func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.Event) bool {
 	if x == nil {
 		return false
 	}
 	holds, err := x.Matches(in)
-	if err != nil && !s.wrong[x] {
-		s.wrong[x] = true
+	if err != nil && !s.failed[x] {
+		s.failed[x] = true
 		if s.OnError != nil {
 			s.OnError(x, *e, err)
 		}
@@ -227,7 +231,7 @@ func (s *Stage) record(e *event.Event, holds, again bool) {
 	key := keyOf(e)
 	held, known := s.objects[key]
 	if s.Quantifier == Each && held && (again || e.Type != event.Added) {
-		return // it has held once
+		return // it has held before
 	}
 	if known && !held {
 		s.unmet--
@@ -245,19 +249,19 @@ func (s *Stage) record(e *event.Event, holds, again bool) {
 	}
 }
 
-// decideAll returns the outcome if Until holds of all that it has to.
+// decideAll returns the outcome if Until holds for all required objects.
 func (s *Stage) decideAll(e *event.Event) *Outcome {
 	if s.Until == nil || s.Quantifier != Any && (s.unmet > 0 || len(s.Awaited) > 0) {
 		return nil
 	}
 	o := &Outcome{Event: *e, ObjectCount: len(s.objects)}
-	for _, l := range s.links.All() {
+	for _, l := range s.states.All() {
 		absent := s.absent[l.Target.Key()]
 		switch {
-		case s.Quantifier == Any && absent: // which is enough
+		case s.Quantifier == Any && absent:
 			return &Outcome{Event: *e, ObjectCount: 1, Object: l.Target}
 		case s.Quantifier == Any:
-		case !isSettled(l), !absent && l.Target.Name != "" && !s.knows(l.Target):
+		case !isCurrent(l), !absent && l.Target.Name != "" && !s.hasObjects(l.Target):
 			return nil
 		case absent:
 			o.ObjectCount++
@@ -277,7 +281,7 @@ func (s *Stage) decideAll(e *event.Event) *Outcome {
 }
 
 func (s *Stage) targetOf(key objectKey) event.Target {
-	for _, l := range s.links.All() {
+	for _, l := range s.states.All() {
 		if l.Target.Cluster == key.cluster && l.Target.Resource().GroupResource() == key.GroupResource {
 			return event.Target{Cluster: key.cluster, Mapping: l.Target.Mapping, Namespace: key.namespace, Name: key.name}
 		}
@@ -285,24 +289,25 @@ func (s *Stage) targetOf(key objectKey) event.Target {
 	return event.Target{}
 }
 
-// Quantifier says of how many objects a condition has to hold.
+// Quantifier says for how many objects a condition has to hold.
 type Quantifier string
 
 const (
-	// All that exist, at the same time, and at least one. Each object that is named has to exist. An
-	// object of whose deletion the condition holds has done its part.
+	// All requires that the condition holds for all existing objects at the same time, for at least
+	// one object, and that each named object exists. If the condition held for the deletion of an
+	// object, that object counts as fulfilled.
 	All Quantifier = "all"
 	Any Quantifier = "any"
-	// Each that exists has held once, at whatever time.
+	// Each requires that the condition has held once for each existing object, at any time.
 	Each Quantifier = "each"
 )
 
-// Quantifiers are all of them, as words.
+// Quantifiers lists all quantifiers.
 var Quantifiers = []string{string(All), string(Any), string(Each)}
 
 func ParseQuantifier(word string) (Quantifier, error) {
 	if slices.Contains(Quantifiers, word) {
 		return Quantifier(word), nil
 	}
-	return "", errors.New("it takes all, any or each")
+	return "", errors.New("must be all, any or each")
 }

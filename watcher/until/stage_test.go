@@ -23,10 +23,9 @@ var (
 	b    = event.Target{Mapping: jobs, Namespace: "n", Name: "b"}
 )
 
-// script makes events of words: name=phase is ADDED at first, then MODIFIED; -name
-// DELETED, with the last phase; @target SYNCED, with what is there by then; and target
-// with one of the signs of marks is that mark. ~ before the word of an object says that it
-// is listed.
+// script returns events for words. name=phase is Added at first and then Modified. -name is Deleted
+// with the last phase. @target is Synced with the number of its objects. A target followed by a
+// sign is the status event of that sign. ~ before an object means that it was listed.
 func script(t *testing.T, targets map[string]event.Target, text string) (events []event.Event) {
 	t.Helper()
 	phases := map[string]string{}
@@ -35,10 +34,10 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 		e := event.Event{Time: time.Unix(int64(len(events)), 0), Target: targets["all"], Listed: word[0] == '~'}
 		word = strings.TrimPrefix(word, "~")
 		name, phase, isChange := strings.Cut(word, "=")
-		if of, named := targets[strings.Trim(name, "@-?!/+#")]; named {
-			e.Target = of
+		if t, found := targets[strings.Trim(name, "@-?!/+#")]; found {
+			e.Target = t
 		}
-		sign, isMark := marks[word[len(word)-1]]
+		sign, isStatus := statuses[word[len(word)-1]]
 		switch {
 		case word[0] == '@':
 			e.Type, e.Count = event.Synced, len(phases)
@@ -46,7 +45,7 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 				e.Count = 0
 			}
 			initial = false
-		case isMark:
+		case isStatus:
 			e.Type = sign
 			if sign == event.Disconnected {
 				e.Err = errors.New("lost")
@@ -71,8 +70,8 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 	return events
 }
 
-// marks are those of script, by their signs.
-var marks = map[byte]event.Type{'?': event.Gone, '!': event.Arrived, '/': event.Disconnected, '+': event.Reconnected, '#': event.Gap}
+// statuses are the status events of script by their signs.
+var statuses = map[byte]event.Type{'?': event.Gone, '!': event.Arrived, '/': event.Disconnected, '+': event.Reconnected, '#': event.Gap}
 
 func compile(t *testing.T, text string) *expression.Expression {
 	t.Helper()
@@ -86,7 +85,7 @@ func compile(t *testing.T, text string) *expression.Expression {
 	return x
 }
 
-// TestStage: after how many events it is decided, and how; 0 for never.
+// TestStage checks after how many events the run is decided, and how. 0 means never.
 func TestStage(t *testing.T) {
 	const done = "object.phase == 'done'"
 	one := map[string]event.Target{"all": all}
@@ -103,14 +102,14 @@ func TestStage(t *testing.T) {
 	}{
 		{"holds before the start", one, done, "", All, "a=done @all", 2, false},
 		{"one of two", one, done, "", All, "a=done b=new @all b=done", 4, false},
-		{"what exists is not known yet", one, done, "", All, "a=done b=done c=new @all", 0, false},
+		{"the lists are not complete", one, done, "", All, "a=done b=done c=new @all", 0, false},
 		{"not at the same time", one, done, "", All, "a=done b=new @all a=new b=done a=done", 6, false},
 		{"at least one", one, done, "", All, "@all a=new a=done", 3, false},
-		{"one that goes", one, done, "", All, "a=done b=new @all -b", 4, false},
-		{"all that were there go", one, done, "", All, "a=new @all -a", 0, false},
-		{"one that comes", one, done, "", All, "a=new @all b=new a=done b=done", 5, false},
-		{"a name that is not there", two, done, "", All, "a=done @a @b b=done", 4, false},
-		{"a name that goes", two, done, "", All, "a=done b=new -b @a @b b=new b=done", 7, false},
+		{"one is deleted", one, done, "", All, "a=done b=new @all -b", 4, false},
+		{"all objects are deleted", one, done, "", All, "a=new @all -a", 0, false},
+		{"one is created", one, done, "", All, "a=new @all b=new a=done b=done", 5, false},
+		{"a name without an object", two, done, "", All, "a=done @a @b b=done", 4, false},
+		{"a named object is deleted", two, done, "", All, "a=done b=new -b @a @b b=new b=done", 7, false},
 		{"a name in all namespaces", anywhere, done, "", All, "a=new @a a=done", 3, false},
 		{"a name that no namespace has", anywhere, done, "", All, "@a a=done", 2, false},
 		{"a name in all namespaces, deleted", anywhere, "deleted", "", All, "a=x @a -a", 3, false},
@@ -119,39 +118,39 @@ func TestStage(t *testing.T) {
 		{"any", one, done, "", Any, "a=new b=done @all", 2, false},
 		{"any, later", one, done, "", Any, "a=new b=new @all b=done", 4, false},
 		{"each", one, done, "", Each, "a=done b=new @all a=new b=done", 5, false},
-		{"each, created anew", one, done, "", Each, "a=done b=new @all -a a=new b=done a=done", 7, false},
+		{"each, created again", one, done, "", Each, "a=done b=new @all -a a=new b=done a=done", 7, false},
 		{"each, gone after it held", one, done, "", Each, "a=new b=new @all a=done -a b=done", 6, false},
 		{"deleted", one, "deleted", "", All, "a=x b=x @all -a -b", 5, false},
-		{"deleted, and there is none", one, "deleted", "", All, "@all", 1, false},
-		{"deleted, of two names one is not there", two, "deleted", "", All, "a=x @a @b -a", 4, false},
+		{"deleted, and no object exists", one, "deleted", "", All, "@all", 1, false},
+		{"deleted, and one of two names has no object", two, "deleted", "", All, "a=x @a @b -a", 4, false},
 		{"deleted, but created in between", two, "deleted", "", All, "a=x @a @b b=x -a -b", 6, false},
-		{"deleted and created anew", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a -a a=x", 3, false},
-		{"changed, and there is none", map[string]event.Target{"a": a}, "changed", "", All, "@a a=x", 2, false},
+		{"deleted and created again", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a -a a=x", 3, false},
+		{"changed, and no object exists", map[string]event.Target{"a": a}, "changed", "", All, "@a a=x", 2, false},
 		{"failed", one, done, "object.phase == 'bad'", All, "a=new b=new @all b=bad a=done", 4, true},
-		{"failed before all is known", one, done, "object.phase == 'bad'", All, "a=bad @all", 1, true},
-		{"both: failed is looked at first", one, done, done, Any, "a=done", 1, true},
-		{"only what fails", one, "", "type == 'DELETED'", All, "a=x @all -a", 3, true},
-		{"what fails is not what is not there", map[string]event.Target{"a": a}, done, "deleted", All, "@a a=done", 2, false},
-		{"the resource goes and comes", one, done, "", All, "a=new @all -a all? all! a=done @all", 7, false},
-		{"the resource of a name goes", two, done, "", All, "b=new a=new @a @b -a a? b=done", 0, false},
-		{"the resource of a name goes and comes", two, done, "", All, "b=new a=new @a @b -a a? b=done a! a=done @a", 10, false},
-		{"a name whose resource goes at the start", two, done, "", All, "b=done @b a?", 0, false},
+		{"failed before the lists are complete", one, done, "object.phase == 'bad'", All, "a=bad @all", 1, true},
+		{"FailIf is evaluated first", one, done, done, Any, "a=done", 1, true},
+		{"only FailIf", one, "", "type == 'DELETED'", All, "a=x @all -a", 3, true},
+		{"FailIf needs an object", map[string]event.Target{"a": a}, done, "deleted", All, "@a a=done", 2, false},
+		{"the resource disappears and returns", one, done, "", All, "a=new @all -a all? all! a=done @all", 7, false},
+		{"the resource of a name disappears", two, done, "", All, "b=new a=new @a @b -a a? b=done", 0, false},
+		{"the resource of a name disappears and returns", two, done, "", All, "b=new a=new @a @b -a a? b=done a! a=done @a", 10, false},
+		{"the resource of a name is missing at the start", two, done, "", All, "b=done @b a?", 0, false},
 		{"deleted, with its resource", two, "deleted", "", All, "a=x @a b=x @b -a a? -b", 7, false},
 		{"deleted, as its resource is gone", two, "deleted", "", All, "b=x @b a? -b", 4, false},
 		{"deleted, all of a resource that is gone", one, "deleted", "", All, "all?", 1, false},
-		{"a relist that is not over", one, done, "", All, "a=new b=done @all ~a=done ~b=new all#", 0, false},
+		{"a relist that is not complete", one, done, "", All, "a=new b=done @all ~a=done ~b=new all#", 0, false},
 		{"the state came in the gap", one, done, "", All, "a=new b=done @all all/ ~a=done all#", 6, false},
 		{"any, in the gap", one, done, "", Any, "a=new b=new @all all/ ~a=done ~b=done all#", 5, false},
-		{"deleted and created anew in the gap", one, done, "", All, "a=new @all all/ ~-a ~a=done all#", 6, false},
-		{"a name, deleted and created anew in the gap", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a a/ ~-a ~a=x a#", 4, false},
+		{"deleted and created again in the gap", one, done, "", All, "a=new @all all/ ~-a ~a=done all#", 6, false},
+		{"a name, deleted and created again in the gap", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a a/ ~-a ~a=x a#", 4, false},
 		{"two names, in the gap of one", two, done, "", All, "a=done b=new @a @b b/ a=new ~b=done b# a=done", 9, false},
-		{"deleted, in a gap that another one goes in", one, done, "", All, "a=done b=new c=new @all all/ ~-b ~-c all#", 8, false},
-		{"no connection to the other", two, done, "", All, "a=done b=new @a @b a/ b=done a+", 7, false},
-		{"a right is missing", two, done, "", All, "a=done @a b/ b! b=done", 0, false},
-		{"whatever is there", one, "true", "", All, "@all a=x", 2, false},
-		{"whatever is there, by name", two, "true", "", Any, "@a @b b=x", 3, false},
-		{"any, deleted, and there is none", two, "deleted", "", Any, "a=x @a @b", 3, false},
-		{"a state that passes fast", one, "object.phase == 'blink'", "", Any, "a=x @all a=blink a=x", 3, false},
+		{"deleted in the gap with another one", one, done, "", All, "a=done b=new c=new @all all/ ~-b ~-c all#", 8, false},
+		{"no connection for the other", two, done, "", All, "a=done b=new @a @b a/ b=done a+", 7, false},
+		{"denied", two, done, "", All, "a=done @a b/ b! b=done", 0, false},
+		{"an expression that is always true", one, "true", "", All, "@all a=x", 2, false},
+		{"an expression that is always true, by name", two, "true", "", Any, "@a @b b=x", 3, false},
+		{"any, deleted, and no object exists", two, "deleted", "", Any, "a=x @a @b", 3, false},
+		{"a short-lived state", one, "object.phase == 'blink'", "", Any, "a=x @all a=blink a=x", 3, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var delivered []event.Event
@@ -177,14 +176,14 @@ func TestStage(t *testing.T) {
 				switch want := test.after; {
 				case want == 0 && err == nil && len(delivered) == len(events):
 				case !decided || len(delivered) != want || outcome.Failed != test.failed:
-					t.Errorf("in batches of %d: %v after %d events, want it after %d", size, err, len(delivered), want)
+					t.Errorf("batches of %d: got %v after %d events, want an outcome after %d", size, err, len(delivered), want)
 				}
 			}
 		})
 	}
 }
 
-// TestAwaited: a resource that the server does not have yet is waited for.
+// TestAwaited checks that the run waits for a resource that the server does not serve yet.
 func TestAwaited(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	targets := map[string]event.Target{"a": a, "b": b}
@@ -206,11 +205,12 @@ func TestAwaited(t *testing.T) {
 	}
 	j = New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), Quantifier: Any, Awaited: awaited})
 	if _, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), script(t, targets, "a=done"))); !decided {
-		t.Error("of any, others are not waited for")
+		t.Error("with Any, awaited targets must not delay the outcome")
 	}
 }
 
-// TestOutcomeObject: one object that decides is named, also when that shows by a mark.
+// TestOutcomeObject checks that an outcome names its object if there is only one, also if a status
+// event decides.
 func TestOutcomeObject(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	for _, test := range []struct {
@@ -234,7 +234,7 @@ func TestOutcomeObject(t *testing.T) {
 	}
 }
 
-// TestPending: what it waits for, of which some is kept.
+// TestPending checks which pending items are returned and retained.
 func TestPending(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	j := New(next, []event.Target{a, b}, Options{Until: compile(t, "object.phase == 'done'")})
@@ -291,8 +291,9 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestMistake: the first error of each expression is reported, and the stream goes on.
-func TestMistake(t *testing.T) {
+// TestExpressionError checks that the first error of each expression is reported and that the
+// stream continues.
+func TestExpressionError(t *testing.T) {
 	said := 0
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	j := New(next, []event.Target{all}, Options{
@@ -305,7 +306,7 @@ func TestMistake(t *testing.T) {
 	}
 }
 
-// TestNextFails: that what decides could not be delivered comes with the outcome.
+// TestNextFails checks that an outcome contains the error of the next Sink.
 func TestNextFails(t *testing.T) {
 	full := errors.New("full")
 	j := New(event.SinkFunc(func(context.Context, []event.Event) error { return full }), []event.Target{all}, Options{Until: compile(t, "true"), Quantifier: Any})
@@ -316,7 +317,7 @@ func TestNextFails(t *testing.T) {
 	}
 }
 
-// TestPendingAbsent: what has to be gone, and is, is not waited for.
+// TestPendingAbsent checks that a target that must not exist, and does not, is not pending.
 func TestPendingAbsent(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 	j := New(next, []event.Target{a, b}, Options{Until: compile(t, "deleted")})
@@ -324,19 +325,19 @@ func TestPendingAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if some, more := j.Pending(); len(some) != 1 || some[0].Object.Name != "a" || more != 0 {
-		t.Errorf("it waits for %v and %d more, want a", some, more)
+		t.Errorf("pending are %v and %d more, want a", some, more)
 	}
 }
 
-// TestAgain: what looks at the present is judged again as time passes.
-func TestAgain(t *testing.T) {
+// TestReevaluate checks that expressions that read the clock are evaluated again as time passes.
+func TestReevaluate(t *testing.T) {
 	const old = "now() - time > duration('1m')"
 	targets := map[string]event.Target{"all": all}
 	for _, test := range []struct {
 		name, until, failIf string
 		quantifier          Quantifier
 		events              string
-		seconds             int // after which it is decided; 0: never
+		seconds             int // after which the run is decided; 0 means never
 		failed              bool
 	}{
 		{"all: the last one", old, "", All, "a=x @all b=x", 63, false},
@@ -345,8 +346,8 @@ func TestAgain(t *testing.T) {
 		{"all: never at the same time", "now() - time > duration('1m') && now() - time < duration('61500ms')", "", All, "@all a=x a=y b=x c=x", 0, false},
 		{"failed", "", old, All, "@all a=x", 62, true},
 		{"failed is looked at first", old, old, Any, "@all a=x b=x", 62, true},
-		{"age", "age(object) > duration('1m')", "", All, "@all a=x", 0, false}, // it does not say
-		{"what is deleted is not there", old, "", All, "@all a=x -a", 0, false},
+		{"age", "age(object) > duration('1m')", "", All, "@all a=x", 0, false}, // the object has no creationTimestamp
+		{"a deleted object does not count", old, "", All, "@all a=x -a", 0, false},
 		{"the connection is lost", old, "", Any, "@all a=x all/", 0, false},
 		{"another condition", "object.phase == 'done'", "", All, "@all a=x", 0, false},
 	} {
@@ -356,7 +357,7 @@ func TestAgain(t *testing.T) {
 			s := New(event.SinkFunc(func(context.Context, []event.Event) error { return nil }), []event.Target{all},
 				Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), Quantifier: test.quantifier, Input: input})
 			events := script(t, targets, test.events)
-			for i := range events { // a second after the other
+			for i := range events { // one per second
 				now = events[i].Time
 				if err := s.Deliver(t.Context(), events[i:i+1]); err != nil {
 					t.Fatal(err)
@@ -372,7 +373,7 @@ func TestAgain(t *testing.T) {
 				}
 			}
 			if test.seconds > 0 {
-				t.Error("never")
+				t.Error("the run was not decided")
 			}
 		})
 	}
