@@ -102,3 +102,23 @@ func TestTallyIsTrue(t *testing.T) {
 		}
 	}
 }
+
+// TestCountOfNamed checks that the counts of several named objects of a resource tell which object they are about.
+func TestCountOfNamed(t *testing.T) {
+	a, b := pods, pods
+	a.Name, b.Name = "a", "b"
+	for want, targets := range map[string][]event.Target{
+		" = 1 pod in shop\n":                           {a},
+		" = 1 pod (a) in shop\n = 1 pod (b) in shop\n": {a, b},
+	} {
+		o := options(0)
+		o.Targets = targets
+		var events []event.Event
+		for _, target := range targets {
+			events = append(events, event.Event{Type: event.Synced, Target: target, Count: 1})
+		}
+		if got := shown(t, o, events...); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

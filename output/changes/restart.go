@@ -39,11 +39,14 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 	return lines, rest
 }
 
-// restartLine is such as "restarted (4): OOMKilled, exit 137, after 3 min; CrashLoopBackOff".
+// restartLine returns a line such as "restarted (4): OOMKilled, exit 137, after 3 min; CrashLoopBackOff".
 func restartLine(r pod.Restart) string {
 	line := fmt.Sprintf("restarted (%d)", r.Restarts)
-	if r.NewRestarts > 1 {
-		line = fmt.Sprintf("restarted %d times (%d)", r.NewRestarts, r.Restarts)
+	switch {
+	case r.NewRestarts > 1 && r.NewRestarts == r.Restarts:
+		line = fmt.Sprintf("restarted %d times", r.NewRestarts)
+	case r.NewRestarts > 1:
+		line = fmt.Sprintf("restarted %d times (%d in total)", r.NewRestarts, r.Restarts)
 	}
 	var why []string
 	if last := r.LastTerminated; last != nil {

@@ -37,7 +37,8 @@ func TestRestarts(t *testing.T) {
 		want    string
 	}{
 		"one":     {options(0), pod("4", "0", "True", "OOMKilled"), " ~ deploy/web  web restarted (4): OOMKilled, exit 137, after 3 min  unknown\n"},
-		"both":    {options(0), pod("6", "1", "False", "Error"), " ✗ deploy/web  web restarted 3 times (6): Error, exit 137, after 3 min; not ready  unknown\n           log restarted (1); CrashLoopBackOff\n"},
+		"both":    {options(0), pod("6", "1", "False", "Error"), " ✗ deploy/web  web restarted 3 times (6 in total): Error, exit 137, after 3 min; not ready  unknown\n           log restarted (1); CrashLoopBackOff\n"},
+		"all new": {options(0), pod("6", "3", "True", "Error"), " ~ deploy/web  web restarted 3 times (6 in total): Error, exit 137, after 3 min  unknown\n           log restarted 3 times; CrashLoopBackOff\n"},
 		"masked":  {masked, pod("4", "0", "True", "Error"), " ~ deploy/web  web restarted (4): <5 bytes>, exit 137, after 3 min  unknown\n"},
 		"in full": {full, pod("4", "0", "True", "OOMKilled"), " ~ deploy/web  status.containerStatuses[name=web].restartCount  3 → 4  unknown\n"},
 		"fewer":   {options(0), pod("2", "0", "True", "OOMKilled"), " ~ deploy/web  status.containerStatuses[name=web].restartCount  3 → 2  unknown\n"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -262,6 +263,9 @@ func (v *View) showCount(e *event.Event) {
 	if e.Count == 1 {
 		what = strings.ToLower(e.Target.Mapping.GroupVersionKind.Kind)
 	}
+	if v.isOneOfSeveral(e.Target) {
+		what += " (" + clean(e.Target.Name) + ")"
+	}
 	where := ""
 	switch {
 	case e.Target.Namespace != "":
@@ -273,6 +277,21 @@ func (v *View) showCount(e *event.Event) {
 		where += " of "
 	}
 	v.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), wrong.words(e.Count)}, "", "")
+}
+
+// isOneOfSeveral reports whether a target is one of several named objects of a resource in one place, whose counts would read
+// the same.
+func (v *View) isOneOfSeveral(t event.Target) bool {
+	targets := v.Targets
+	if v.look != nil { // the watch may have found more
+		targets = nil
+		for _, link := range v.look.links.All() {
+			targets = append(targets, link.Target)
+		}
+	}
+	return t.Name != "" && slices.ContainsFunc(targets, func(o event.Target) bool {
+		return o.Name != "" && o.Name != t.Name && o.Cluster == t.Cluster && o.Namespace == t.Namespace && o.Resource() == t.Resource()
+	})
 }
 
 // subject is the object by a name that kubectl takes, such as default po/web.
