@@ -34,6 +34,9 @@ type sights struct {
 	// withheld says of segments, by number, why they can't be read.
 	withheld map[int]string
 
+	// definitions knows when resources did not exist; nil if that does not matter.
+	definitions *definitions
+
 	all  map[event.Key]*sight
 	last time.Time // the latest of all lines
 	// backUntil is the last time that the clock showed twice. What a server confirms of times up to then proves nothing.
@@ -98,6 +101,9 @@ const clockSlack = time.Second
 
 // observe takes the next line.
 func (s *sights) observe(l *line) {
+	if s.definitions != nil {
+		s.definitions.observe(l)
+	}
 	if l.Type == begun {
 		s.begin(l.header)
 		return
@@ -168,7 +174,7 @@ func (s *sights) isLive(of event.Key) bool {
 			return true
 		}
 	}
-	return false
+	return s.definitions.isAbsent(of.Resource) && s.isLive(definitionKey)
 }
 
 // isSynced reports whether all that there was of a target has been recorded once.
@@ -488,12 +494,18 @@ func (s *sights) known(of event.Key) (to time.Time) {
 			to = later(to, one.present.to)
 		}
 	}
+	if s.definitions.isAbsent(of.Resource) {
+		to = later(to, s.known(definitionKey))
+	}
 	return to
 }
 
 // isDecided reports whether no line to come can add anything to what is known of a target at a
 // time, or take it back.
 func (s *sights) isDecided(of event.Key, at time.Time) bool {
+	if s.definitions.tracks(of.Resource) && !s.isDecided(definitionKey, at) {
+		return false
+	}
 	for key, one := range s.all {
 		live := !one.since.IsZero() && one.since.Before(at) && one.proven.Before(at)
 		if covers(key, of) && (live || one.since.IsZero() && one.whole && !one.still.After(at)) {
@@ -518,7 +530,10 @@ func (s *sights) blind(of event.Key, end time.Time) (common []GapInterval) {
 		}
 	}
 	if first {
-		return []GapInterval{{To: end, Reason: cmp.Or(s.lacking, unrecorded)}}
+		common = []GapInterval{{To: end, Reason: cmp.Or(s.lacking, unrecorded)}}
+	}
+	if s.definitions.tracks(of.Resource) {
+		common = intersect(common, s.definitions.mayHaveObjects(s, of.Resource, end))
 	}
 	return common
 }

@@ -228,6 +228,84 @@ func TestSmallClockStep(t *testing.T) {
 	}
 }
 
+// TestNotYetDefined checks that a resource is known to have no objects while its definition did not exist, and that nothing
+// else is concluded from the definition.
+func TestNotYetDefined(t *testing.T) {
+	definitions := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: definitionKey.Resource.Group, Version: "v1", Resource: definitionKey.Resource.Resource}, "CustomResourceDefinition", false)}
+	databases := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "databases"}, "Database", true)}
+	metrics := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1", Resource: "pods"}, "PodMetrics", true)}
+	definition := object.Parse(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"databases.example.com","resourceVersion":"5","uid":"d"}}`)
+	database := object.Parse(t, `{"apiVersion":"example.com/v1","kind":"Database","metadata":{"name":"db","namespace":"a","resourceVersion":"9","uid":"db"}}`)
+	bookmarkOf := func(target event.Target, second int) event.Event {
+		return event.Event{Type: event.Bookmark, Target: target, Heard: at(second), Time: at(second)}
+	}
+	for _, rotates := range []bool{false, true} {
+		dir := t.TempDir()
+		r := recorder(t, dir, Options{})
+		status := func(kind event.Type, target event.Target, second int) event.Event {
+			return event.Event{Type: kind, Target: target, Time: at(second)}
+		}
+		rotate := func() {
+			if !rotates {
+				return
+			}
+			if err := errors.Join(r.current.close(r.sights.states()), r.beginSegment(r.now, false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		alive := func(second int, targets ...event.Target) {
+			var all []event.Event
+			for _, target := range targets {
+				all = append(all, bookmarkOf(target, second))
+			}
+			deliver(t, r, all...)
+		}
+		deliver(t, r, status(event.Synced, configMaps, 1), status(event.Synced, definitions, 1))
+		for second := 10; second <= 100; second += 10 {
+			alive(second, configMaps, definitions)
+		}
+		rotate()
+		deliver(t, r, event.Event{Type: event.Added, Target: definitions, Object: definition, Time: at(105)})
+		deliver(t, r, status(event.Arrived, databases, 107), status(event.Arrived, metrics, 107))
+		deliver(t, r, event.Event{Type: event.Added, Target: databases, Object: database, Listed: true, Time: at(108)}, status(event.Synced, databases, 108), status(event.Synced, metrics, 108))
+		for second := 110; second <= 200; second += 10 {
+			alive(second, definitions, databases, metrics)
+		}
+		rotate()
+		for second := 210; second <= 300; second += 10 {
+			alive(second, definitions, databases, metrics)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check := func(want bool, from, to int, targets ...event.Target) {
+			t.Helper()
+			q := Query{Targets: targets, From: at(from), To: at(to)}
+			_, proof := played(t, read(t, dir), q)
+			objects, atProof, err := read(t, dir).ObjectsAt(t.Context(), q, at(to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if proof.IsComplete() != want || atProof.IsComplete() != want && from == to-1 {
+				t.Errorf("segments %t, %d to %d: complete %t, want %t: %v; %v, %d objects", rotates, from, to, proof.IsComplete(), want, gaps(proof), gaps(atProof), len(objects))
+			}
+		}
+		check(true, 20, 60, databases)
+		check(true, 20, 90, configMaps, databases, definitions)
+		check(true, 59, 60, databases)
+		check(false, 106, 107, databases) // it was defined, and nobody watched
+		check(false, 20, 150, databases)
+		check(true, 120, 150, databases)
+		check(true, 120, 290, databases)
+		check(false, 20, 60, metrics) // it has no definition
+		check(false, 59, 60, metrics)
+		_, proof := played(t, read(t, dir), Query{Targets: []event.Target{databases}})
+		if want := []string{"not known: 105 to 108 ("}; len(proof.Gaps) != 1 || !strings.HasPrefix(gaps(proof)[0], want[0]) {
+			t.Errorf("got %q, want %q", gaps(proof), want)
+		}
+	}
+}
+
 // TestHeldUp: what comes after a delivery that took long may have waited for it.
 func TestHeldUp(t *testing.T) {
 	dir := t.TempDir()

@@ -69,7 +69,7 @@ func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proo
 	defer p.close()
 	p.deliver = sink.Deliver
 	p.frame = func() error { return p.flush(ctx) }
-	if err := p.walk(ctx, r.from(q.From)); err != nil {
+	if err := r.walkFor(ctx, p, q.From); err != nil {
 		return nil, err
 	}
 	if p.stopped == nil {
@@ -109,7 +109,7 @@ func (r *Recording) at(ctx context.Context, q Query, at time.Time) (there []held
 		return nil, nil, err
 	}
 	defer p.close()
-	if err := p.walk(ctx, r.from(at)); err != nil {
+	if err := r.walkFor(ctx, p, at); err != nil {
 		return nil, nil, err
 	}
 	there = p.held.all()
@@ -144,6 +144,15 @@ func (r *Recording) newPlayer(q Query) (*player, error) {
 	p := &player{walker: w, Query: q, held: newHeld(), begin: r.begin}
 	w.take, w.targets, w.sights.withheld = p.line, q.Targets, r.withheld
 	return p, err
+}
+
+// walkFor reads what p needs from a time on.
+func (r *Recording) walkFor(ctx context.Context, p *player, from time.Time) error {
+	files := r.from(from)
+	if err := r.trackDefinitions(ctx, p.walker, files, p.Targets); err != nil {
+		return err
+	}
+	return p.walk(ctx, files)
 }
 
 func (r *Recording) prove(p *player) *Proof {

@@ -62,6 +62,9 @@ func (w *walker) skips(f file) bool {
 	if len(w.targets) == 0 || f.header == nil || f.index == nil || !w.sights.goesOn(f.header) {
 		return false
 	}
+	if w.sights.definitions != nil && f.index.touches(definitionKey) {
+		return false
+	}
 	for _, t := range w.targets {
 		if f.index.touches(t.Key()) || !w.sights.isLive(t.Key()) {
 			return false
