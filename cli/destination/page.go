@@ -113,7 +113,7 @@ func (p *Page) announce(env *run.Environment, server *page.Server) {
 	c := env.Console
 	c.Warn("page: " + server.URL())
 	if p.Insecure {
-		c.Warn("warning: the page is served without TLS: who listens to the network sees all of it, and the token")
+		c.Warn("warning: the page is served without TLS: others on the network can read it and the token")
 	}
 	if p.options.RecordingHandler != nil {
 		c.Say(fmt.Sprintf("who has this address may ask by --from for all that is recorded in %s, by earlier runs, too, where this one may see that", output.EscapeLine(env.Recordings.Dir())))

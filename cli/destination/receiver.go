@@ -382,7 +382,7 @@ func (d *Receiver) start(ctx context.Context) (drain func(c *console.Console, un
 		}
 		defer time.AfterFunc(d.DrainTimeout, stop).Stop()
 		defer time.AfterFunc(drainReported, func() {
-			c.Say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.DrainTimeout))
+			c.Say(fmt.Sprintf("waiting up to %s for undelivered events; Ctrl-C ends dwatch at once", d.DrainTimeout))
 		}).Stop()
 		<-done
 		if d.process != nil {

@@ -72,7 +72,7 @@ func (r *Redelivery) identify(ctx context.Context, c *console.Console, d *Receiv
 	}
 	switch {
 	case unknown && r.Connection.HasMultipleContexts():
-		return fail.Usage(fmt.Errorf("--redeliver: %s has events that do not say from which cluster they are: choose that with --context", output.EscapeLine(d.RedeliverFile)))
+		return fail.Usage(fmt.Errorf("--redeliver: %s has events without a cluster: choose one with --context", output.EscapeLine(d.RedeliverFile)))
 	case unknown:
 		k, err := r.Connection.Connect(c.Connection())
 		if err != nil {

@@ -211,7 +211,7 @@ func (r *Recording) SelectAll(ctx context.Context, of run.Selection) (run.Select
 	return of, nil
 }
 
-var errNotRecorded = errors.New("of what is asked for nothing was recorded")
+var errNotRecorded = errors.New("none of the requested resources was recorded")
 
 // CheckRecorded returns an error if a cluster has none of the requested objects.
 func (r *Recording) CheckRecorded() error {

@@ -34,7 +34,7 @@ type asyncWriter struct {
 	done      chan struct{}           // closed when the goroutine has ended
 }
 
-var errNobodyReads = errors.New("nobody reads stdout")
+var errNobodyReads = errors.New("the reader of stdout does not read")
 
 // newAsyncWriter returns an asyncWriter before next. written counts the bytes that next writes. The caller calls finish.
 func newAsyncWriter(ctx context.Context, next event.Sink, written *atomic.Int64, fail context.CancelCauseFunc) *asyncWriter {

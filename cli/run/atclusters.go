@@ -133,7 +133,7 @@ func (u *ClusterUIDs) WarnIfSame(ctx context.Context, c *console.Console, k *clu
 	var asked sync.WaitGroup
 	asked.Go(func() {
 		if other := u.add(ctx, k.Context, k); other != "" {
-			c.Warn("this is the same cluster as " + output.EscapeLine(other) + ": what is there is listed twice")
+			c.Warn("this is the same cluster as " + output.EscapeLine(other) + ": its objects are listed twice")
 		}
 	})
 	return asked.Wait

@@ -106,7 +106,7 @@ func (c *clusters) warnUnanswered(ctx context.Context) {
 	}
 	for _, m := range c.all() {
 		if !m.everAnswered {
-			m.console.Warn("it could never be watched: nothing is known of what happened there")
+			m.console.Warn("never connected: its changes are unknown")
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (c *clusters) addPast(ctx context.Context, m *member, known reconstructed) 
 
 // missPast adds an unknown past for a member that does not answer.
 func (c *clusters) missPast(ctx context.Context, m *member, why string) {
-	_ = c.addPast(ctx, m, reconstructed{unlisted: true, missing: []string{why + "; what happened there is not known"}})
+	_ = c.addPast(ctx, m, reconstructed{unlisted: true, missing: []string{why + "; its changes are unknown"}})
 }
 
 // pastNote returns a function that notes something about a member. The caller of the function holds c.mu.

@@ -275,7 +275,7 @@ func (w *conditionStage) describe(p until.PendingItem) string {
 	case p.ConnectionError != nil:
 		return subject + ": " + explainLostConnection(p.ConnectionError)
 	case p.Unsynced:
-		return subject + ": what exists is not known yet"
+		return subject + ": not listed yet"
 	case p.Object.IsZero() && p.Target.Name == "":
 		return withCluster(p.Target.Cluster, p.Target.Resource().Resource) + ": none exists"
 	case p.Object.IsZero():

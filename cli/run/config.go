@@ -111,9 +111,9 @@ func (c *Config) CheckRecording() error {
 	case c.Recording.Dir == "":
 		return nil
 	case c.StateFile != "":
-		return errors.New("--record and --state go on from where each has ended, which may be two places: it takes dwatch record beside this")
+		return errors.New("--record and --state may continue from different places: run dwatch record as a process of its own")
 	case c.Selection.Object != nil:
-		return errors.New("--for leaves out some of what is watched, and a recording has all: it does not go with --record")
+		return errors.New("--for drops some of the watched objects, and a recording needs all of them: it does not go with --record")
 	case c.Selection.Request.SelectsNamespaces():
 		return errors.New("--record takes namespaces by their names, or all with -A")
 	}

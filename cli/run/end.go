@@ -97,7 +97,7 @@ func JoinUndelivered(ctx context.Context, err, undelivered error) error {
 }
 
 // errUnread ends a run with --state whose reader has closed the pipe. A supervisor that restarts failed runs has to know.
-var errUnread = errors.New("the reader closed the pipe: lines that it left unread count as printed, and the next run carries on after them")
+var errUnread = errors.New("the reader closed the pipe: lines that it left unread count as printed, and the next run continues after them")
 
 // sameSignal is how far apart two processes may notice the same Ctrl-C.
 const sameSignal = 250 * time.Millisecond

@@ -85,7 +85,7 @@ func (r *Run) startHandover(ctx context.Context, failed context.CancelCauseFunc)
 	go func() {
 		n := h.ObjectCount()
 		if n > 0 {
-			say(output.EscapeLine(r.state.path) + " has " + Plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
+			say(output.EscapeLine(r.state.path) + " has " + Plural(n, "object") + " of other shards: dwatch reports their deletions, and forgets the others in " + handoverWait.String() + ", when all shards should run")
 		}
 		err := h.Run(ctx)
 		switch {

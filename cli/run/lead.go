@@ -173,7 +173,7 @@ func isPermanent(err error) bool {
 // refused is the error of a Lease that could never be read.
 func (r *Replica) refused(err error) error {
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("--lease: %w; dwatch rbac prints a role with what it takes", err)
+		return fmt.Errorf("--lease: %w; dwatch rbac prints a role that allows it", err)
 	}
 	if isPermanent(err) {
 		return fmt.Errorf("--lease: %w", err)
@@ -234,18 +234,18 @@ func (r *Replica) reportState(s lease.State, term *lease.Term) {
 	line := ""
 	switch {
 	case term != nil && s.Unconfirmed:
-		line = fmt.Sprintf("%s could not be written for %s: nothing is delivered until it is known that nobody else holds it", r, lease.RenewDeadline)
+		line = fmt.Sprintf("%s could not be written for %s: delivery is paused until no other replica can hold it", r, lease.RenewDeadline)
 	case term != nil && r.doubtful:
-		line = "leading since " + timeOfDay(term.Since) + " still: nobody else has held " + r.String()
+		line = "leading since " + timeOfDay(term.Since) + " still: no other replica has held " + r.String()
 	case term != nil:
 		line = "leading since " + timeOfDay(term.Since) + ": " + r.String()
 		if !r.HasState {
-			line += "; without --state the last states of what is there are told, and no deletions of before"
+			line += "; without --state, existing objects are sent again and earlier deletions are not reported"
 		}
 	case s.OtherHolder != "":
 		line = "standing by: " + output.EscapeLine(s.OtherHolder) + " holds " + r.String()
 	default:
-		line = "standing by: it is not known who holds " + r.String()
+		line = "standing by: no known replica holds " + r.String()
 	}
 	r.doubtful = term != nil && s.Unconfirmed
 	if line != r.state {

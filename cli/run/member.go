@@ -89,7 +89,7 @@ func (m *member) start(ctx context.Context, working *sync.WaitGroup) {
 
 var (
 	errContextRemoved = errors.New("the context is no longer in the kubeconfig")
-	errContextChanged = errors.New("the context leads elsewhere now, or has other credentials: it is watched anew")
+	errContextChanged = errors.New("context changed, restarting its watches")
 	errNotPlanned     = errors.New("the server no longer has the resource")
 )
 
@@ -277,7 +277,7 @@ func (m *member) follow(ctx context.Context, s *Session, note string, recorder *
 func (m *member) identify(ctx context.Context, k *cluster.Cluster) {
 	if other := m.of.uids.add(ctx, m.name, k); other != "" && other != m.sameCluster {
 		m.sameCluster = other
-		m.console.Warn("this is the same cluster as " + other + ": what happens there comes twice")
+		m.console.Warn("this is the same cluster as " + other + ": its events are reported twice")
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *Recordings) openRecorder(c *console.Console, dir, cluster string) (_ *r
 		return nil, recordingError(dir, err)
 	}
 	for _, note := range one.recorder.Warnings() {
-		c.Warn(one.failed(errors.New(note)).Error() + "; what was in it is not known")
+		c.Warn(one.failed(errors.New(note)).Error() + "; its content is unknown")
 	}
 	c.WarnIfReadable("the recording", dir)
 	return one, nil
@@ -278,7 +278,7 @@ func (r *recorder) abandon() {
 func checkSameRecording(known, about recording.RunInfo) error {
 	switch same, canTell := about.SameCluster(known); {
 	case !canTell:
-		return fmt.Errorf("it is of %s, and it can't be told whether that is this cluster: take another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
+		return fmt.Errorf("it is of %s, and dwatch cannot tell whether that is this cluster: take another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
 	case !same:
 		return fmt.Errorf("it is of another cluster, %s: take another directory", known.Server)
 	}

@@ -24,9 +24,9 @@ func TestCheckSameRecording(t *testing.T) {
 		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: take another directory"},
 		"by an account that may not see it":         {of("1", "a"), of("", "a"), ""},
 		"and by one that may, after that":           {of("", "a"), of("1", "a"), ""},
-		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "can't be told whether that is this cluster"},
+		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "cannot tell whether that is this cluster"},
 		"elsewhere, by one that may not, twice":     {of("", "a"), of("", "b"), "dwatch rbac record"},
-		"without certificates, by one that may not": {of("", ""), of("", ""), "can't be told"},
+		"without certificates, by one that may not": {of("", ""), of("", ""), "cannot tell"},
 		"other objects":                             {of("1", "a"), labelled, "it is of all objects, and this would be of what has labels app=x"},
 	} {
 		err := checkSameRecording(test.known, test.about)

@@ -248,7 +248,7 @@ func (r *Run) sayHidden() {
 	}
 }
 
-var errNothingKnown = errors.New("of some of what was asked for nothing is known")
+var errNothingKnown = errors.New("no data for some of the requested resources")
 
 // end returns what a run ends with whose watch ended with err.
 func (r *Run) end(ctx context.Context, err error) error {

@@ -99,7 +99,7 @@ func (s *Session) listNamespaces() func(context.Context) ([]plan.Namespace, erro
 			listed.Store(true)
 			warned.Store(false)
 		case listed.Load() && apierrors.IsForbidden(err) && !warned.Swap(true):
-			s.Console.Warn("which namespaces match is not known any more, trying again: " + fail.ExplainDisconnect(err))
+			s.Console.Warn("cannot list namespaces any more, trying again: " + fail.ExplainDisconnect(err))
 		}
 		var all []plan.Namespace
 		for _, n := range there {

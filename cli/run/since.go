@@ -158,7 +158,7 @@ func (r *reconstruction) finish(ctx context.Context) (known reconstructed) {
 	for _, l := range r.links.All() {
 		if phase := l.Phase(); !l.Synced && (phase == event.PhaseLost || phase == event.PhaseDenied) {
 			known.unlisted = true
-			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", withoutClusterName(l.Target).Text(), fail.ExplainDisconnect(l.Err)))
+			known.missing = append(known.missing, fmt.Sprintf("%s cannot be listed, so its changes are unknown: %s", withoutClusterName(l.Target).Text(), fail.ExplainDisconnect(l.Err)))
 		}
 	}
 	for _, source := range r.session.historySources() {

@@ -42,7 +42,7 @@ func TestPastUnlisted(t *testing.T) {
 		if err := stage.Deliver(t.Context(), []event.Event{mark(kind, "b")}); !errors.Is(err, ErrEnough) {
 			t.Errorf("%s: got %v, want ErrEnough", kind, err)
 		}
-		if len(said) != 2 || !strings.HasSuffix(said[0], "b can't be listed, so what happened there is not known: it said no") {
+		if len(said) != 2 || !strings.HasSuffix(said[0], "b cannot be listed, so its changes are unknown: it said no") {
 			t.Errorf("%s: got notes %q", kind, said)
 		}
 	}

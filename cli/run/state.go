@@ -92,16 +92,16 @@ func (r *Run) enterTerm(file *resume.File) error {
 	text := ""
 	switch path := output.EscapeLine(r.cfg.StateFile); {
 	case file.IsNew():
-		text = path + " is new: the last states of what is there are told"
+		text = path + " is new: existing objects are sent first"
 	case before == now:
 	case before == resume.Term{Lease: now.Lease, Number: now.Number - 1}:
-		text = path + " is that of who led before: it goes on with what that one has not delivered"
+		text = path + " is from the previous leader: continuing with its undelivered events"
 	case before.Lease == "":
-		text = path + " was written without --lease: it goes on with that"
+		text = path + " was written without --lease: continuing from it"
 	case before.Lease != now.Lease:
-		text = path + " is of a Lease that is another one now, or was made anew: what has changed since then is told, although others may have told it"
+		text = path + " is from another or recreated Lease: changes since then are sent, although other replicas may have sent them"
 	default:
-		text = path + " is from an earlier term: others have led since, and what has changed since then is told, although they may have told it"
+		text = path + " is from an earlier term: changes since then are sent, although other replicas may have sent them"
 	}
 	if text != "" {
 		r.console.Say(text)
@@ -169,11 +169,11 @@ func (s *State) openOutbox(delivers bool, format string) (err error) {
 	switch {
 	case !delivers:
 		if had {
-			s.purpose = "; what is in it was delivered to a receiver, and is not printed"
+			s.purpose = "; its events were delivered to a receiver, and are not printed"
 		}
 		return s.file.RemoveOutbox()
 	case !had && !s.file.IsNew():
-		s.purpose = "; what is in it was printed, and is not delivered"
+		s.purpose = "; its events were printed, and are not delivered"
 	}
 	s.outbox, err = s.file.OpenOutbox(format)
 	return err
@@ -278,7 +278,7 @@ func (s *State) Check() error { return cmp.Or(s.checkPath(), s.file.CheckIntegri
 func (s *State) checkPath() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.opened, info) {
-		return fmt.Errorf("state file %s was removed or replaced while dwatch ran: the next run does not carry on from this one, and what waited in it is lost", output.EscapeLine(s.path))
+		return fmt.Errorf("state file %s was removed or replaced while dwatch ran: the next run cannot continue from this one, and the events that waited in it are lost", output.EscapeLine(s.path))
 	}
 	return nil // any other error says nothing about the file
 }

@@ -22,7 +22,7 @@ func (s *Session) SayVerification(v watcher.Verification) {
 	case v.Err != nil:
 		s.Console.Warn(fmt.Sprintf("--verify: %s could not be compared with the server: %s", of, strings.Join(fail.Explain(v.Err), "; ")))
 	case len(v.Missed) > 0:
-		s.Console.Warn(fmt.Sprintf("--verify: of %s the last states of %d objects were missed: %s; listing all of it anew", of, len(v.Missed), nameMissed(v)))
+		s.Console.Warn(fmt.Sprintf("--verify: of %s the last states of %d objects were missed: %s; listing it again", of, len(v.Missed), nameMissed(v)))
 	case len(s.Plan.Targets) <= maxVerified:
 		s.Console.Say(fmt.Sprintf("--verify: %s, %d in number: nothing was missed", of, v.Count))
 	}

@@ -72,7 +72,7 @@ func (c *changeset) String() string {
 	for _, part := range []struct {
 		what  string
 		rules []*activeRule
-	}{{"new", added}, {"changed", changed}, {"let go", c.removed}} {
+	}{{"new", added}, {"changed", changed}, {"removed", c.removed}} {
 		if len(part.rules) > 0 {
 			parts = append(parts, part.what+": "+namesOf(part.rules))
 		}
@@ -253,9 +253,9 @@ func (s *Supervisor) apply(ctx context.Context, r *reloader, c *changeset, group
 		s.leave(one, false)
 		r.leaving[one.Name] = one
 		if path := one.stateFile(); path != "" {
-			one.console.Say("it is let go; its file stays: " + output.EscapeLine(path))
+			one.console.Say("removed, keeping its state file " + output.EscapeLine(path))
 		} else {
-			one.console.Say("it is let go")
+			one.console.Say("removed")
 		}
 	}
 	for _, one := range c.added {
@@ -327,7 +327,7 @@ func (s *Supervisor) drain(old *activeRule) {
 	s.draining[old.Name] = old
 	s.mu.Unlock()
 	if before != nil && !hasEnded(before.done) {
-		before.console.Say("it was changed once more: what waits for the receiver that it had before the last time is given up after " + before.Receiver.DrainTimeout.String())
+		before.console.Say("changed again: events for its earlier receiver are dropped after " + before.Receiver.DrainTimeout.String())
 		before.stopDraining()
 	}
 }
@@ -387,7 +387,7 @@ func (s *Supervisor) beginRetrying(ctx context.Context, one *activeRule) bool {
 		}
 		if line := strings.Join(fail.Explain(err), "; "); line != why {
 			why = line
-			one.console.Warn("it does not run yet: " + why + "; trying again")
+			one.console.Warn("not running yet: " + why + "; trying again")
 		}
 		if !backoff.Wait(ctx, err) {
 			break
@@ -402,7 +402,7 @@ func (s *Supervisor) beginRetrying(ctx context.Context, one *activeRule) bool {
 // explainGap says what the rule gets of the time in which it did not run.
 func (r *activeRule) explainGap() string {
 	if r.history() == nil {
-		return "it begins with what exists"
+		return "existing objects are sent first"
 	}
-	return "of what happened meanwhile it is told what is different now, and not what was in between"
+	return "it gets the differences, without states in between"
 }

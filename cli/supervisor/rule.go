@@ -200,7 +200,7 @@ func (r *activeRule) begin(ctx context.Context) (err error) {
 		History: r.history(), KeepContent: r.run.Needs().Old,
 		FallbackWatch: r.watchAlone,
 		OnDetached: func() {
-			r.console.Warn("its outbox is full: the others go on without it, and it watches for itself when there is room")
+			r.console.Warn("outbox full, detached from the shared watch: it continues with a watch of its own when there is room")
 		},
 	})
 	if note := strings.TrimPrefix(r.state.Note(), ", "); note != "" {

@@ -130,7 +130,7 @@ func (s *Supervisor) atCluster(ctx context.Context, k *cluster.Cluster, start *c
 		return err
 	}
 	for _, path := range s.unusedStates() {
-		s.console.Say(output.EscapeLine(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
+		s.console.Say(output.EscapeLine(path) + " belongs to no rule: events that wait in it are not delivered")
 	}
 	r := newReloader(s)
 	s.apply(ctx, r, start, groups)
@@ -213,7 +213,7 @@ func (s *Supervisor) status() (lines []string) {
 	}
 	for _, r := range s.rules {
 		if r.waits.Load() {
-			lines = append(lines, "rule "+r.Name+": it does not run yet: it takes the place of one that ends")
+			lines = append(lines, "rule "+r.Name+": not running yet: waiting for its previous version to end")
 			continue
 		}
 		if text := r.run.Status(); text != "" {

@@ -186,7 +186,7 @@ func TestLeaseKilled(t *testing.T) {
 		before := len(r.await(func(got []delivered) bool { return len(got) > 20*n }))
 		leads.signal(syscall.SIGKILL)
 		next.says(t, "^leading since .*: lease .*/feed$")
-		next.says(t, "state is that of who led before: it goes on with what that one has not delivered$")
+		next.says(t, "state is from the previous leader: continuing with its undelivered events$")
 		r.await(func(got []delivered) bool { return len(got) > before && got[len(got)-1].by == name })
 		leads = next
 	}
@@ -291,7 +291,7 @@ func TestLeaseFrozen(t *testing.T) {
 	b.says(t, "^standing by: ")
 	a.signal(syscall.SIGSTOP)
 	b.says(t, "^leading since ")
-	b.says(t, "b is new: the last states of what is there are told$")
+	b.says(t, "b is new: existing objects are sent first$")
 	r.awaitOne("b", "ADDED", "goes")
 	r.remove("goes")
 	r.awaitOne("b", "DELETED", "goes")
@@ -368,7 +368,7 @@ func TestLeaseServerAway(t *testing.T) {
 	a.says(t, "cm/goes: .*500")
 	r.remove("goes")
 	away.Store(true)
-	a.says(t, "^lease .*/feed could not be written for 5s: nothing is delivered until it is known that nobody else holds it$")
+	a.says(t, "^lease .*/feed could not be written for 5s: delivery is paused until no other replica can hold it$")
 	gets(t, a, "/metrics", 200, "(?m)^dwatch_leading 0$")
 	held.Store(false)
 	r.write("two", 1)
@@ -377,7 +377,7 @@ func TestLeaseServerAway(t *testing.T) {
 		t.Errorf("%d were delivered", got)
 	}
 	away.Store(false)
-	a.says(t, "^leading since .* still: nobody else has held lease ")
+	a.says(t, "^leading since .* still: no other replica has held lease ")
 	r.awaitOne("a", "DELETED", "goes")
 	r.awaitOne("a", "ADDED", "two")
 	if n := r.count("ADDED", "one"); n != 1 {

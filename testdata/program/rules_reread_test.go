@@ -168,7 +168,7 @@ func rulesReread(t *testing.T, kept bool) {
 	p.says(t, `^\S+/rules\.yaml:6: rule wrong: invalid --settle 3ms: `)
 	p.says(t, `^\S+/rules\.yaml: the rules stay as they were$`)
 	write(stays, changes("after"), rule("new", cm), rule("other", secrets))
-	p.says(t, `was read again: new: new, other; changed: changes; let go: goes; as before: stays$`)
+	p.says(t, `was read again: new: new, other; changed: changes; removed: goes; as before: stays$`)
 	p.says(t, `^rule goes: it is let go`)
 	p.says(t, `^rule goes: .* 0 given up, 0 waiting`)
 	gone := to.got(t, "/goes", 0)

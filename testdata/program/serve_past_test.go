@@ -169,7 +169,7 @@ func TestServedPastClusters(t *testing.T) {
 	p = startPiped(t, "nowhere", "serve", "cm", "--from", dir)
 	b = p.page(t, nil)
 	h = b.helloAt(t, 0)
-	if got := h.states(); got != "eu live ; none unknown of what is asked for nothing was recorded; us live ; " {
+	if got := h.states(); got != "eu live ; none unknown none of the requested resources was recorded; us live ; " {
 		t.Errorf("at the end: %s", got)
 	}
 

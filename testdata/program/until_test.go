@@ -204,7 +204,7 @@ func TestUntilUnanswered(t *testing.T) {
 		server, reached := unanswered(t)
 		p := startPiped(t, "", "cm/a", "--until", "ready", "--server", server, "-n", "some", "--timeout", "3s")
 		receive(t, reached)
-		p.ends(t, fail.ExitTimeout, "watching .*\nerror: cm/a not ready after 3s: what exists is not known yet\n")
+		p.ends(t, fail.ExitTimeout, "watching .*\nerror: cm/a not ready after 3s: not listed yet\n")
 	})
 }
 
