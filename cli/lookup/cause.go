@@ -97,6 +97,28 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	return s.found
 }
 
+// FindCrashLoop returns a pod of a workload that runs now, but keeps crashing, and why. pod is empty if there is none, or
+// if that is unknown.
+func (c *CauseFinder) FindCrashLoop(ctx context.Context, o event.Object) (pod, why string) {
+	u, err := o.Decode()
+	if err != nil {
+		return "", ""
+	}
+	s := c.search(refTo(o))
+	list, err := s.content.Resource(podsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxPods})
+	if err != nil {
+		return "", ""
+	}
+	for i := range list.Items {
+		one := &list.Items[i]
+		if status.Of(one).ClearsAt.IsZero() || !s.belongs(ctx, podRef(one)) {
+			continue
+		}
+		return "po/" + one.GetName(), status.OfMasked(one, c.masks.MaskObject).Message
+	}
+	return "", ""
+}
+
 func (c *CauseFinder) search(root owner.Ref) *search {
 	return &search{CauseFinder: c, root: root, known: map[owner.Ref][]owner.Owner{}}
 }

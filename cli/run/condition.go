@@ -37,6 +37,8 @@ type conditionStage struct {
 	cancel context.CancelCauseFunc // ends the run when something else than an event decides
 	causes *causePoller            // nil if progress is not reported
 
+	loops  *crashLoops    // nil unless --until ready is decided at a cluster
+
 	mu            sync.Mutex // guards what follows, and stage
 	outcome       *until.Outcome
 	reevaluation  *time.Timer // evaluates again what depends on time, or nil
@@ -55,7 +57,14 @@ type conditionStage struct {
 // newConditionStage returns a conditionStage before next.
 func (r *Run) newConditionStage(ctx context.Context, next event.Sink, cancel context.CancelCauseFunc) *conditionStage {
 	e := &r.cfg.Ending
+	var loops *crashLoops
+	var confirm func(*event.Event) bool
+	if isWord(e.Until, "ready") && !r.scope.IsRecorded() {
+		loops = newCrashLoops(ctx, r)
+		confirm = loops.confirm
+	}
 	stage := until.New(next, r.scope.Targets, until.Options{
+		Confirm:    confirm,
 		Until:      e.Until.Expression,
 		FailIf:     e.FailIf.Expression,
 		Awaited:    r.scope.Awaited(),
@@ -63,7 +72,7 @@ func (r *Run) newConditionStage(ctx context.Context, next event.Sink, cancel con
 		Input:      r.expressionOptions(),
 		OnError:    r.warnFailedExpression,
 	})
-	w := &conditionStage{run: r, stage: stage, progress: e.Until.IsSet() && !r.needs.Interactive && !r.scope.IsRecorded(), cancel: cancel, finders: map[string]*lookup.CauseFinder{}}
+	w := &conditionStage{run: r, stage: stage, progress: e.Until.IsSet() && !r.needs.Interactive && !r.scope.IsRecorded(), cancel: cancel, loops: loops, finders: map[string]*lookup.CauseFinder{}}
 	if w.progress && !r.console.IsQuiet() {
 		w.causes = newCausePoller(ctx, w)
 	}
@@ -287,6 +296,8 @@ func (w *conditionStage) describe(p until.PendingItem) string {
 	}
 	s := status.OfMasked(u, w.run.cfg.Print.Compare.Masks.MaskObject)
 	switch word := s.Word; {
+	case word == kstatus.CurrentStatus && w.loops.reason(p.Object) != "":
+		return subject + ": " + w.loops.reason(p.Object)
 	case word == kstatus.CurrentStatus, word == kstatus.UnknownStatus && !w.asksStatus():
 		return subject // the condition is about something else than the status
 	case word == kstatus.UnknownStatus:

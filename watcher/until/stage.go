@@ -30,6 +30,9 @@ type Options struct {
 	Awaited    []AwaitedTarget
 	Quantifier Quantifier         // of Until; empty means All
 	Input      expression.Options // options for evaluating the expressions
+	// Confirm is called before an existing object counts as one that Until holds for. If it returns
+	// false, the object does not count, and is evaluated again later. nil confirms all objects.
+	Confirm func(e *event.Event) bool
 	// OnError is called with the first error of each expression. The expression counts as not
 	// holding for that event. nil ignores errors.
 	OnError func(x *expression.Expression, e event.Event, err error)
@@ -181,7 +184,8 @@ func (s *Stage) Reevaluate() (decided *Outcome) {
 // returns the outcome if that object decides.
 func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
-	defer s.observeTime(in, e)
+	confirmed := true
+	defer func() { s.observeTime(e, in.DependsOnTime() || !confirmed) }()
 	if s.holds(s.FailIf, in, e) {
 		return &Outcome{Failed: true, Event: *e, ObjectCount: 1, Object: objectTarget(e)}
 	}
@@ -189,6 +193,10 @@ func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 		return nil
 	}
 	holds := s.holds(s.Until, in, e)
+	if holds && s.Confirm != nil && e.Type != event.Deleted {
+		confirmed = s.Confirm(e)
+		holds = confirmed
+	}
 	s.record(e, holds, again)
 	if holds && s.Quantifier == Any {
 		return &Outcome{Event: *e, ObjectCount: 1, Object: objectTarget(e)}
@@ -197,10 +205,10 @@ func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 }
 
 // observeTime retains an event whose result may change with time, to evaluate it again later.
-func (s *Stage) observeTime(in *expression.Input, e *event.Event) {
+func (s *Stage) observeTime(e *event.Event, dependsOnTime bool) {
 	switch {
 	case s.usesClock || e.Type == event.Deleted:
-	case in.DependsOnTime():
+	case dependsOnTime:
 		s.timed[keyOf(e)] = *e
 	default:
 		delete(s.timed, keyOf(e))
