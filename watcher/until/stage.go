@@ -166,6 +166,7 @@ func (s *Stage) DependsOnTime() bool { return len(s.timed) > 0 }
 // outcome if that decides. It must not be called during Deliver.
 func (s *Stage) Reevaluate() (decided *Outcome) {
 	var last event.Event
+	wasTimed := s.DependsOnTime() // an evaluation may remove the last object from s.timed
 	for _, last = range s.timed {
 		if l := s.states.Get(last.Target); !isCurrent(&l) {
 			continue
@@ -174,7 +175,7 @@ func (s *Stage) Reevaluate() (decided *Outcome) {
 			decided = o
 		}
 	}
-	if decided == nil && s.DependsOnTime() {
+	if decided == nil && wasTimed {
 		decided = s.decideAll(&last)
 	}
 	return decided
