@@ -37,7 +37,7 @@ type conditionStage struct {
 	cancel context.CancelCauseFunc // ends the run when something else than an event decides
 	causes *causePoller            // nil if progress is not reported
 
-	loops  *crashLoops    // nil unless --until ready is decided at a cluster
+	loops *crashLoops // nil unless --until ready is decided at a cluster
 
 	mu            sync.Mutex // guards what follows, and stage
 	outcome       *until.Outcome
