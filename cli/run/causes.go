@@ -106,9 +106,9 @@ func (w *conditionStage) reportCause(ctx context.Context) (reported, isWaiting b
 		return false, true
 	}
 	w.reportDenied(cause)
-	before := w.lastReport
+	before := w.last.text
 	w.reportWaiting(w.because(*now, cause), more)
-	return w.lastReport != before, true
+	return w.last.text != before, true
 }
 
 // reportDenied names once the resources that the user may not read.

@@ -43,8 +43,7 @@ type conditionStage struct {
 	outcome       *until.Outcome
 	reevaluation  *time.Timer // evaluates again what depends on time, or nil
 	progress      bool        // progress is reported
-	lastReport    string
-	reported      time.Time
+	last          progressReport
 	delayedReport *time.Timer // reports what was too early to report, or nil
 	denied        bool        // the resources that may not be read were reported
 	ended         bool
@@ -52,6 +51,12 @@ type conditionStage struct {
 
 	// finders ask why objects are not ready, by cluster. The poller uses them until it is stopped.
 	finders map[string]*lookup.CauseFinder
+}
+
+// progressReport is a line about progress, and when it was printed.
+type progressReport struct {
+	text string
+	at   time.Time
 }
 
 // newConditionStage returns a conditionStage before next.
@@ -200,7 +205,7 @@ func (w *conditionStage) reportProgress() {
 	if p == nil {
 		return
 	}
-	last := w.reported
+	last := w.last.at
 	if last.IsZero() && p.Unsynced {
 		last = w.run.console.Started
 	}
@@ -235,9 +240,9 @@ func (w *conditionStage) reportWaiting(text string, more int) {
 	if more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
-	if text != w.lastReport {
+	if text != w.last.text {
 		w.say(text)
-		w.lastReport, w.reported = text, time.Now()
+		w.last = progressReport{text, time.Now()}
 	}
 }
 
