@@ -108,8 +108,8 @@ func TestCountOfNamed(t *testing.T) {
 	a, b := pods, pods
 	a.Name, b.Name = "a", "b"
 	for want, targets := range map[string][]event.Target{
-		" = 1 pod in shop\n":                           {a},
-		" = 1 pod (a) in shop\n = 1 pod (b) in shop\n": {a, b},
+		"00:00:00 = 1 pod in shop\n":                                   {a},
+		"00:00:00 = 1 pod (a) in shop\n00:00:00 = 1 pod (b) in shop\n": {a, b},
 	} {
 		o := options(0)
 		o.Targets = targets
