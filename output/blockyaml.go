@@ -14,30 +14,31 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// blockYAML writes JSON as YAML, byte for byte as the YAML library writes what was decoded, in a twentieth of the time:
-// what is plain (names, numbers, times) it writes itself, any other scalar is the library's, in the place where it stands.
+// blockYAML converts JSON to YAML with the same bytes as the YAML library writes for the decoded object, in a twentieth of the
+// time. It writes plain scalars (names, numbers, times) itself. For any other scalar it calls the library.
 type blockYAML struct {
 	dst    []byte
 	column int // of the object's members
-	// unmanaged leaves metadata.managedFields out.
+	// unmanaged omits metadata.managedFields.
 	unmanaged bool
-	// maps has the members of all maps that are being written.
+	// maps is a stack: the members of the map that is being written, and of the maps around it.
 	maps []blockMember
-	// gaveUp: there is something in it of which the library has to see the whole.
+	// gaveUp is true if only the library can write the object. The content of dst is then useless.
 	gaveUp bool
 }
 
-// maxBlockDepth is how deep maps and lists are written: what is in them is scanned once for each that it is in.
+// maxBlockDepth bounds the nesting of maps and lists, because each level scans its content again.
 const maxBlockDepth = 64
 
-// appendBlockYAML appends an object as YAML. Its lines begin at a column, but for the first one, which has begun if that is
-// not 0: the column decides where long lines are folded. It returns false if only the library can write the object.
+// appendBlockYAML appends an object as YAML. All lines but the first begin at column, which also decides where long lines are
+// folded. If column is not 0, the caller has already begun the first line. It returns false if only the library can write the
+// object.
 func appendBlockYAML(dst []byte, object string, column int, unmanaged bool) ([]byte, bool) {
 	root := gjson.Parse(object)
 	if !gjson.Valid(object) || !root.IsObject() {
 		return dst, false
 	}
-	// What has no kind, or an apiVersion that is none, is no object: that is an error where it is decoded.
+	// Decoding an object without a kind, or with an invalid apiVersion, is an error.
 	kind, version := root.Get("kind"), root.Get("apiVersion")
 	if kind.Type != gjson.String || kind.Str == "" || strings.Count(version.Str, "/") > 1 {
 		return dst, false
@@ -47,13 +48,13 @@ func appendBlockYAML(dst []byte, object string, column int, unmanaged bool) ([]b
 	return b.dst, !b.gaveUp
 }
 
-// blockMember is a member of a map, with its name as it is in the JSON, and as it is meant.
+// blockMember is a member of a map. raw is the name as JSON, with its quotes.
 type blockMember struct {
 	raw, name string
 	value     gjson.Result
 }
 
-// membersOf are the members of a map, in the order of the library. They stand in maps from here on.
+// membersOf pushes the members of a map to b.maps and returns them in the order of the library.
 func (b *blockYAML) membersOf(v gjson.Result, isMetadata bool) []blockMember {
 	from := len(b.maps)
 	v.ForEach(func(name, value gjson.Result) bool {
@@ -65,13 +66,13 @@ func (b *blockYAML) membersOf(v gjson.Result, isMetadata bool) []blockMember {
 	all := b.maps[from:]
 	slices.SortStableFunc(all, func(x, y blockMember) int { return b.compare(x.name, y.name) })
 	for n := 1; n < len(all); n++ {
-		b.gaveUp = b.gaveUp || all[n].name == all[n-1].name // of two the last one counts
+		b.gaveUp = b.gaveUp || all[n].name == all[n-1].name // the last one would count
 	}
 	return all
 }
 
-// compare is how the library orders names: letters behind all else, and numbers in them by value. It gives up where that
-// is not one of bytes, or no number can hold it.
+// compare orders names as the library does: letters come after all other characters, and numbers within names are compared by
+// value. It gives up if characters other than ASCII or very large numbers decide the order.
 func (b *blockYAML) compare(x, y string) int {
 	n := 0
 	for n < len(x) && n < len(y) && x[n] == y[n] && x[n] < utf8.RuneSelf {
@@ -101,22 +102,23 @@ func rank(c byte) int {
 	return 0
 }
 
-// compareNumbers compares two by value; they stand behind the same text, with which they may begin.
+// compareNumbers compares the rests of two numbers by value. before is the common text in front of them, which may end with
+// their first digits.
 func compareNumbers(before, one, other string) int {
-	if strings.TrimLeft(before[len(strings.TrimRight(before, "0123456789")):], "0") == "" { // else a zero counts
+	if strings.TrimLeft(before[len(strings.TrimRight(before, "0123456789")):], "0") == "" { // leading zeros don't count
 		one, other = strings.TrimLeft(one, "0"), strings.TrimLeft(other, "0")
 	}
 	return cmp.Or(len(one)-len(other), strings.Compare(one, other))
 }
 
-// maxDigits is how many digits any number can hold.
+// maxDigits is a number of digits that an int64 and a float64 can represent.
 const maxDigits = 17
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isLetter(c byte) bool { return c|' ' >= 'a' && c|' ' <= 'z' }
 
-// digits is how many a text begins with.
+// digits returns the number of digits that a text begins with.
 func digits(s string) (n int) {
 	for n < len(s) && isDigit(s[n]) {
 		n++
@@ -124,7 +126,7 @@ func digits(s string) (n int) {
 	return n
 }
 
-// indent begins a line, unless that has begun: behind the dash of an item.
+// indent begins a line, unless the dash of an item has begun it.
 func (b *blockYAML) indent(columns int, hasBegun bool) {
 	if !hasBegun {
 		b.dst = append(b.dst, strings.Repeat(" ", columns)...)
@@ -152,7 +154,7 @@ func (b *blockYAML) members(all []blockMember, column int, hasBegun bool) {
 	}
 }
 
-// object writes a map behind a name, or behind the dash of an item.
+// object writes a map after a name, or after the dash of an item.
 func (b *blockYAML) object(v gjson.Result, column int, isMetadata, isItem bool) {
 	from := len(b.maps)
 	all := b.membersOf(v, isMetadata)
@@ -165,7 +167,7 @@ func (b *blockYAML) object(v gjson.Result, column int, isMetadata, isItem bool) 
 	b.members(all, column, isItem)
 }
 
-// list writes a list behind a name, or behind the dash of an item.
+// list writes a list after a name, or after the dash of an item.
 func (b *blockYAML) list(v gjson.Result, column int, isItem bool) {
 	empty := true
 	b.gaveUp = b.gaveUp || column > 2*maxBlockDepth
@@ -190,7 +192,8 @@ func (b *blockYAML) list(v gjson.Result, column int, isItem bool) {
 	}
 }
 
-// separator stands before what is in a map or a list: the first of that is on the line of a dash.
+// separator returns the character in front of the content of a map or list: the first element of an item is on the line of
+// its dash.
 func separator(isItem bool) byte {
 	if isItem {
 		return ' '
@@ -198,7 +201,7 @@ func separator(isItem bool) byte {
 	return '\n'
 }
 
-// maxBlockName is how long a name is before its value stands on a line of its own.
+// maxBlockName is the maximum length of a name whose value is on the same line.
 const maxBlockName = 128
 
 // name writes the name of a map or list.
@@ -230,11 +233,12 @@ func (b *blockYAML) scalarItem(v gjson.Result, column int) {
 		return
 	}
 	text := b.library(map[any]any{"in": []any{b.decoded(v.Raw)}}, column/2, 0)
-	_, text, _ = bytes.Cut(text, []byte("\n")) // which is the name
+	_, text, _ = bytes.Cut(text, []byte("\n")) // the line with the name
 	b.dst = append(b.dst[:begin], text[column+len("-"):]...)
 }
 
-// library is a map as the library writes it in so many others, without what is around it, and from a column on.
+// library returns what the library writes for a map that is nested in depth other maps. It omits the outer maps and the first
+// column bytes.
 func (b *blockYAML) library(m map[any]any, depth, column int) []byte {
 	for range depth {
 		m = map[any]any{"in": m}
@@ -247,13 +251,13 @@ func (b *blockYAML) library(m map[any]any, depth, column int) []byte {
 	return text[min(column, len(text)):]
 }
 
-// decoded is a scalar; it gives up with a number that nothing can hold.
+// decoded decodes a scalar. It gives up if Go can't represent a number.
 func (b *blockYAML) decoded(raw string) (value any) {
 	b.gaveUp = b.gaveUp || utiljson.Unmarshal([]byte(raw), &value) != nil
 	return convertFloats(value)
 }
 
-// scalar writes a scalar and the end of its line, if that is plain.
+// scalar writes a plain scalar and a line feed. It returns false if the scalar is not plain.
 func (b *blockYAML) scalar(v gjson.Result, column int) bool {
 	switch v.Type {
 	case gjson.String:
@@ -272,10 +276,11 @@ func (b *blockYAML) scalar(v gjson.Result, column int) bool {
 	return true
 }
 
-// maxBlockLine is how long a line is before it is folded, at a space.
+// maxBlockLine is the column at which the library folds a line, at the next space.
 const maxBlockLine = 80
 
-// plain writes a string of the JSON, at a column, if it is one of those that are written as they are, or in quotes.
+// plain writes a JSON string at a column if the library would write it unchanged or in double quotes. Otherwise it returns
+// false.
 func (b *blockYAML) plain(raw string, column int, isName bool) bool {
 	s := raw[1 : len(raw)-1]
 	style := styleOf(s)
@@ -290,17 +295,17 @@ func (b *blockYAML) plain(raw string, column int, isName bool) bool {
 	return true
 }
 
-// blockStyle is how the library writes a string.
+// blockStyle is the style in which the library writes a string.
 type blockStyle int
 
 const (
 	unknownStyle blockStyle = iota
 	plainStyle
-	quotedStyle // as it would be read as something else
+	quotedStyle // because a reader would take it for another type
 )
 
-// inPlain are the characters, but for letters and digits, that mean nothing inside of text: a colon does before a space,
-// and a space at an end.
+// inPlain are the characters besides letters and digits that have no meaning within a plain scalar. A colon in front of a space
+// and a space at the end have one.
 const inPlain = "._/-=+@(),;<>[]{}*&!|%~^$?': "
 
 var isInPlain = func() (is [256]bool) {
@@ -310,7 +315,7 @@ var isInPlain = func() (is [256]bool) {
 	return is
 }()
 
-// reserved are the words that mean a value.
+// reserved are the words that YAML reads as a boolean or null.
 var reserved = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true, "true": true, "True": true, "TRUE": true,
 	"n": true, "N": true, "no": true, "No": true, "NO": true, "off": true, "Off": true, "OFF": true, "false": true, "False": true, "FALSE": true,
@@ -338,7 +343,7 @@ func styleOf(s string) blockStyle {
 	return plainStyle
 }
 
-// numberStyle is that of what begins with a digit: it may be a number, or a time.
+// numberStyle returns the style of a text that begins with a digit, which may be a number or a time.
 func numberStyle(s string) blockStyle {
 	switch {
 	case len(s) > 4 && s[4] == '-':
@@ -346,7 +351,7 @@ func numberStyle(s string) blockStyle {
 			return quotedStyle
 		}
 		return unknownStyle
-	case strings.ContainsAny(s, ":_"), len(s) > 1 && s[0] == '0' && isLetter(s[1]): // of the base 60, or of 2, 8 or 16
+	case strings.ContainsAny(s, ":_"), len(s) > 1 && s[0] == '0' && isLetter(s[1]): // numbers of base 60, 2, 8 or 16
 		return unknownStyle
 	case len(s) <= maxDigits && digits(s) == len(s):
 		return quotedStyle
@@ -358,7 +363,7 @@ func numberStyle(s string) blockStyle {
 	return plainStyle
 }
 
-// isFloat reports whether text that begins with a digit has the form of a number with a point, or an exponent.
+// isFloat reports whether a text that begins with a digit has the form of a number with a decimal point or an exponent.
 func isFloat(s string) bool {
 	s = s[digits(s):]
 	if fraction, is := strings.CutPrefix(s, "."); is {

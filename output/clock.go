@@ -2,32 +2,33 @@ package output
 
 import "time"
 
-// stamp is a time with its date and the offset of its zone, of one width, as with Z it is not.
-const stamp = "2006-01-02T15:04:05.000-07:00"
+// timestampLayout always has the same width, unlike one that writes the offset 0 as Z.
+const timestampLayout = "2006-01-02T15:04:05.000-07:00"
 
-// Clock is a time as people read it, in their zone: that of a day, or as Stamp.
-func FormatClock(t time.Time, isWhole bool) string {
-	if isWhole {
+// FormatClock returns the local time of day or, if full is set, the result of FormatTimestamp.
+func FormatClock(t time.Time, full bool) string {
+	if full {
 		return FormatTimestamp(t)
 	}
 	return t.Local().Format(time.TimeOnly)
 }
 
-// Stamp is a time as people read it, in their zone, with the date, milliseconds and the offset of the zone.
-func FormatTimestamp(t time.Time) string { return t.Local().Format(stamp) }
+// FormatTimestamp returns the local time with date, milliseconds and the offset of the zone.
+func FormatTimestamp(t time.Time) string { return t.Local().Format(timestampLayout) }
 
-// Day is a time as people read it in their zone at now: with its date, if that is another one.
-func FormatTime(t, now time.Time, isWhole bool) string {
-	if isWhole {
+// FormatTime returns the local time of day, with the date if that is not the date of now. If full is set, it returns the result of
+// FormatTimestamp.
+func FormatTime(t, now time.Time, full bool) string {
+	if full {
 		return FormatTimestamp(t)
 	}
 	return t.Local().Format(dayLayout(t, now))
 }
 
-// Exact is as Day, to the millisecond where that is not a whole second.
-func FormatTimeMillis(t, now time.Time, isWhole bool) string {
-	if isWhole || t.Nanosecond() < int(time.Millisecond) {
-		return FormatTime(t, now, isWhole)
+// FormatTimeMillis is FormatTime with milliseconds, unless t is a full second.
+func FormatTimeMillis(t, now time.Time, full bool) string {
+	if full || t.Nanosecond() < int(time.Millisecond) {
+		return FormatTime(t, now, full)
 	}
 	return t.Local().Format(dayLayout(t, now) + ".000")
 }

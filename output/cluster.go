@@ -6,8 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// InCluster returns an object of a list of several clusters: with a member "cluster" that says of which
-// it is, before those that the server sent.
+// WithCluster returns an object for a list of several clusters. Its first member "cluster" has the name of its cluster.
 func WithCluster(o event.Object, cluster string) event.Object {
 	content := append([]byte(`{"cluster":`), JSON(cluster)...)
 	if raw := o.Raw(); len(raw) > len("{}") {
@@ -18,5 +17,5 @@ func WithCluster(o event.Object, cluster string) event.Object {
 	return event.NewObject(o.Identity, string(content)).WithRow(o.Row())
 }
 
-// clusterOf returns what InCluster was given.
+// clusterOf returns the cluster of an object from WithCluster.
 func clusterOf(o event.Object) string { return gjson.Get(o.Raw(), "cluster").String() }

@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// column is a column of the format custom-columns.
+// column is a column of -o custom-columns.
 type column struct {
 	header string
 	path   *jsonpath.JSONPath
@@ -32,11 +32,11 @@ func parseColumns(text string) (*Template, error) {
 	return newColumnsTemplate(headers, paths)
 }
 
-// parseColumnLines parses a line of headers, and one of paths.
+// parseColumnLines parses a file with a line of headers and a line of as many paths.
 func parseColumnLines(text string) (*Template, error) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) < 2 {
-		return nil, errors.New("the file has a line of headers, and one of as many paths")
+		return nil, errors.New("the file needs a line of headers and a line of as many paths")
 	}
 	headers, paths := strings.Fields(lines[0]), strings.Fields(lines[1])
 	if len(headers) != len(paths) {
@@ -46,7 +46,7 @@ func parseColumnLines(text string) (*Template, error) {
 }
 
 func newColumnsTemplate(headers, paths []string) (*Template, error) {
-	t := &Template{columns: []column{}, looksAt: members{}}
+	t := &Template{columns: []column{}, reads: members{}}
 	for i, header := range headers {
 		path := jsonpath.New(header).AllowMissingKeys(true)
 		expression, err := NormalizeJSONPath(paths[i])
@@ -57,12 +57,12 @@ func newColumnsTemplate(headers, paths []string) (*Template, error) {
 			return nil, fmt.Errorf("column %s: %w", header, err)
 		}
 		t.columns = append(t.columns, column{header, path})
-		t.looksAt = t.looksAt.with(expression)
+		t.reads = t.reads.with(expression)
 	}
 	return t, nil
 }
 
-// RelaxedPath makes a JSONPath of one that, as with kubectl, may lack its braces and leading dot.
+// NormalizeJSONPath returns a JSONPath from a path without braces or leading dot, which kubectl accepts, too.
 func NormalizeJSONPath(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -72,7 +72,7 @@ func NormalizeJSONPath(text string) (string, error) {
 		path = path[1 : len(path)-1]
 	}
 	if path == "" || strings.ContainsAny(path, "{}") {
-		return "", fmt.Errorf("%q is no path such as .metadata.name or {.metadata.name}", text)
+		return "", fmt.Errorf("%q is not a path such as .metadata.name or {.metadata.name}", text)
 	}
 	if len(path) > 1 {
 		path = strings.TrimPrefix(path, ".")
@@ -80,7 +80,7 @@ func NormalizeJSONPath(text string) (string, error) {
 	return "{." + path + "}", nil
 }
 
-// columnsEncoder prints a line an object. Lines of events begin with what happened, and when.
+// columnsEncoder prints a line per object. The lines of a stream begin with the type and time of the event.
 type columnsEncoder struct {
 	Options
 	grid    grid
@@ -89,7 +89,7 @@ type columnsEncoder struct {
 }
 
 func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := c.openLookedAt(e)
+	object, err := c.openForTemplate(e)
 	if err != nil {
 		return dst, err
 	}
@@ -105,7 +105,7 @@ func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// end implements batcher.
+// end implements batchEncoder.
 func (c *columnsEncoder) end(dst []byte) []byte { return c.grid.flush(dst) }
 
 func (c *columnsEncoder) list(w io.Writer, objects []event.Object) error {

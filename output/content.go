@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// appendObject appends the server's JSON, but for what is not to be seen. It never fails.
+// appendObject appends the JSON that the server sent, with Masks and OmitManagedFields applied. It never fails.
 func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) {
 	text := o.Masks.MaskJSON(object.Raw())
 	if !o.OmitManagedFields {
@@ -26,8 +26,7 @@ func (o *Options) YAML(object event.Object) ([]byte, error) {
 	return o.appendYAML(nil, object, 0)
 }
 
-// appendYAML appends an object as YAML. If column is 2, the object is an item of a list, without its "- ": its lines begin at
-// that column, but for the first one.
+// appendYAML appends an object as YAML. If column is 2, the object is an item of a list, whose "- " the caller has appended.
 func (o *Options) appendYAML(dst []byte, object event.Object, column int) ([]byte, error) {
 	if text, ok := appendBlockYAML(dst, o.Masks.MaskJSON(object.Raw()), column, o.OmitManagedFields); ok && o.isSafe(text[len(dst):]) {
 		return text, nil
@@ -49,24 +48,24 @@ func (o *Options) appendYAML(dst []byte, object event.Object, column int) ([]byt
 	return append(dst, text[column:]...), nil
 }
 
-// open returns an object decoded, but for what is not to be seen.
+// open decodes an object, with Masks and OmitManagedFields applied.
 func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON([]byte(o.Masks.MaskJSON(object.Raw()))); err != nil {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
-	// Only now: by them the masks tell items of lists apart. u is nobody else's.
+	// The masks need the managed fields, which have the keys of list items. Nobody else refers to u.
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.OmitManagedFields {
 		delete(metadata, "managedFields")
 	}
 	return u, nil
 }
 
-// openLookedAt returns what the template looks at of an object, or the JSON line of a mark.
-// That has a member "cluster" if there are several.
-func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error) {
+// openForTemplate decodes the part of an event's object that the template may read, or the JSON of a status event. It adds a
+// member "cluster" if there are several.
+func (o *Options) openForTemplate(e event.Event) (*unstructured.Unstructured, error) {
 	if e.Type.IsStatus() {
-		line, err := marshal(newMark(e))
+		line, err := marshal(newStatusLine(e))
 		if err != nil {
 			return nil, err
 		}
@@ -74,8 +73,8 @@ func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error
 		return u, utiljson.Unmarshal(line, &u.Object)
 	}
 	object := e.Object
-	if !o.Masks.AppliesTo(object.APIVersion, object.Kind) { // else what is hidden may depend on what else there is
-		object = o.Template.looksAt.reduce(object)
+	if !o.Masks.AppliesTo(object.APIVersion, object.Kind) { // a mask may depend on other fields
+		object = o.Template.reads.reduce(object)
 	}
 	if e.Target.Cluster != "" {
 		object = WithCluster(object, e.Target.Cluster)
@@ -83,7 +82,7 @@ func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error
 	return o.open(object)
 }
 
-// openList returns a v1 List, as kubectl makes it.
+// openList decodes objects into a v1 List, as kubectl does.
 func (o *Options) openList(objects []event.Object) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},

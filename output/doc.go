@@ -1,9 +1,8 @@
-// Package output turns events into bytes.
+// Package output formats events and lists of objects.
 //
-// A [Printer] writes events, as an event.Sink, or one list, in one format. It is used from one
-// goroutine. A batch goes to the writer in pieces of 64 KiB, and has gone there when Deliver
-// returns. An error of the writer is returned by the call that met it and by all that follow.
+// A [Printer] is an event.Sink that writes events in one format, or writes a list. It must be used from one goroutine. It
+// writes a batch in pieces of up to 64 KiB, all of them before Deliver returns. Once the writer has failed, each further call
+// returns its error.
 //
-// A new format is a file with an encoder of its own, and a line in encoders and in
-// Formats, which are in printer.go.
+// A new format needs a file with an encoder, and an entry in encoders and Formats in printer.go.
 package output

@@ -2,8 +2,7 @@ package output
 
 import "dwatch/watcher/event"
 
-// NewEncoder returns a function that appends an event to dst in one format, as if it were
-// the only one.
+// NewEncoder returns a function that appends an event to dst in the format of o. Each result is a complete document.
 func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), error) {
 	encoder, err := newEncoder(o)
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// member is a member of an event: an object, or a value as JSON.
+// member is a member of an event: a value as JSON, or an object if value is empty.
 type member struct {
 	name   string
 	value  string
-	object event.Object // where value is empty
+	object event.Object
 }
 
-// members appends those of an event in the order in which all formats have them. Beyond
-// type and object they are there only where they say something.
+// members appends the members of an event in the order that all formats share. All members but type and object are optional.
 func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	all = append(all, member{name: "type", value: `"` + string(e.Type) + `"`})
 	if e.Target.Cluster != "" {
@@ -38,7 +37,7 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 		all = append(all, member{name: "time", value: `"` + timestamp(e.Time) + `"`})
 	}
 	if s := e.Settled; s != nil {
-		line, err := marshal(settled{event.Timestamp{Time: s.Since}, s.Changes, string(s.Group.FlushReason)})
+		line, err := marshal(settledMember{event.Timestamp{Time: s.Since}, s.Changes, string(s.Group.FlushReason)})
 		if err != nil {
 			return all, err
 		}
@@ -55,14 +54,14 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	return o.addCompared(all, e)
 }
 
-// settled is what an event says that stands for several, which waited until it was quiet.
-type settled struct {
+// settledMember is the member "settled" of an event that --settle made of several changes.
+type settledMember struct {
 	Since   event.Timestamp `json:"since"`
 	Changes int             `json:"changes"`
 	Cut     string          `json:"cut,omitempty"`
 }
 
-// addEvidence adds what an event rests on that nobody saw.
+// addEvidence adds the evidence for a reconstructed event.
 func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
 	r := e.Reconstructed
 	if r == nil {
@@ -89,9 +88,9 @@ func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
 	return append(all, member{name: "fields", value: string(line)}), err
 }
 
-// addCompared adds how an event is different from the state before, as far as asked for and known.
+// addCompared adds the members "changes" and "patch", if they are enabled and the old state is known.
 func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
-	changes := o.Changes || e.Reconstructed != nil // which shows nothing else of the two states
+	changes := o.Changes || e.Reconstructed != nil // a reconstructed event never prints the old state
 	if e.Old.IsZero() || !changes && !o.Patch {
 		return all, nil
 	}
@@ -114,24 +113,24 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 	return all, err
 }
 
-// appendEvent appends an event as JSON, with its objects as a function appends them, or a mark.
-func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
+// appendEvent appends an event as JSON. appendObject appends each of its objects.
+func (o *Options) appendEvent(dst []byte, e event.Event, appendObject func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
 	if e.Type.IsStatus() {
-		line, err := marshal(newMark(e))
+		line, err := marshal(newStatusLine(e))
 		return append(dst, line...), err
 	}
-	var space [12]member // as many as there can be: it needs no memory of the heap
+	var space [12]member // the maximum, to avoid an allocation
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
 		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)
 		if dst = append(dst, m.value...); m.value == "" && err == nil {
-			dst, err = object(dst, m.object)
+			dst, err = appendObject(dst, m.object)
 		}
 	}
 	return append(dst, '}'), err
 }
 
-// quoted is JSON for a text, which is quick where that takes nothing but quotes, as names of clusters do.
+// quoted returns a text as JSON. It is fast for texts that need no escapes, as most names of clusters.
 func quoted(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return JSON(text)
@@ -139,7 +138,7 @@ func quoted(text string) string {
 	return `"` + text + `"`
 }
 
-// JSON returns a value that was read from JSON as marshal does.
+// JSON returns a decoded JSON value as compact JSON, without escapes for HTML.
 func JSON(value any) string {
 	text, err := marshal(value)
 	if err != nil {
@@ -148,7 +147,7 @@ func JSON(value any) string {
 	return string(text)
 }
 
-// marshal returns a value as compact JSON, in which <, > and & are as they are.
+// marshal returns a value as compact JSON, without escapes for HTML.
 func marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// grid holds the lines of a batch until all are known, so that columns are as wide as they need.
+// grid buffers the lines of a batch, so that columns get the width that they need.
 type grid struct{ lines []gridLine }
 
 type gridLine struct {
@@ -20,24 +20,24 @@ type gridLine struct {
 	paint painted
 }
 
-// painted is a cell in a colour. The zero value is none.
+// painted is the one coloured cell of a line. The zero value means that no cell is coloured.
 type painted struct {
-	cell int    // 0: none is, as the first says what happened
+	cell int    // its index; 0 means none, because the first cell has the type of the event
 	sgr  string // the colour
-	only int    // so many bytes of it, its first; 0: all
+	only int    // the number of bytes at the start that are coloured; 0 means all
 }
 
-// layout says how wide the columns of some lines are: once wider, they stay so.
+// layout has the widths of the columns of related lines. A column never becomes narrower.
 type layout struct{ widths []int }
 
 const (
-	minWidth = 6 // kubectl's, as is gap
+	minWidth = 6 // minWidth and gap are kubectl's
 	gap      = 3
-	// step: a column grows by more than it has to, so that it grows seldom.
+	// A column grows by at least a quarter of its width, and to a multiple of step, so that columns rarely grow.
 	step = 4
 )
 
-// newLayout begins with columns for what happened, and when.
+// newLayout returns a layout with the columns EVENT and TIME.
 func newLayout() *layout {
 	return &layout{widths: []int{len("MODIFIED") + gap + 1, len("15:04:05") + gap + 1}}
 }
@@ -55,7 +55,7 @@ func (g *grid) add(l *layout, cells ...string) {
 	g.lines = append(g.lines, gridLine{layout: l, cells: cells})
 }
 
-// event adds what happened, when, and cells, which stay on one line.
+// event adds a line with the type and the time of an event, and cells, which it escapes.
 func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = EscapeLine(cell)
@@ -63,12 +63,12 @@ func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 	g.add(l, append([]string{string(e.Type), when}, cells...)...)
 }
 
-// paint gives a colour to a cell of the line that was added last, by its place behind what happened, and when.
+// paint colours a cell of the last line. cell does not count the columns EVENT and TIME.
 func (g *grid) paint(cell int, sgr string) {
 	g.lines[len(g.lines)-1].paint = painted{cell: 2 + cell, sgr: sgr}
 }
 
-// flush appends the lines, and forgets them.
+// flush appends the lines to dst and removes them from the grid.
 func (g *grid) flush(dst []byte) []byte {
 	for _, line := range g.lines {
 		dst = append(appendCells(dst, line.cells, line.widths, line.paint), '\n')
@@ -78,7 +78,7 @@ func (g *grid) flush(dst []byte) []byte {
 	return dst
 }
 
-// appendCells appends cells, each but the last as wide as its column.
+// appendCells appends cells, and pads all but the last to the width of the column.
 func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte {
 	for i, cell := range cells {
 		if i > 0 && i == paint.cell {
@@ -94,14 +94,13 @@ func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte
 	return dst
 }
 
-// Colored is what a cell of a line, which is not its first, begins with, and the SGR of its colour. The zero value: nothing.
+// CellColor colours the text that a cell begins with. Cell is its index, which must not be 0. The zero value colours nothing.
 type CellColor struct {
 	Cell      int
 	Text, SGR string
 }
 
-// Columns returns lines, whose cells stay on them, with columns as wide as they need. colored has a colour for each
-// line; nil: there are none.
+// AlignColumns returns lines with aligned columns. It escapes the cells. colored has an element per line, or is nil.
 func AlignColumns(lines [][]string, colored []CellColor) (aligned []string) {
 	var widths []int
 	for _, cells := range lines {
@@ -123,7 +122,7 @@ func AlignColumns(lines [][]string, colored []CellColor) (aligned []string) {
 	return aligned
 }
 
-// align writes lines as kubectl does, for which tabs and newlines in cells are cells and lines.
+// align writes lines with kubectl's tab writer. As in kubectl, tabs and line feeds in cells begin new cells and lines.
 func align(w io.Writer, lines [][]string) error {
 	tabs := printers.GetNewTabWriter(w)
 	for _, cells := range lines {

@@ -15,8 +15,8 @@ import (
 // indent is kubectl's.
 const indent = "    "
 
-// jsonEncoder prints one line an event: the Kubernetes watch event, with
-// further members only where they say something. At a terminal it is indented.
+// jsonEncoder prints one line per event: the Kubernetes watch event with optional further members. At a terminal it indents
+// the event.
 type jsonEncoder struct {
 	Options
 	line    []byte
@@ -40,7 +40,7 @@ func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		}
 		value = j.scratch.Bytes()
 	}
-	return append(append(dst, j.shown(value)...), '\n'), nil
+	return append(append(dst, j.styled(value)...), '\n'), nil
 }
 
 // list writes a v1 List, or a single object by itself, as kubectl does: indented, and with the members of each object sorted
@@ -55,22 +55,22 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 	case len(objects) > 0:
 		tail = "\n" + indent + tail
 	}
-	return writeList(w, objects, string(j.shown([]byte(head))), string(j.shown([]byte(tail))), func(dst []byte, o event.Object) ([]byte, error) {
+	return writeList(w, objects, string(j.styled([]byte(head))), string(j.styled([]byte(tail))), func(dst []byte, o event.Object) ([]byte, error) {
 		j.scratch.Reset()
 		j.scratch.WriteString(separator)
 		separator = ",\n" + prefix
-		if j.line = j.line[:0]; !j.Masks.AppliesTo(o.APIVersion, o.Kind) { // else they are sorted, with masks that stay readable
+		if j.line = j.line[:0]; !j.Masks.AppliesTo(o.APIVersion, o.Kind) { // MaskJSON sorts, and escapes no < of a mask
 			j.line = appendSortedJSON(j.line, gjson.Parse(o.Raw()))
 			o = event.NewObject(o.Identity, string(j.line))
 		}
 		j.line, _ = j.appendObject(j.line[:0], o)
 		err := json.Indent(&j.scratch, j.line, prefix, indent)
-		return append(dst, j.shown(j.scratch.Bytes())...), err
+		return append(dst, j.styled(j.scratch.Bytes())...), err
 	})
 }
 
-// shown is a piece of JSON, escaped and coloured as the options want it.
-func (j *jsonEncoder) shown(piece []byte) []byte {
+// styled returns a piece of JSON with the escapes and colours that the options require.
+func (j *jsonEncoder) styled(piece []byte) []byte {
 	if j.Terminal {
 		piece = []byte(text.JSON(string(piece)))
 	}
@@ -80,7 +80,7 @@ func (j *jsonEncoder) shown(piece []byte) []byte {
 	return piece
 }
 
-// palette is jq's: keys blue, strings green, the rest plain or faint.
+// palette has the colours of jq: keys blue, strings green, other values plain or faint.
 var palette = &pretty.Style{
 	Key:    [2]string{"\x1b[34;1m", "\x1b[0m"},
 	String: [2]string{"\x1b[32m", "\x1b[0m"},

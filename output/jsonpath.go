@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// parseJSONPath checks the template. One with a range is parsed again for each object:
-// once it has met that, a JSONPath does not begin at its beginning any more.
+// parseJSONPath parses a JSONPath template. A template with a range is parsed again for each object, because a JSONPath keeps
+// its position in a range after the execution.
 func parseJSONPath(text TemplateSource) (*Template, error) {
 	parse := func() (*jsonpath.JSONPath, error) {
 		path := jsonpath.New("out").AllowMissingKeys(!text.FailOnMissing)
@@ -20,16 +20,16 @@ func parseJSONPath(text TemplateSource) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranges := strings.Contains(text.Text, "range") // or something of that name, which does no harm
+	ranges := strings.Contains(text.Text, "range") // a false match only costs time
 	return &Template{
-		looksAt: members{}.with(text.Text),
-		fill: func(w io.Writer, o runtime.Unstructured) error {
+		reads: members{}.with(text.Text),
+		execute: func(w io.Writer, o runtime.Unstructured) error {
 			if ranges {
 				if path, err = parse(); err != nil {
 					return err
 				}
 			}
-			// Not PrintObj: its errors show all of the object.
+			// PrintObj is no alternative: its errors contain the whole object.
 			return path.Execute(w, o.UnstructuredContent())
 		},
 	}, nil

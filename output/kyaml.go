@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// kyamlEncoder prints KYAML, as kubectl does: a document an event, each with its ---.
+// kyamlEncoder prints KYAML, as kubectl does: a document per event, each after a line of ---.
 type kyamlEncoder struct{ Options }
 
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
@@ -24,7 +24,7 @@ func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return k.appendKYAML(dst, line)
 }
 
-// appendSorted appends an object as JSON with the members of each map in order.
+// appendSorted appends an object as JSON with sorted members.
 func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) {
 	u, err := k.open(o)
 	if err != nil {
@@ -37,7 +37,7 @@ func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) 
 	return append(dst, text...), nil
 }
 
-// list writes a v1 List, or a single object by itself, as kubectl does, one item after the other.
+// list writes a v1 List, or a single object by itself, as kubectl does. It encodes one item at a time.
 func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 	if k.isSingle(objects) {
 		line, err := k.appendSorted(nil, objects[0])
@@ -66,7 +66,7 @@ func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 	})
 }
 
-// appendKYAML appends a document that is written as JSON. KYAML quotes all strings, so escapes are valid in each.
+// appendKYAML appends a JSON document as KYAML, which quotes all strings, so that escapes are valid in each of them.
 func (k *kyamlEncoder) appendKYAML(dst, text []byte) ([]byte, error) {
 	var document bytes.Buffer
 	if err := new(kyaml.Encoder).FromYAML(bytes.NewReader(appendFlow(nil, gjson.ParseBytes(text))), &document); err != nil {
@@ -75,8 +75,8 @@ func (k *kyamlEncoder) appendKYAML(dst, text []byte) ([]byte, error) {
 	return append(dst, k.safe(document.String())...), nil
 }
 
-// appendFlow appends JSON as YAML that a reader of YAML takes whatever is in it: of JSON it
-// refuses names of more than 1,024 characters and control characters that are not escaped.
+// appendFlow appends a JSON value in a form that every YAML parser accepts. A YAML parser rejects JSON with names of more than
+// 1,024 characters or with unescaped control characters.
 func appendFlow(dst []byte, v gjson.Result) []byte {
 	switch {
 	case v.IsObject():

@@ -9,11 +9,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// members are those of an object that something looks at, by name: all of one, or of one with a
-// list of names only those in it; nil: all. The rest, of a template nearly all, is not decoded.
+// members are the members of an object that a template may read, by name. If the list of a member is not nil, the template reads
+// only these members of it. A nil map means that the template may read anything. Other members are not decoded.
 type members map[string][]string
 
-// with adds what a JSONPath looks at, as far as that is known before there is an object.
+// with adds the members that a JSONPath may read. It returns nil if that depends on the object.
 func (m members) with(text string) members {
 	parsed, err := jsonpath.Parse("out", text)
 	if err != nil || m == nil {
@@ -28,8 +28,8 @@ func (m members) with(text string) members {
 	return m
 }
 
-// add adds what one path looks at, and reports whether that is known. Within a range a path goes
-// from what that is about, which is there; that it is taken for one of the object does no harm.
+// add adds the member that one path reads, and returns false if that is not known. A path within a range begins at the current
+// element, whose member has been added already. add takes it for a path of the object, which only adds too much.
 func (m members) add(path []jsonpath.Node) bool {
 	if len(path) > 0 && path[0].Type() == jsonpath.NodeIdentifier {
 		if path = path[1:]; len(path) == 0 {
@@ -65,7 +65,7 @@ func fieldOf(node jsonpath.Node) string {
 	return ""
 }
 
-// reduce returns an object with nothing but these members, and what says of which kind it is.
+// reduce returns an object with only these members, apiVersion and kind.
 func (m members) reduce(o event.Object) event.Object {
 	if m == nil {
 		return o
@@ -92,7 +92,7 @@ func (m members) reduce(o event.Object) event.Object {
 	return event.NewObject(o.Identity, string(append(content, '}')))
 }
 
-// appendMember appends a member, after those that are there.
+// appendMember appends a member to an unfinished JSON object.
 func appendMember(dst []byte, key, value string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -102,7 +102,7 @@ func appendMember(dst []byte, key, value string) []byte {
 
 // MayRead reports whether the template may read a member of a top-level member of an object, such as "metadata" and
 // "managedFields".
-func (t *Template) MayRead(member, nested string) bool { return t.looksAt.mayContain(member, nested) }
+func (t *Template) MayRead(member, nested string) bool { return t.reads.mayContain(member, nested) }
 
 func (m members) mayContain(member, nested string) bool {
 	names, known := m[member]

@@ -44,7 +44,7 @@ func TestReduce(t *testing.T) {
 	} {
 		options := template(t, "jsonpath", text)
 		got := printed(t, options, event.Event{Type: event.Added, Object: o})
-		options.Template.looksAt = nil
+		options.Template.reads = nil
 		if want := printed(t, options, event.Event{Type: event.Added, Object: o}); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}

@@ -8,14 +8,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// nameEncoder prints kind.group/name, as kubectl does, a line an event; of several clusters after that
-// of the object. Names of some resources may hold control characters: they are escaped, so that a line
-// is always one event.
+// nameEncoder prints a line per event with kind.group/name, as kubectl does. If there are several clusters, the name of the
+// cluster comes first. Names are escaped, because those of some resources may contain line feeds.
 type nameEncoder struct{ Options }
 
 func (n nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsStatus() {
-		return dst, nil // it has no name
+		return dst, nil
 	}
 	return n.append(dst, e.Target.Cluster, e.Object), nil
 }

@@ -6,7 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// noEncoder prints nothing: for who wants to know only how a run ends.
+// noEncoder prints nothing, for users who only need the exit code.
 type noEncoder struct{}
 
 func (noEncoder) event(dst []byte, _ event.Event) ([]byte, error) { return dst, nil }

@@ -13,39 +13,39 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Options says how to print. The zero value is compact JSON.
+// Options configures a Printer. The zero value prints compact JSON.
 type Options struct {
-	// Format is one of Formats; empty means json.
+	// Format is one of Formats. If empty, it is json.
 	Format string
-	// Terminal: people read this. JSON is indented, and what could steer a terminal is escaped.
+	// Terminal is true if the output goes to a terminal. JSON is then indented, and unsafe characters are escaped.
 	Terminal bool
 	// Color colours JSON with ANSI escape sequences.
 	Color bool
 
-	// Old shows with a Modified the state before, if the event has that.
+	// Old adds the old state to a Modified event, if the event has it.
 	Old bool
-	// Changes shows with a Modified what changed, and Patch how the state before becomes the new
-	// one. Compare says which changes count, and what is masked in both.
+	// Changes adds the changes to a Modified event, and Patch a JSON patch from the old to the new state. Compare selects the
+	// changes and masks values in them.
 	Changes, Patch bool
 	Compare        change.Options
-	// Masks hide values in objects; nil: none.
+	// Masks hide values in objects. nil hides nothing.
 	Masks *change.Masks
-	// Unmanaged leaves out the managed fields, of which Changes knows who did it.
+	// OmitManagedFields omits the managed fields from objects. Changes still uses them to name the writers.
 	OmitManagedFields bool
 
-	// Template is that of a format which takes one.
+	// Template is the template of a format that needs one.
 	Template *Template
-	// Table is for the formats "table" and "wide", whose objects need an event.Object.Row.
+	// Table configures the formats "table" and "wide", which need objects with an event.Object.Row.
 	Table TableOptions
-	// Clusters: what is printed is of several. The objects of a list are those of InCluster.
+	// MultiCluster is true if the events come from several clusters. The objects of a list must then come from WithCluster.
 	MultiCluster bool
-	// ClusterNames are those that are known at the start: with Color each has its own, in tables.
+	// ClusterNames are the clusters that are known at the start. With Color, tables give each a colour.
 	ClusterNames []string
-	// Order sorts lists, of tables each for itself; nil: they stay as they are.
+	// Order sorts lists. Each table is sorted by itself. nil keeps the order of the objects.
 	Order *Order
-	// Timestamps shows the date, milliseconds and the zone where tables and columns show a time.
+	// Timestamps adds date, milliseconds and zone to the times in tables and columns.
 	Timestamps bool
-	// NoHeaders leaves out the line with the names of columns.
+	// NoHeaders omits the names of columns.
 	NoHeaders bool
 	// SingleObject is true if the arguments name exactly one object. If a list contains that object, json, yaml, kyaml and
 	// templates get the object itself instead of a List, as with kubectl.
@@ -54,16 +54,16 @@ type Options struct {
 
 func (o *Options) isSingle(objects []event.Object) bool { return o.SingleObject && len(objects) == 1 }
 
-// encoder is one format.
+// encoder implements a format.
 type encoder interface {
-	// event appends one event to dst; of a mark nothing if the format has no form for it.
+	// event appends an event to dst. Formats that can't show a status event append nothing for it.
 	event(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []event.Object) error
 }
 
-// batcher is an encoder that keeps lines until it knows all of a batch. end appends them to dst.
-type batcher interface {
+// batchEncoder is an encoder that buffers the lines of a batch. end appends them to dst.
+type batchEncoder interface {
 	end(dst []byte) []byte
 }
 
@@ -93,10 +93,10 @@ func newEncoder(o Options) (encoder, error) {
 	return encoders[o.Format](o), nil
 }
 
-// Formats are the values that Options.Format takes, but for TemplateFormats.
+// Formats are the valid values of Options.Format besides TemplateFormats.
 var Formats = []string{"json", "yaml", "kyaml", "name", "table", "wide", "none"}
 
-// CheckFormat says that name is none of formats, if it is not.
+// CheckFormat returns kubectl's error if name is not among formats.
 func CheckFormat(name string, formats []string) error {
 	if slices.Contains(formats, name) {
 		return nil
@@ -105,7 +105,7 @@ func CheckFormat(name string, formats []string) error {
 		name, strings.Join(formats, ", "))
 }
 
-// writeList writes a list, one object after the other, as item appends it.
+// writeList writes head, the objects one at a time as item appends them, and tail.
 func writeList(w io.Writer, objects []event.Object, head, tail string, item func(dst []byte, o event.Object) ([]byte, error)) error {
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
@@ -129,12 +129,12 @@ type Printer struct {
 	w       *bufio.Writer
 	encoder encoder
 	order   *Order
-	line    []byte // its memory is used again
+	line    []byte // a buffer
 }
 
 var _ event.Sink = (*Printer)(nil)
 
-// keepLine is the largest line whose memory is kept for the next event.
+// keepLine is the maximum size of a line whose buffer is reused.
 const keepLine = 1 << 20
 
 // New returns a Printer that writes to w.
@@ -150,7 +150,7 @@ func New(w io.Writer, o Options) (*Printer, error) {
 	return p, nil
 }
 
-// Deliver implements event.Sink: all of batch is with the writer when it returns.
+// Deliver implements event.Sink. It has written the whole batch when it returns.
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
 		line, err := p.encoder.event(p.line[:0], e)
@@ -161,8 +161,8 @@ func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 			return err
 		}
 	}
-	if b, ok := p.encoder.(batcher); ok {
-		p.write(b.end(p.line[:0])) // Flush returns its error, too
+	if b, ok := p.encoder.(batchEncoder); ok {
+		p.write(b.end(p.line[:0])) // Flush returns the error
 	}
 	return p.w.Flush()
 }
@@ -175,7 +175,7 @@ func (p *Printer) write(line []byte) error {
 	return err
 }
 
-// List writes objects as one document, in their order or that of Options.
+// PrintList writes objects as one document, sorted by Options.Order.
 func (p *Printer) PrintList(objects []event.Object) error {
 	if p.order != nil {
 		objects = slices.Clone(objects)

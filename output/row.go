@@ -16,43 +16,43 @@ import (
 	"dwatch/watcher/event"
 )
 
-// unknown is in the cells of which nothing is known, as with kubectl.
+// unknown is the text of a cell without a known value, as in kubectl.
 const unknown = "<unknown>"
 
-// Column is a column of a table, as the server sent it.
+// Column is a column definition of a Table from the server.
 type Column struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`
 	Format string `json:"format"`
-	// Priority is above 0 for those that the format "wide" has besides.
+	// Priority is greater than 0 for columns that only -o wide shows.
 	Priority int32 `json:"priority"`
 }
 
-// IsName reports whether it has the name of the object.
+// IsName reports whether the column contains the name of the object.
 func (c *Column) IsName() bool { return c.Format == "name" && c.Type == "string" }
 
-// fewColumns are kubectl's for an object of which the server makes no table.
-const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
+// defaultColumns are kubectl's columns for an object without a table row.
+const defaultColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
 
-// ParseColumns reads columns from JSON; where there is none they are name and age.
+// ParseColumns parses column definitions from JSON. If text is empty, the columns are name and age.
 func ParseColumns(text string) (all []Column) {
-	for _, c := range gjson.Parse(cmp.Or(text, fewColumns)).Array() {
+	for _, c := range gjson.Parse(cmp.Or(text, defaultColumns)).Array() {
 		all = append(all, Column{c.Get("name").String(), c.Get("type").String(), c.Get("format").String(), int32(c.Get("priority").Int())})
 	}
 	return all
 }
 
-// columnSet are the columns that the server has for a resource, and the JSON of them.
+// columnSet has the columns of a resource, and their JSON.
 type columnSet struct {
 	columns []Column
 	text    string
 }
 
-// cells returns the cells of an object, one for each of the columns that it sets c to. Of
-// an object of which only the identity is known c stays as it is, if it has columns.
+// cells sets c to the columns of an object's row, and returns a cell for each. It keeps the columns for an object of which only
+// the identity is known.
 func (c *columnSet) cells(o event.Object) []string {
 	if row := o.Row(); row != "" {
-		if text := gjson.Get(row, "columnDefinitions").Raw; text != c.text { // they are nearly always the same
+		if text := gjson.Get(row, "columnDefinitions").Raw; text != c.text { // rarely
 			c.text = strings.Clone(text)
 			c.columns = ParseColumns(c.text)
 		}
@@ -72,7 +72,7 @@ func (c *columnSet) cells(o event.Object) []string {
 	return cells
 }
 
-// rowCells returns n values of a row, which may have more (kubernetes/kubernetes#66379), or less.
+// rowCells returns n values of a row, which may have more (kubernetes/kubernetes#66379) or fewer.
 func rowCells(values gjson.Result, n int) []string {
 	cells, i := make([]string, n), 0
 	values.ForEach(func(_, value gjson.Result) bool {
@@ -85,17 +85,17 @@ func rowCells(values gjson.Result, n int) []string {
 	return cells
 }
 
-// Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
-// prints them: safe for a terminal, and empty where there are less.
+// ParseCells returns the first n cells of a table row, a JSON array, as kubectl prints them. They are escaped. Missing cells are
+// empty.
 func ParseCells(row string, n int) []string {
 	cells := rowCells(gjson.Parse(row), n)
 	for i, cell := range cells {
-		cells[i] = strings.Clone(EscapeLine(cell)) // not a part of the whole row
+		cells[i] = strings.Clone(EscapeLine(cell)) // a substring would keep the whole row in memory
 	}
 	return cells
 }
 
-// cellText is the value of a cell as kubectl prints it.
+// cellText returns the value of a cell as kubectl prints it.
 func cellText(value gjson.Result) string {
 	switch value.Type {
 	case gjson.String:
@@ -114,14 +114,14 @@ func cellText(value gjson.Result) string {
 		return value.Raw
 	default:
 		var decoded any
-		if utiljson.Unmarshal([]byte(value.Raw), &decoded) != nil { // a number that nothing can hold
+		if utiljson.Unmarshal([]byte(value.Raw), &decoded) != nil { // a number that Go can't represent
 			decoded = value.Raw
 		}
 		return printers.EscapeTerminal(fmt.Sprint(decoded))
 	}
 }
 
-// HowLong is how long ago something was, as kubectl says it; that is not known if then is zero.
+// FormatAge returns the time from then to now as kubectl writes ages. It returns "<unknown>" if then is zero.
 func FormatAge(now, then time.Time) string {
 	if then.IsZero() {
 		return unknown
@@ -129,7 +129,7 @@ func FormatAge(now, then time.Time) string {
 	return duration.HumanDuration(max(now.Sub(then), 0))
 }
 
-// labelCells returns the values of some labels, and all of them if all is set.
+// labelCells returns a cell for each of the named labels and, if all is set, a cell with all labels.
 func labelCells(o event.Object, names []string, all bool) []string {
 	set := labels.Set{}
 	gjson.Get(o.Raw(), "metadata.labels").ForEach(func(name, value gjson.Result) bool {
@@ -146,5 +146,5 @@ func labelCells(o event.Object, names []string, all bool) []string {
 	return cells
 }
 
-// LabelHeader is the name of a column for a label.
+// LabelHeader returns the header of the column for a label.
 func LabelHeader(name string) string { return strings.ToUpper(name[strings.LastIndex(name, "/")+1:]) }

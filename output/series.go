@@ -13,45 +13,46 @@ import (
 	"dwatch/watcher/event"
 )
 
-// FoldSeries returns a Sink before next to which of each Event of Kubernetes only the last state in
-// a batch comes: who is late is not told each number of how often the same has happened.
+// CoalesceEventSeries returns a Sink that passes only the last state of each Kubernetes Event in a batch to next. A slow reader
+// does not get each count of a series.
 func CoalesceEventSeries(next event.Sink) event.Sink {
-	return &folder{next: next}
+	return &seriesCoalescer{next: next}
 }
 
-type folder struct {
-	next   event.Sink
-	folded []event.Event // of the present batch; the memory is used again
+type seriesCoalescer struct {
+	next  event.Sink
+	batch []event.Event // a buffer
 }
 
 // Deliver implements event.Sink.
-func (f *folder) Deliver(ctx context.Context, batch []event.Event) error {
-	var first map[types.UID]int        // where in folded its last state goes
-	defer func() { clear(f.folded) }() // so that the objects do not stay in memory
-	f.folded = f.folded[:0]
+func (f *seriesCoalescer) Deliver(ctx context.Context, batch []event.Event) error {
+	var first map[types.UID]int       // the index in f.batch for the last state of an Event
+	defer func() { clear(f.batch) }() // releases the objects
+	f.batch = f.batch[:0]
 	for i := range batch {
 		e := &batch[i]
 		if e.Type.IsStatus() {
-			first = nil // what comes after it does not go before it
+			first = nil // events must not move across a status event
 		}
 		if e.Type.IsStatus() || !e.Object.IsEvent() || e.Type == event.Deleted || e.Initial {
-			f.folded = append(f.folded, *e)
+			f.batch = append(f.batch, *e)
 			continue
 		}
 		if at, again := first[e.Object.UID]; again && e.Type == event.Modified {
-			f.folded[at].Object, f.folded[at].Time = e.Object, e.Time
+			f.batch[at].Object, f.batch[at].Time = e.Object, e.Time
 			continue
 		}
 		if first == nil {
 			first = map[types.UID]int{}
 		}
-		first[e.Object.UID] = len(f.folded)
-		f.folded = append(f.folded, *e)
+		first[e.Object.UID] = len(f.batch)
+		f.batch = append(f.batch, *e)
 	}
-	return f.next.Deliver(ctx, f.folded)
+	return f.next.Deliver(ctx, f.batch)
 }
 
-func (t *table) named(o event.Object) func(column string) string {
+// namedCell returns a function that returns the text of an object's cell by the name of its column.
+func (t *table) namedCell(o event.Object) func(column string) string {
 	return func(column string) string {
 		for i, c := range t.columns {
 			if strings.EqualFold(c.Name, column) {
@@ -62,8 +63,7 @@ func (t *table) named(o event.Object) func(column string) string {
 	}
 }
 
-// countSeries adds to when an Event was last seen how often it was and in what time, which of the
-// table only wide shows, as "kubectl events" does.
+// countSeries adds the count and the duration of a series to the cell LAST SEEN of an Event, as "kubectl events" does.
 func countSeries(header, cells []string, value func(column string) string) {
 	at := slices.Index(header, "LAST SEEN")
 	count, err := strconv.Atoi(value("Count"))

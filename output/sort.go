@@ -11,14 +11,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Order is by what a list is sorted.
+// Order is the sort key of a list.
 type Order struct {
 	path  *jsonpath.JSONPath
 	field string
 	reads members
 }
 
-// ParseOrder parses what --sort-by takes: a JSONPath as RelaxedPath reads it.
+// ParseOrder parses the value of --sort-by, a path for NormalizeJSONPath.
 func ParseOrder(text string) (*Order, error) {
 	field, err := NormalizeJSONPath(text)
 	if err != nil {
@@ -31,14 +31,14 @@ func ParseOrder(text string) (*Order, error) {
 	return o, nil
 }
 
-// MayRead reports whether the path of an order, which may be nil, may lead to a member of a top-level member of an object, such as "metadata" and
-// "managedFields".
+// MayRead reports whether the sort key may depend on a member of a top-level member of an object, such as "metadata" and
+// "managedFields". It returns false if o is nil.
 func (o *Order) MayRead(member, nested string) bool {
 	return o != nil && o.reads.mayContain(member, nested)
 }
 
-// sort sorts objects as kubectl does, down to the order of equal ones: what has no value first, and
-// quantities as such. It is an error if none has a value.
+// sort sorts objects in the same order as kubectl, including that of equal objects. Objects without a value come first, and
+// quantities are compared by value. It returns an error if no object has a value.
 func (o *Order) sort(objects []event.Object) error {
 	if len(objects) == 0 {
 		return nil
@@ -66,13 +66,13 @@ func (o *Order) sort(objects []event.Object) error {
 		return fmt.Errorf("couldn't find any field with path %q in the list of objects", o.field)
 	}
 	var failed error
-	sort.Slice(items, func(i, j int) bool { // not slices.SortFunc, which puts equal ones into another order
+	sort.Slice(items, func(i, j int) bool { // slices.SortFunc would order equal objects differently
 		a, b := items[i], items[j]
 		if !a.found || !b.found {
 			return !a.found
 		}
 		less, err := isLess(a.value, b.value)
-		failed = cmp.Or(failed, err) // it can't be stopped
+		failed = cmp.Or(failed, err)
 		return less
 	})
 	for i, item := range items {
@@ -81,7 +81,7 @@ func (o *Order) sort(objects []event.Object) error {
 	return failed
 }
 
-// sortable is an object with what it is sorted by.
+// sortable is an object with its sort key.
 type sortable struct {
 	object event.Object
 	value  any
@@ -114,7 +114,7 @@ func isLess(a, b any) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
-	return false, fmt.Errorf("--sort-by: can't compare %T and %T", a, b)
+	return false, fmt.Errorf("--sort-by: cannot compare %T and %T", a, b)
 }
 
 func isLessText(a, b string) bool {

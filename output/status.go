@@ -6,11 +6,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// mark is a line about the watch itself. It has no object: who asks for one passes it over.
-type mark struct {
+// statusLine is the JSON of a status event. It has no member "object".
+type statusLine struct {
 	Type    event.Type `json:"type"`
 	Cluster string     `json:"cluster,omitempty"`
-	// Resource is resource.version.group, as it can be typed.
+	// Resource is resource.version.group, which dwatch accepts as an argument.
 	Resource        string `json:"resource,omitempty"`
 	Namespace       string `json:"namespace,omitempty"`
 	Name            string `json:"name,omitempty"`
@@ -24,8 +24,8 @@ type mark struct {
 	Time            string `json:"time"`
 }
 
-func newMark(e event.Event) mark {
-	m := mark{
+func newStatusLine(e event.Event) statusLine {
+	m := statusLine{
 		Type:            e.Type,
 		Cluster:         e.Target.Cluster,
 		Namespace:       e.Target.Namespace,
@@ -56,5 +56,5 @@ func newMark(e event.Event) mark {
 	return m
 }
 
-// timestamp is t as it is printed.
+// timestamp returns t in the format of the stream.
 func timestamp(t time.Time) string { return event.Timestamp{Time: t}.String() }

@@ -13,89 +13,87 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TableOptions say what is in a table beside the server's columns.
+// TableOptions configures the columns of a table besides those of the server.
 type TableOptions struct {
-	// Namespaces: NAMESPACE is a column of its own. Kinds: the kind is part of the name.
+	// ShowNamespaces adds the column NAMESPACE. ShowKind adds the kind to the name.
 	ShowNamespaces, ShowKind bool
-	// Unscoped are the kinds in no namespace that have an empty column NAMESPACE: in a
-	// list each that comes after one with namespaces, as with kubectl.
+	// ClusterScoped are the cluster-scoped kinds that get an empty column NAMESPACE. As in kubectl, these are the kinds in a
+	// list that come after a namespaced one.
 	ClusterScoped map[schema.GroupVersionKind]bool
-	// Labels are those that have columns. ShowLabels: one column has all.
+	// LabelColumns are the labels with a column. ShowLabels adds a column with all labels.
 	LabelColumns []string
 	ShowLabels   bool
 }
 
-// tableEncoder prints the rows that the server makes of objects, as kubectl does.
-// Lines of events begin with what happened, and when.
+// tableEncoder prints table rows from the server, as kubectl does. The lines of a stream begin with the type and time of the event.
 type tableEncoder struct {
 	Options
-	grid   grid
-	tables map[schema.GroupVersionKind]*table
-	marks  *layout
-	last   *table // whose header was printed last
-	// palette has the colours of clusters.
-	palette Palette
+	grid         grid
+	tables       map[schema.GroupVersionKind]*table
+	statusLayout *layout
+	last         *table  // the table whose header was printed last
+	palette      Palette // for the names of clusters
 }
 
-// table is what is printed of one resource.
+// table has the columns of a kind.
 type table struct {
 	kind schema.GroupVersionKind
 	columnSet
 	layout *layout
-	headed string // its header, as it was printed last
+	header string // the last printed header
 }
 
 func newTable(o Options) encoder {
-	return &tableEncoder{Options: o, tables: map[schema.GroupVersionKind]*table{}, marks: newLayout(), palette: NewPalette(o.ClusterNames...)}
+	return &tableEncoder{Options: o, tables: map[schema.GroupVersionKind]*table{}, statusLayout: newLayout(), palette: NewPalette(o.ClusterNames...)}
 }
 
 func (t *tableEncoder) tableOf(o event.Object) *table {
 	kind := o.GroupVersionKind()
 	if t.tables[kind] == nil {
 		t.tables[kind] = &table{kind: kind, layout: newLayout()}
-		if len(t.tables) > 1 && t.MultiCluster { // which was not known at the start
+		if len(t.tables) > 1 && t.MultiCluster { // clusters may join with other kinds
 			t.Table.ShowKind, t.last = true, nil
 		}
 	}
 	return t.tables[kind]
 }
 
-// event prints the header again when it is another one than in the line before. A mark has the
-// columns that all lines have, and then text.
+// event implements encoder. It prints a header if that differs from the last one. A status event has the columns EVENT and TIME,
+// and a text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsStatus() {
-		t.grid.event(t.marks, e, FormatClock(e.Time, t.Timestamps), t.markText(e))
+		t.grid.event(t.statusLayout, e, FormatClock(e.Time, t.Timestamps), t.statusText(e))
 		return dst, nil
 	}
-	of := t.tableOf(e.Object)
-	cells := t.cells(of, e.Object, e.Target.Cluster)
-	header := t.header(of, t.namespaced(of, e.Object))
-	if joined := strings.Join(header, "\t"); !t.NoHeaders && (of != t.last || joined != of.headed) {
-		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
-		t.last, of.headed = of, joined
+	table := t.tableOf(e.Object)
+	cells := t.cells(table, e.Object, e.Target.Cluster)
+	header := t.header(table, t.namespaced(table, e.Object))
+	if joined := strings.Join(header, "\t"); !t.NoHeaders && (table != t.last || joined != table.header) {
+		t.grid.add(table.layout, append([]string{"EVENT", "TIME"}, header...)...)
+		t.last, table.header = table, joined
 	}
 	if e.Object.IsEvent() {
-		countSeries(header, cells, of.named(e.Object))
+		countSeries(header, cells, table.namedCell(e.Object))
 	}
-	t.grid.event(of.layout, e, FormatClock(e.Time, t.Timestamps), cells...)
+	t.grid.event(table.layout, e, FormatClock(e.Time, t.Timestamps), cells...)
 	if t.MultiCluster && t.Color {
 		t.grid.paint(0, t.palette.SGR(e.Target.Cluster))
 	}
 	return dst, nil
 }
 
-// end implements batcher.
+// end implements batchEncoder.
 func (t *tableEncoder) end(dst []byte) []byte { return t.grid.flush(dst) }
 
-// list writes a table for each resource, with an empty line between two.
+// list writes a table for each kind, separated by empty lines.
 func (t *tableEncoder) list(w io.Writer, objects []event.Object) error {
 	for len(objects) > 0 {
-		of := t.tableOf(objects[0])
+		table := t.tableOf(objects[0])
 		n := 1
-		for n < len(objects) && objects[n].GroupVersionKind() == of.kind {
+		for n < len(objects) && objects[n].GroupVersionKind() == table.kind {
 			n++
 		}
-		if err := t.group(w, of, objects[:n]); err != nil {
+		if err := t.group(w, table, objects[:n]); err != nil {
 			return err
 		}
 		if objects = objects[n:]; len(objects) > 0 && !t.NoHeaders {
@@ -107,23 +105,24 @@ func (t *tableEncoder) list(w io.Writer, objects []event.Object) error {
 	return nil
 }
 
-func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) error {
-	objects, err := t.sorted(of, objects)
+// group writes the table of one kind.
+func (t *tableEncoder) group(w io.Writer, table *table, objects []event.Object) error {
+	objects, err := t.sorted(table, objects)
 	if err != nil {
 		return err
 	}
 	var lines [][]string
-	headed := ""
-	clusters := map[int]string{} // by the number of the line
+	lastHeader := ""
+	clusters := map[int]string{} // by the index of the line
 	for _, o := range objects {
 		cluster := ""
 		if t.MultiCluster {
 			cluster = clusterOf(o)
 		}
-		cells := t.cells(of, o, cluster)
-		header := t.header(of, t.namespaced(of, o))
-		if joined := strings.Join(header, "\t"); joined != headed && !t.NoHeaders {
-			headed, lines = joined, append(lines, header)
+		cells := t.cells(table, o, cluster)
+		header := t.header(table, t.namespaced(table, o))
+		if joined := strings.Join(header, "\t"); joined != lastHeader && !t.NoHeaders {
+			lastHeader, lines = joined, append(lines, header)
 		}
 		for i, cell := range cells {
 			cells[i] = t.safe(cell)
@@ -136,7 +135,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	return t.inColor(w, lines, clusters)
 }
 
-// inColor writes lines, some of which begin with a cluster, whose name has its colour.
+// inColor writes lines, and colours the names of clusters that some of them begin with.
 func (t *tableEncoder) inColor(w io.Writer, lines [][]string, clusters map[int]string) error {
 	if len(clusters) == 0 {
 		return align(w, lines)
@@ -148,7 +147,7 @@ func (t *tableEncoder) inColor(w io.Writer, lines [][]string, clusters map[int]s
 	written := strings.SplitAfter(aligned.String(), "\n")
 	for n, line := range written {
 		name := EscapeLine(clusters[n])
-		if rest, is := strings.CutPrefix(line, name); is && name != "" && len(written) == len(lines)+1 { // else a cell has lines
+		if rest, is := strings.CutPrefix(line, name); is && name != "" && len(written) == len(lines)+1 { // a cell with a line feed would shift the lines
 			written[n] = t.palette.Paint(clusters[n], name) + rest
 		}
 	}
@@ -156,36 +155,36 @@ func (t *tableEncoder) inColor(w io.Writer, lines [][]string, clusters map[int]s
 	return err
 }
 
-// flowSchema is the one type that the server lists by precedence, not by namespace and name.
+// flowSchema is the only kind that the server lists by precedence instead of namespace and name.
 var flowSchema = schema.GroupKind{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}
 
-func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object, error) {
+func (t *tableEncoder) sorted(table *table, objects []event.Object) ([]event.Object, error) {
 	objects = slices.Clone(objects)
 	if t.Order != nil {
 		return objects, t.Order.sort(objects)
 	}
-	if of.kind.GroupKind() == flowSchema {
+	if table.kind.GroupKind() == flowSchema {
 		precedence := func(o event.Object) int64 { return gjson.Get(o.Row(), "cells.2").Int() }
 		slices.SortStableFunc(objects, func(a, b event.Object) int { return cmp.Compare(precedence(a), precedence(b)) })
 	}
 	return objects, nil
 }
 
-// cells returns what is shown of an object: a cell for each name of header.
-func (t *tableEncoder) cells(of *table, o event.Object, cluster string) []string {
-	all := of.cells(o)
+// cells returns the cells of an object, one for each column of header.
+func (t *tableEncoder) cells(table *table, o event.Object, cluster string) []string {
+	all := table.cells(o)
 	cells := make([]string, 0, len(all)+3+len(t.Table.LabelColumns))
 	if t.MultiCluster {
 		cells = append(cells, EscapeLine(cluster))
 	}
-	if t.namespaced(of, o) {
+	if t.namespaced(table, o) {
 		cells = append(cells, o.Namespace)
 	}
 	named := !t.Table.ShowKind
-	for i, column := range of.columns {
+	for i, column := range table.columns {
 		cell := all[i]
 		if !named && column.IsName() {
-			cell, named = strings.ToLower(of.kind.GroupKind().String())+"/"+cell, true
+			cell, named = strings.ToLower(table.kind.GroupKind().String())+"/"+cell, true
 		}
 		if column.Priority == 0 || t.Format == "wide" {
 			cells = append(cells, cell)
@@ -197,12 +196,12 @@ func (t *tableEncoder) cells(of *table, o event.Object, cluster string) []string
 	return cells
 }
 
-// namespaced reports whether an object has a cell in the column NAMESPACE.
-func (t *tableEncoder) namespaced(of *table, o event.Object) bool {
-	return t.Table.ShowNamespaces && (o.Namespace != "" || t.Table.ClusterScoped[of.kind])
+// namespaced reports whether the row of an object has the column NAMESPACE.
+func (t *tableEncoder) namespaced(table *table, o event.Object) bool {
+	return t.Table.ShowNamespaces && (o.Namespace != "" || t.Table.ClusterScoped[table.kind])
 }
 
-func (t *tableEncoder) header(of *table, namespaced bool) []string {
+func (t *tableEncoder) header(table *table, namespaced bool) []string {
 	var names []string
 	if t.MultiCluster {
 		names = append(names, "CLUSTER")
@@ -210,7 +209,7 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	if namespaced {
 		names = append(names, "NAMESPACE")
 	}
-	for _, column := range of.columns {
+	for _, column := range table.columns {
 		if column.Priority == 0 || t.Format == "wide" {
 			names = append(names, strings.ToUpper(EscapeLine(column.Name)))
 		}
@@ -224,8 +223,8 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	return names
 }
 
-// markText says in words what a mark reports.
-func (t *tableEncoder) markText(e event.Event) string {
+// statusText describes a status event for people.
+func (t *tableEncoder) statusText(e event.Event) string {
 	if e.Type == event.Heartbeat {
 		text := fmt.Sprintf("%d watched, all connected", e.Count)
 		if !e.Connected {

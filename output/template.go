@@ -13,27 +13,27 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TemplateFormats take a template, as with kubectl; those that end in -file have it in a file.
+// TemplateFormats are the formats that need a template, as in kubectl. Those with the suffix -file read it from a file.
 var TemplateFormats = []string{
 	"custom-columns", "custom-columns-file", "go-template", "go-template-file",
 	"jsonpath", "jsonpath-as-json", "jsonpath-file",
 }
 
-// Template is a template of one of TemplateFormats, parsed. It is used from one goroutine.
+// Template is a parsed template of one of TemplateFormats. It must not be used from several goroutines.
 type Template struct {
-	// fill appends to w what the template makes of one object, or of a list.
-	fill func(w io.Writer, o runtime.Unstructured) error
-	// columns are set where a line has columns.
+	// execute writes the result for an object or a list to w.
+	execute func(w io.Writer, o runtime.Unstructured) error
+	// columns is not nil for custom columns.
 	columns []column
-	// looksAt is all that it looks at in an object; nil: anything.
-	looksAt members
+	// reads are the members of an object that the template may read.
+	reads members
 }
 
-// TemplateText is what a Template is made of.
+// TemplateSource is the text of a Template.
 type TemplateSource struct {
-	// Format is one of TemplateFormats. Of a -file format Text is what the file holds.
+	// Format is one of TemplateFormats. For a -file format, Text is the content of the file.
 	Format, Text string
-	// MissingFail makes it an error that a jsonpath or Go template names what an object lacks.
+	// FailOnMissing makes it an error if a jsonpath or Go template refers to a missing field.
 	FailOnMissing bool
 }
 
@@ -49,7 +49,7 @@ func ParseTemplate(text TemplateSource) (t *Template, err error) {
 	case "custom-columns-file":
 		t, err = parseColumnLines(text.Text)
 	default:
-		err = errors.New("it takes no template")
+		err = errors.New("the format has no template")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid -o %s: %w", text.Format, err)
@@ -63,33 +63,33 @@ func parseGoTemplate(text TemplateSource) (*Template, error) {
 		return nil, err
 	}
 	printer.AllowMissingKeys(!text.FailOnMissing)
-	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
-		var filled bytes.Buffer // where it fails, it prints all of the object
-		if err := printer.PrintObj(o, &filled); err != nil {
+	return &Template{execute: func(w io.Writer, o runtime.Unstructured) error {
+		var result bytes.Buffer // after an error, the printer writes the whole object
+		if err := printer.PrintObj(o, &result); err != nil {
 			return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("error executing template %q: ", text.Text)))
 		}
-		_, err := filled.WriteTo(w)
+		_, err := result.WriteTo(w)
 		return err
 	}}, nil
 }
 
-// templateEncoder prints what a template makes of each object, or of a mark's JSON line. A line
-// ends with a newline, whether the template has one or not; of nothing it makes no line.
+// templateEncoder prints the result of a template for each object, or for the JSON of a status event. It adds a line feed if the
+// result lacks one, and prints nothing for an empty result.
 type templateEncoder struct {
 	Options
-	filled bytes.Buffer
+	result bytes.Buffer
 }
 
 func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := t.openLookedAt(e)
+	object, err := t.openForTemplate(e)
 	if err != nil {
 		return dst, err
 	}
-	t.filled.Reset()
-	if err := t.Template.fill(&t.filled, object); err != nil {
+	t.result.Reset()
+	if err := t.Template.execute(&t.result, object); err != nil {
 		return dst, t.failed(e, err)
 	}
-	text := t.filled.String()
+	text := t.result.String()
 	dst = append(dst, t.safe(text)...)
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		dst = append(dst, '\n')
@@ -97,9 +97,9 @@ func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// failed says what a template could not be filled with.
+// failed adds the object of an event to the error of a template.
 func (o *Options) failed(e event.Event, err error) error {
-	what := strings.ToLower(string(e.Type)) + " mark"
+	what := strings.ToLower(string(e.Type)) + " event"
 	if !e.Object.IsZero() {
 		what = strings.ToLower(e.Object.Kind) + "/" + EscapeLine(e.Object.Name)
 		if e.Object.Namespace != "" {
@@ -109,7 +109,7 @@ func (o *Options) failed(e event.Event, err error) error {
 	return fmt.Errorf("-o %s of %s: %w", o.Format, what, err)
 }
 
-// list prints what kubectl prints, without a newline at the end.
+// list prints the result for the List or, like kubectl, for a single object that was named. It adds no line feed.
 func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 	list, err := t.openList(objects)
 	if err != nil {
@@ -119,10 +119,10 @@ func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 	if t.isSingle(objects) {
 		whole = &list.Items[0]
 	}
-	t.filled.Reset()
-	if err := t.Template.fill(&t.filled, whole); err != nil {
+	t.result.Reset()
+	if err := t.Template.execute(&t.result, whole); err != nil {
 		return fmt.Errorf("-o %s: %w", t.Format, err)
 	}
-	_, err = io.WriteString(w, t.safe(t.filled.String()))
+	_, err = io.WriteString(w, t.safe(t.result.String()))
 	return err
 }

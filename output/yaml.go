@@ -34,10 +34,10 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return append(dst, text...), nil
 }
 
-// document is an event with its members in their order. That of a mark is the order of its JSON.
+// document returns an event with its members in the order of the JSON.
 func (y *yamlEncoder) document(e event.Event) (any, error) {
 	if e.Type.IsStatus() {
-		line, err := marshal(newMark(e))
+		line, err := marshal(newStatusLine(e))
 		return ordered(gjson.ParseBytes(line)), err
 	}
 	var document yaml.MapSlice
@@ -55,7 +55,7 @@ func (y *yamlEncoder) document(e event.Event) (any, error) {
 	return document, err
 }
 
-// ordered is JSON with maps in order. The YAML library takes no names of over 1,024 characters.
+// ordered decodes JSON and keeps the order of members. The YAML library would not read names of more than 1,024 characters.
 func ordered(v gjson.Result) any {
 	switch {
 	case v.IsObject():
