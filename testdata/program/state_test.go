@@ -58,8 +58,8 @@ func TestStateOfCluster(t *testing.T) {
 	file := regexp.QuoteMeta("state file " + state + ": ")
 	watches(plain, "")
 	watches(plain, ", carrying on from "+regexp.QuoteMeta(state)) // at another port
-	refused(secret, fail.ExitUsage, file+`it was made for the server 127\.0\.0\.1:\d+, not for 127\.0\.0\.1:\d+ \(.* kube-system\): take another one, or delete it to start over`)
-	refused(other, fail.ExitUsage, file+`it was made for another cluster \(at 127\.0\.0\.1:\d+\) than the one at 127\.0\.0\.1:\d+: take another one, or delete it to start over`)
+	refused(secret, fail.ExitUsage, file+`it was made for the server 127\.0\.0\.1:\d+, not for 127\.0\.0\.1:\d+ \(.* kube-system\): use another file, or delete it to start over`)
+	refused(other, fail.ExitUsage, file+`it was made for another cluster \(at 127\.0\.0\.1:\d+\) than the one at 127\.0\.0\.1:\d+: use another file, or delete it to start over`)
 	refused(failing, fail.ExitFailed, `.*`)
 	watches(plain, ", carrying on from .*")
 }

@@ -12,8 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestClusters: in a file of several clusters each has its part: the same name in two is two objects,
-// one that is not there keeps what is known of it, and one that is another cluster now is refused.
+// TestClusters checks a file for several clusters: the same name in two clusters is two objects,
+// data of a cluster that is not added remains, and a different cluster under the same name is
+// refused.
 func TestClusters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	f, err := OpenMultiCluster(path)
@@ -42,7 +43,7 @@ func TestClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	refused(t, path, mine, "it was made for several clusters, not for one: take another one, or delete it to start over")
+	refused(t, path, mine, "it was made for several clusters, not for one: use another file, or delete it to start over")
 	one := filepath.Join(t.TempDir(), "one")
 	report(t, one, pods, "ADDED web/1/5")
 	if _, err := OpenMultiCluster(one); err == nil || !strings.Contains(err.Error(), "it was made for one cluster, not for several") {

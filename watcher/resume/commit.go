@@ -9,32 +9,32 @@ import (
 	"dwatch/watcher/event"
 )
 
-// change is one step of what the file holds.
+// change is one change of the file.
 type change struct {
-	target *saved
-	about  *about // of the target itself,
-	narrow *saved // or of a target whose objects become those of this one; else of an object:
-	kind   event.Type
-	key    []byte
-	state  state
+	target      *savedTarget
+	description *description // of the target,
+	replaced    *savedTarget // or a target whose objects target takes over; otherwise, an object:
+	kind        event.Type
+	key         []byte
+	state       state
 }
 
-// commitment is what one transaction writes.
-type commitment struct {
+// transaction is the content of one transaction.
+type transaction struct {
 	reported  []change
-	announced []change // what is ADDED in it is about to be reported
-	entered   [][]byte // records that come into the outbox
-	left      []uint64 // those that leave it
+	announced []change // its ADDED objects are about to be reported
+	added     [][]byte // records for the outbox
+	removed   []uint64 // numbers of records to remove from the outbox
 }
 
-// commit writes all of c or nothing, and syncs it to the disk. It returns the number of the first
-// record that has entered, and gives back the memory of the pages that it read.
-func (f *File) commit(c commitment) (first uint64, err error) {
+// commit writes all of t or nothing, and syncs it to the disk. It returns the number of the first
+// added record. It releases the memory of the pages that it read.
+func (f *File) commit(t transaction) (first uint64, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
-		if first, err = writeOutbox(tx, c.entered, c.left); err != nil {
+		if first, err = writeOutbox(tx, t.added, t.removed); err != nil {
 			return err
 		}
-		return c.writeTargets(tx)
+		return t.writeTargets(tx)
 	})
 	if err != nil {
 		return 0, err
@@ -45,23 +45,23 @@ func (f *File) commit(c commitment) (first uint64, err error) {
 	})
 }
 
-func (c commitment) writeTargets(tx *bolt.Tx) error {
-	if len(c.reported)+len(c.announced) == 0 {
+func (t transaction) writeTargets(tx *bolt.Tx) error {
+	if len(t.reported)+len(t.announced) == 0 {
 		return nil
 	}
 	targets, err := tx.CreateBucketIfNotExists(targetsBucket)
 	if err != nil {
 		return err
 	}
-	p := pages{targets, map[*saved]*bolt.Bucket{}}
-	for i, c := range c.reported {
-		releaseNow(tx, i)
+	p := targetBuckets{targets, map[*savedTarget]*bolt.Bucket{}}
+	for i, c := range t.reported {
+		releasePeriodically(tx, i)
 		if err := p.apply(c, c.reported); err != nil {
 			return err
 		}
 	}
-	for i, c := range c.announced {
-		releaseNow(tx, i)
+	for i, c := range t.announced {
+		releasePeriodically(tx, i)
 		if c.kind != event.Added {
 			continue
 		}
@@ -72,7 +72,7 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 	return nil
 }
 
-// reported is what becomes of e when the change has been reported.
+// reported returns the entry after the change has been reported.
 func (c change) reported(e entry) entry {
 	if c.kind == event.Deleted {
 		return e.delete(c.state.uid())
@@ -80,24 +80,25 @@ func (c change) reported(e entry) entry {
 	return entry{states: []state{c.state}}
 }
 
+// announced returns the entry before the change is reported, which may or may not happen.
 func (c change) announced(e entry) entry { return e.announce(c.state) }
 
-// pages are the targets in one transaction.
-type pages struct {
+// targetBuckets are the buckets of the targets in one transaction.
+type targetBuckets struct {
 	targets *bolt.Bucket
-	objects map[*saved]*bolt.Bucket
+	objects map[*savedTarget]*bolt.Bucket
 }
 
-func (p pages) apply(c change, become func(entry) entry) error {
+func (p targetBuckets) apply(c change, update func(entry) entry) error {
 	switch {
-	case c.about != nil:
+	case c.description != nil:
 		b, err := p.targets.CreateBucketIfNotExists(c.target.key)
 		if err != nil {
 			return err
 		}
-		return put(b, c.about)
-	case c.narrow != nil:
-		return p.takeOver(c.target, c.narrow)
+		return put(b, c.description)
+	case c.replaced != nil:
+		return p.takeOver(c.target, c.replaced)
 	}
 	b, err := p.objectsOf(c.target)
 	if err != nil {
@@ -112,13 +113,13 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	if !ok {
 		return damaged(fmt.Sprintf("at %q", c.key))
 	}
-	if e = become(e); len(e.states) == 0 {
+	if e = update(e); len(e.states) == 0 {
 		return b.Delete(c.key)
 	}
 	return b.Put(c.key, e.encode())
 }
 
-func (p pages) takeOver(s, narrow *saved) error {
+func (p targetBuckets) takeOver(s, narrow *savedTarget) error {
 	from, err := p.objectsOf(narrow)
 	if err != nil {
 		return err
@@ -141,9 +142,9 @@ func (p pages) takeOver(s, narrow *saved) error {
 	return p.targets.DeleteBucket(narrow.key)
 }
 
-// objectsOf is the bucket of the target's objects. A new one comes with the description of its
-// target, which may be due only later.
-func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
+// objectsOf returns the bucket of a target's objects. If the bucket is new, objectsOf also writes
+// the target's description, whose change may come only later.
+func (p targetBuckets) objectsOf(s *savedTarget) (*bolt.Bucket, error) {
 	if b := p.objects[s]; b != nil {
 		return b, nil
 	}
@@ -151,8 +152,8 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if target.Get(aboutKey) == nil {
-		if err := put(target, &s.first); err != nil {
+	if target.Get(descriptionKey) == nil {
+		if err := put(target, &s.initial); err != nil {
 			return nil, err
 		}
 	}
@@ -160,19 +161,20 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.FillPercent = 0.9 // they come in the order of their keys, at first
+	b.FillPercent = 0.9 // initially, objects arrive in the order of their keys
 	p.objects[s] = b
 	return b, nil
 }
 
-func put(target *bolt.Bucket, a *about) error {
+func put(target *bolt.Bucket, a *description) error {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	return target.Put(aboutKey, text)
+	return target.Put(descriptionKey, text)
 }
 
+// changesOf appends the changes that batch causes.
 func (f *File) changesOf(dst []change, batch []event.Event) []change {
 	for i := range batch {
 		e := &batch[i]
@@ -182,7 +184,7 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 		case e.Type == event.Synced:
 			dst, _ = f.target(dst, e.Target, true)
 		case !e.Type.IsStatus():
-			var t *saved
+			var t *savedTarget
 			dst, t = f.target(dst, e.Target, false)
 			dst = append(dst, change{
 				target: t,
@@ -195,38 +197,38 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 	return dst
 }
 
-// target returns the target in the file, after what is new about it.
-func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *saved) {
-	s := f.savedOf(t)
+// target returns t in the file, and appends a change to dst if its description has changed.
+func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *savedTarget) {
+	s := f.savedFor(t)
 	now := describe(t)
-	now.Synced, now.Shard = synced || s.about.Synced, s.about.Shard
+	now.Synced, now.Shard = synced || s.description.Synced, s.description.Shard
 	if synced {
 		now.Shard = f.shard
 	}
-	if now == s.about {
+	if now == s.description {
 		return dst, s
 	}
-	s.about = now
-	return append(dst, change{target: s, about: &now}), s
+	s.description = now
+	return append(dst, change{target: s, description: &now}), s
 }
 
-func (f *File) savedOf(t event.Target) *saved {
+func (f *File) savedFor(t event.Target) *savedTarget {
 	id := t.Key()
-	s := f.saved[id]
+	s := f.targets[id]
 	if s == nil {
-		s = &saved{key: bucketName(id), first: describe(t)}
-		f.saved[id] = s
+		s = &savedTarget{key: bucketName(id), initial: describe(t)}
+		f.targets[id] = s
 	}
 	return s
 }
 
-// takeOver appends that what was reported of targets that t covers, which leave the file, was
-// reported of t.
+// takeOver removes the targets that t covers from f, and appends changes that give their objects to
+// t.
 func (f *File) takeOver(dst []change, t event.Target) []change {
-	for key, narrow := range f.saved {
+	for key, narrow := range f.targets {
 		if t.Key().Covers(key) {
-			delete(f.saved, key)
-			dst = append(dst, change{target: f.savedOf(t), narrow: narrow})
+			delete(f.targets, key)
+			dst = append(dst, change{target: f.savedFor(t), replaced: narrow})
 		}
 	}
 	return dst

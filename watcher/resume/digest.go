@@ -12,10 +12,11 @@ import (
 
 const digestKeySize = 16
 
-// KeepDigests has the file keep of each object that is reported what of returns: a line without
-// spaces, by which another run will know what has changed. It is called before a Stage is made. The
-// key that of is given is of this file: digests made with it are not those of another one.
-func (f *File) EnableDigests(of func(key []byte) func(event.Object) string) error {
+// EnableDigests makes the file record a digest for each reported object: one line without spaces,
+// by which a later run can tell which fields have changed. newDigest returns the digest function
+// for a key. The key belongs to this file, so digests of different files are not comparable. Call
+// EnableDigests before NewStage.
+func (f *File) EnableDigests(newDigest func(key []byte) func(event.Object) string) error {
 	var key []byte
 	err := f.update(func(tx *bolt.Tx) error {
 		header := tx.Bucket(headerBucket)
@@ -23,17 +24,17 @@ func (f *File) EnableDigests(of func(key []byte) func(event.Object) string) erro
 			return nil
 		}
 		key = make([]byte, digestKeySize)
-		rand.Read(key) // which never fails
+		rand.Read(key) // never fails
 		return errors.Join(header.Put(digestsKey, key), writeFormat(tx))
 	})
 	if err != nil {
-		return f.named(err)
+		return f.wrapError(err)
 	}
-	f.digests = of(key)
+	f.digests = newDigest(key)
 	return nil
 }
 
-// digestsOf returns what is kept of the object of an event that is there after it.
+// digestsOf returns the digest to record for an event, or an empty string.
 func (f *File) digestsOf(e *event.Event) string {
 	if f.digests == nil || e.Type == event.Deleted {
 		return ""

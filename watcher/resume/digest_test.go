@@ -9,9 +9,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestKeepDigests: a file has digests from when they are asked for, of what is reported from then on,
-// and says so in its format: a dwatch that does not know of them must not take it.
-func TestKeepDigests(t *testing.T) {
+// TestEnableDigests checks that states reported after EnableDigests have digests, and that the
+// format then prevents older versions of dwatch from using the file.
+func TestEnableDigests(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED web/1/5", "ADDED db/2/6")
 	var keys []string

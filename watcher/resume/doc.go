@@ -1,39 +1,42 @@
-// Package resume keeps on disk what was reported, so that a later run goes on from there.
+// Package resume records on disk what was reported, so that a later run can continue from there.
 //
-//	file -> watcher.Options.Past                     what earlier runs reported
-//	batch -> Stage -> file, next Sink, file          what this one reports
-//	batch -> Stage -> next Sink -> Outbox -> file    the same, for a receiver
+//	file -> watcher.Options.History                  what earlier runs reported
+//	batch -> Stage -> file, next Sink, file          what this run reports
+//	batch -> Stage -> next Sink -> Outbox -> file    the same with a receiver
 //
 // # Contract
 //
-// At least once: of a process that is killed at any instant, each event that it had to report is
-// reported by it or by the next one. The file is behind the next Sink, never ahead, by a second of
-// time at most: those events come again. Only that an object is about to be reported as ADDED is in
-// the file before; so its deletion will be reported, perhaps to a reader who never got its ADDED.
-// What is hidden by the next Sink counts as reported.
+// At least once: if a process is killed at any moment, each event that it had to report is reported
+// by that process or by the next one. The file is never ahead of the next Sink, and at most a
+// second behind. Events of that second are reported again. There is one exception: the file records
+// an object before its ADDED event is reported. The object's deletion is therefore always reported,
+// even if the ADDED event may not have arrived. Events that the next Sink drops count as reported.
 //
-// With an Outbox the file is what events are reported to, and neither behind nor ahead: a batch is
-// in the outbox and counts as reported, both or neither. That an object came that is not sent is in the file
-// on the return, too, and the rest of what is not sent a second later at most. What has left the outbox is out of the
-// file a second later at most. As long as something waits in it, the file is for receivers only.
+// With an Outbox, events are reported to the file itself. In one transaction, a batch is added to
+// the outbox and counts as reported. If the next Sink does not add some events of a batch to the
+// outbox, [Stage.UpstreamBuffers] decides whether the file records new objects of them before
+// Deliver returns. Everything else that is not added is recorded within a second. A record that was
+// removed from the outbox leaves the file within a second. While the outbox has records, the file
+// can only be used with a receiver.
 //
-// Content: of each object its namespace, name, UID and resourceVersion, less than 200 bytes; never
-// what it holds. With [File.KeepDigests] also digests of the state that was reported, in the same
-// entry: they are of that state, always. The outbox has what its Sink puts there: events as they are sent, so masked.
+// Content: the file contains namespace, name, UID and resourceVersion of each object in less than
+// 200 bytes, but not the object. With [File.EnableDigests], the entry also contains digests of the
+// reported state. The outbox contains what its Sink adds: events as they are sent, so masked.
 //
-// Clusters: a file for several has a part for each, with the targets of it, and what is recorded of one
-// does not touch the others. The outbox is one.
+// Clusters: a file for several clusters has separate targets for each of them, and one outbox.
 //
-// Targets: what was reported of an object belongs to one target. One of all objects takes it over,
-// in one transaction, from one of a single object that it covers: at the start, or when it joins.
+// Targets: each reported object belongs to one target. A target for all objects takes over the
+// objects of targets for single objects that it covers, in one transaction, at the start or when it
+// joins.
 //
-// Blocking: a batch with a new object waits for the disk before it is delivered. An error of the
-// disk ends the run: nothing goes on unrecorded. So does somebody else who cuts or overwrites the
-// file, as soon as that shows.
+// Blocking: a batch with a new object waits for the disk before it is delivered. A disk error ends
+// the run, because nothing may be delivered without a record. So does a process that truncates or
+// overwrites the file, as soon as that is detected.
 //
-// Ending: Close records all that was delivered, and so waits for the disk. What is recorded is
-// synced, and the file, which one process at a time has, stays sound when the machine loses power.
-// It says nothing about the output.
+// Ending: Close records everything that was delivered and waits for the disk. Only one process at a
+// time can open the file. Transactions are synced, so the file remains consistent if the machine
+// loses power. That does not apply to the output.
 //
-// Memory: what is read of the file, as all of it is when it is opened, is given back.
+// Memory: the whole file is read when it is opened. The memory of its pages is released after
+// reading.
 package resume

@@ -10,8 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// parseEntry reads an entry that is written as in the file, with a comma between
-// states.
+// parseEntry parses an entry as in the file, but with commas between the states.
 func parseEntry(t *testing.T, text string) entry {
 	t.Helper()
 	if text == "" {
@@ -19,7 +18,7 @@ func parseEntry(t *testing.T, text string) entry {
 	}
 	e, ok := decodeEntry([]byte(strings.ReplaceAll(text, ",", "\n")))
 	if !ok {
-		t.Fatalf("%q is no entry", text)
+		t.Fatalf("%q is not an entry", text)
 	}
 	return e
 }
@@ -37,24 +36,24 @@ func TestEntry(t *testing.T) {
 		then   func(entry) entry
 		want   string
 	}{
-		"new":                              {"", announced("a 1"), "?a 1"},
-		"and reported":                     {"?a 1", reported(event.Added, "a 1"), "a 1"},
-		"changed":                          {"a 1", reported(event.Modified, "a 2"), "a 2"},
-		"deleted":                          {"a 1", reported(event.Deleted, "a 2"), ""},
-		"recreated":                        {"a 1", announced("b 2"), "?b 2,a 1"},
-		"recreated twice":                  {"?b 2,a 1", announced("c 3"), "?c 3,b 2,a 1"},
-		"recreated, the deletion reported": {"?b 2,a 1", reported(event.Deleted, "a 1"), "?b 2"},
-		"recreated, both reported":         {"?b 2", reported(event.Added, "b 2"), "b 2"},
-		"unsure, and again":                {"?a 1", announced("a 2"), "?a 2"},
-		"unsure, recreated, and again":     {"?b 2,a 1", announced("b 3"), "?b 3,a 1"},
-		"unsure, and deleted":              {"?a 1", reported(event.Deleted, "a 1"), ""},
-		"a deletion of something else":     {"b 2", reported(event.Deleted, "a 1"), "b 2"},
-		"a deletion of what is not here":   {"", reported(event.Deleted, "a 1"), ""},
-		"taken over":                       {"", taken("?b 2,a 1"), "?b 2,a 1"},
-		"taken over, and known":            {"a 2", taken("?a 1"), "a 2"},
-		"taken over, and recreated":        {"?b 2", taken("a 1"), "?b 2,a 1"},
-		"taken over, and again":            {"?a 2", taken("?b 1,a 1"), "?a 2,b 1"},
-		"without UIDs":                     {" 1", reported(event.Modified, " 2"), " 2"},
+		"new":                               {"", announced("a 1"), "?a 1"},
+		"and reported":                      {"?a 1", reported(event.Added, "a 1"), "a 1"},
+		"changed":                           {"a 1", reported(event.Modified, "a 2"), "a 2"},
+		"deleted":                           {"a 1", reported(event.Deleted, "a 2"), ""},
+		"recreated":                         {"a 1", announced("b 2"), "?b 2,a 1"},
+		"recreated twice":                   {"?b 2,a 1", announced("c 3"), "?c 3,b 2,a 1"},
+		"recreated, the deletion reported":  {"?b 2,a 1", reported(event.Deleted, "a 1"), "?b 2"},
+		"recreated, both reported":          {"?b 2", reported(event.Added, "b 2"), "b 2"},
+		"unconfirmed, and again":            {"?a 1", announced("a 2"), "?a 2"},
+		"unconfirmed, recreated, and again": {"?b 2,a 1", announced("b 3"), "?b 3,a 1"},
+		"unconfirmed, and deleted":          {"?a 1", reported(event.Deleted, "a 1"), ""},
+		"a deletion of something else":      {"b 2", reported(event.Deleted, "a 1"), "b 2"},
+		"a deletion of an unknown object":   {"", reported(event.Deleted, "a 1"), ""},
+		"taken over":                        {"", taken("?b 2,a 1"), "?b 2,a 1"},
+		"taken over, and known":             {"a 2", taken("?a 1"), "a 2"},
+		"taken over, and recreated":         {"?b 2", taken("a 1"), "?b 2,a 1"},
+		"taken over, and again":             {"?a 2", taken("?b 1,a 1"), "?a 2,b 1"},
+		"without UIDs":                      {" 1", reported(event.Modified, " 2"), " 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.then(parseEntry(t, test.before))
@@ -65,7 +64,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-func TestEntryTells(t *testing.T) {
+func TestEntryEach(t *testing.T) {
 	var got []string
 	parseEntry(t, "?c 3 Zg,b 2,a 1").each("ns", "web", func(o event.ReportedObject) { got = append(got, fmt.Sprint(o)) })
 	if diff := cmp.Diff([]string{"{ns web a 1 true }", "{ns web b 2 true }", "{ns web c 3 true Zg}"}, got); diff != "" {
@@ -76,12 +75,12 @@ func TestEntryTells(t *testing.T) {
 func TestDecode(t *testing.T) {
 	for _, wrong := range []string{"", "a", "?", "a 1\n", "a 1\nb 2", "?a 1\nb"} {
 		if e, ok := decodeEntry([]byte(wrong)); ok {
-			t.Errorf("%q is %+v", wrong, e)
+			t.Errorf("%q was decoded as %+v", wrong, e)
 		}
 	}
 	for _, wrong := range []string{"", "a", "a/"} {
 		if namespace, name, ok := decodeKey([]byte(wrong)); ok {
-			t.Errorf("%q is %q in %q", wrong, name, namespace)
+			t.Errorf("%q was decoded as name %q in namespace %q", wrong, name, namespace)
 		}
 	}
 	if namespace, name, ok := decodeKey(encodeKey("", "node")); !ok || namespace != "" || name != "node" {

@@ -15,20 +15,20 @@ import (
 	"dwatch/watcher/event"
 )
 
-// File is what was reported, on disk. It is locked until it is closed.
+// File records on disk what was reported. It is locked until it is closed.
 type File struct {
 	*store
-	path   string
-	saved  map[event.Key]*saved
-	fresh  bool
-	shard  event.Shard
-	outbox *Outbox // nil: none
-	// digests returns what is kept of an object beside its identity; nil: nothing.
+	path    string
+	targets map[event.Key]*savedTarget
+	isNew   bool
+	shard   event.Shard
+	outbox  *Outbox // nil if there is no receiver
+	// digests returns the digest of an object. nil disables digests.
 	digests func(event.Object) string
 }
 
-// Open opens the file at path, or makes it, for what h says. The error says in one line what is
-// wrong with it, and what to do.
+// Open opens or creates the file at path for the request that h describes. The error is one line
+// that says what is wrong with the file and what to do.
 func Open(path string, h Header) (*File, error) {
 	return openFor(path, func(f *File) error {
 		f.shard = h.Selection.Shard
@@ -36,15 +36,15 @@ func Open(path string, h Header) (*File, error) {
 	})
 }
 
-// OpenSeveral is Open for several clusters, each of which has a part that is there once it has joined.
-// Parts of others stay as they are.
-func OpenMultiCluster(path string) (*File, error) { return openFor(path, (*File).claimSeveral) }
+// OpenMultiCluster opens or creates a file for several clusters. AddCluster adds them. Data of
+// clusters that are not added remains unchanged.
+func OpenMultiCluster(path string) (*File, error) { return openFor(path, (*File).claimMultiCluster) }
 
 func openFor(path string, claim func(*File) error) (*File, error) {
 	f, err := open(path, claim)
 	var inPath *fs.PathError
 	if errors.As(err, &inPath) {
-		err = inPath.Err // the path is said already, and another one would only confuse
+		err = inPath.Err // the message already has the path
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: %w", path, err)
@@ -58,7 +58,7 @@ func open(path string, claim func(*File) error) (*File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = create(path)
 	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file: take another one")
+		err = errors.New("it is not a regular file: use another file")
 	}
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func open(path string, claim func(*File) error) (*File, error) {
 	return f, nil
 }
 
-// create makes the file in one step: a process that is killed, or a disk that is full, leaves no
-// half of one.
+// create creates the file in one step, so that a killed process or a full disk leaves no incomplete
+// file.
 func create(path string) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -91,12 +91,12 @@ func create(path string) error {
 		return err
 	}
 	if err := os.Link(temp.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil // another process may have been faster; which one gets it, the lock decides
+		return nil // if another process was faster, the lock decides which one can use it
 	}
-	return os.Rename(temp.Name(), path) // a file system without hard links
+	return os.Rename(temp.Name(), path) // for file systems without hard links
 }
 
-// check reads all that is in the file, so that nothing is wrong with it later.
+// check reads the whole file, so that damage is detected now.
 func (f *File) check(tx *bolt.Tx) error {
 	if _, err := readHeader(tx); err != nil {
 		return err
@@ -109,18 +109,18 @@ func (f *File) check(tx *bolt.Tx) error {
 		return damaged(damage)
 	}
 	var err error
-	f.saved, err = readSaved(tx)
-	f.fresh = len(f.saved) == 0
+	f.targets, err = readTargets(tx)
+	f.isNew = len(f.targets) == 0
 	return err
 }
 
-// releaseEvery is how often what was read is given back while all of the file is.
-const releaseEvery = time.Millisecond
+// releaseInterval is the time between releases of memory while the whole file is read.
+const releaseInterval = time.Millisecond
 
-// damageOf returns what is wrong with the pages of the file. Check runs in a goroutine of its own,
-// in which a fault could not be caught: so it comes after the walk.
+// damageOf returns the first inconsistency of the file's pages, or nil. tx.Check runs in its own
+// goroutine, whose faults can't be caught, so damageOf must be called after walk.
 func damageOf(tx *bolt.Tx) (damage error) {
-	tick := time.NewTicker(releaseEvery)
+	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 	errs := tx.Check()
 	for {
@@ -136,7 +136,7 @@ func damageOf(tx *bolt.Tx) (damage error) {
 	}
 }
 
-// walk touches each page of b: one that is not what it should be panics.
+// walk reads each page of b. Damaged pages cause a panic.
 func walk(b *bolt.Bucket) error {
 	return eachKey(b, func(key, value []byte) error {
 		if value == nil {
@@ -146,7 +146,7 @@ func walk(b *bolt.Bucket) error {
 	})
 }
 
-// claim makes sure that the file is for h, and says so in it.
+// claim returns an error if the file was created for something else than h, and otherwise writes h.
 func (f *File) claim(h Header) error {
 	return f.update(func(tx *bolt.Tx) error {
 		before, err := readHeader(tx)
@@ -157,17 +157,17 @@ func (f *File) claim(h Header) error {
 		case before == nil:
 			return h.write(tx)
 		case tx.Bucket(clustersBucket) != nil:
-			return errors.New("it was made for several clusters, not for one: take another one, or delete it to start over")
+			return errors.New("it was made for several clusters, not for one: use another file, or delete it to start over")
 		}
 		if err := before.check(h); err != nil {
 			return err
 		}
-		h.Cluster = cmp.Or(h.Cluster, before.Cluster) // it is not always known
+		h.Cluster = cmp.Or(h.Cluster, before.Cluster) // h may not know it
 		if h.Server == before.Server && h.Cluster == before.Cluster && h.Selection.Shard == before.Selection.Shard {
 			return nil
 		}
 		if h.Selection.Shard != before.Selection.Shard {
-			if err := part(f, tx); err != nil {
+			if err := repartition(f, tx); err != nil {
 				return err
 			}
 		}
@@ -175,7 +175,7 @@ func (f *File) claim(h Header) error {
 	})
 }
 
-func (f *File) claimSeveral() error {
+func (f *File) claimMultiCluster() error {
 	return f.update(func(tx *bolt.Tx) error {
 		before, err := readHeader(tx)
 		switch {
@@ -187,21 +187,22 @@ func (f *File) claimSeveral() error {
 			}
 			return Header{}.write(tx)
 		case tx.Bucket(clustersBucket) == nil:
-			return errors.New("it was made for one cluster, not for several: take another one, or delete it to start over")
+			return errors.New("it was made for one cluster, not for several: use another file, or delete it to start over")
 		}
 		return nil
 	})
 }
 
-// Join makes sure that the part of a cluster is for h, and says so in it. fresh: there was none. It is
-// not called while the Stage delivers.
-func (f *File) AddCluster(cluster string, h Header) (fresh bool, err error) {
+// AddCluster adds a cluster to a file for several, or returns an error if the file has data of
+// another cluster under this name. isNew is true if the file had no data. AddCluster must not be
+// called during Deliver.
+func (f *File) AddCluster(cluster string, h Header) (isNew bool, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
-		parts, key := tx.Bucket(clustersBucket), []byte(cluster)
-		text := parts.Get(key)
-		if fresh = text == nil; !fresh {
+		clusters, key := tx.Bucket(clustersBucket), []byte(cluster)
+		last := clusters.Get(key)
+		if isNew = last == nil; !isNew {
 			var before Header
-			if err := json.Unmarshal(text, &before); err != nil {
+			if err := json.Unmarshal(last, &before); err != nil {
 				return damaged(err)
 			}
 			if err := before.check(h); err != nil {
@@ -209,16 +210,17 @@ func (f *File) AddCluster(cluster string, h Header) (fresh bool, err error) {
 			}
 			h.Cluster = cmp.Or(h.Cluster, before.Cluster)
 		}
-		now, err := json.Marshal(h)
+		text, err := json.Marshal(h)
 		if err != nil {
 			return err
 		}
-		return parts.Put(key, now)
+		return clusters.Put(key, text)
 	})
-	return fresh, f.named(err)
+	return isNew, f.wrapError(err)
 }
 
-// Enter notes in the file in which Term it is used from now on, and returns that in which it was before; zero: in none.
+// SwapTerm records the term in which the file is used from now on, and returns the previous one, or
+// a zero Term.
 func (f *File) SwapTerm(t Term) (before Term, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(headerBucket)
@@ -233,16 +235,17 @@ func (f *File) SwapTerm(t Term) (before Term, err error) {
 		}
 		return b.Put(termKey, text)
 	})
-	return before, f.named(err)
+	return before, f.wrapError(err)
 }
 
-// Fresh reports whether nothing had been reported when the file was opened.
-func (f *File) IsNew() bool { return f.fresh }
+// IsNew reports whether nothing had been reported when the file was opened.
+func (f *File) IsNew() bool { return f.isNew }
 
-// Close unlocks the file, after its Stage is closed. An error says that it was cut or overwritten.
-func (f *File) Close() error { return f.named(f.store.close()) }
+// Close unlocks the file. Close the Stage first. An error means that the file was truncated or
+// overwritten.
+func (f *File) Close() error { return f.wrapError(f.store.close()) }
 
-func (f *File) named(err error) error {
+func (f *File) wrapError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -17,13 +17,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// refused opens the file, which must fail with one line that matches.
+// refused opens the file, which must fail with a single line that matches pattern.
 func refused(t *testing.T, path string, h Header, pattern string) {
 	t.Helper()
 	f, err := Open(path, h)
 	if err == nil {
 		f.Close()
-		t.Fatalf("it opens, want %s", pattern)
+		t.Fatalf("Open succeeded, want error %s", pattern)
 	}
 	pattern = "^state file " + regexp.QuoteMeta(path) + ": " + pattern + "$"
 	if !regexp.MustCompile(pattern).MatchString(err.Error()) || strings.Contains(err.Error(), "\n") {
@@ -33,25 +33,25 @@ func refused(t *testing.T, path string, h Header, pattern string) {
 
 var allPods = event.Selection{Resources: []event.SelectedResource{{Resource: "pods"}}, AllNamespaces: true}
 
-func TestOpenForSomethingElse(t *testing.T) {
+func TestOpenForOther(t *testing.T) {
 	unknown := func(server string) Header { return Header{Server: server, Selection: allPods} }
 	known := func(server, cluster string) Header { return Header{server, cluster, allPods} }
 	other := allPods
 	other.Labels = "app=web"
 	for name, test := range map[string]struct {
 		made, now Header
-		want      string // empty: it opens
+		want      string // empty if Open must succeed
 	}{
 		"the same":                           {known("a:1", "1"), known("a:1", "1"), ""},
 		"the cluster moved":                  {known("a:1", "1"), known("b:1", "1"), ""},
-		"another cluster there":              {known("a:1", "1"), known("a:1", "2"), `it was made for another cluster \(at a:1\) than the one at a:1: take another one, or delete it to start over`},
+		"another cluster there":              {known("a:1", "1"), known("a:1", "2"), `it was made for another cluster \(at a:1\) than the one at a:1: use another file, or delete it to start over`},
 		"another cluster":                    {known("a:1", "1"), known("b:1", "2"), `it was made for another cluster \(at a:1\) than the one at b:1: .*`},
 		"unknown, the same address":          {unknown("a:1"), unknown("a:1"), ""},
 		"unknown, another address":           {unknown("a:1"), unknown("b:1"), `it was made for the server a:1, not for b:1 \(.*kube-system\): .*`},
 		"no right any more":                  {known("a:1", "1"), unknown("a:1"), ""},
 		"no right any more, another address": {known("a:1", "1"), unknown("b:1"), `it was made for the server a:1, not for b:1 .*`},
 		"another selection": {known("a:1", "1"), Header{"a:1", "1", other},
-			`it was made for pods in all namespaces, not for pods in all namespaces, with labels app=web: take another one, or delete it to start over`},
+			`it was made for pods in all namespaces, not for pods in all namespaces, with labels app=web: use another file, or delete it to start over`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -72,7 +72,8 @@ func TestOpenForSomethingElse(t *testing.T) {
 	}
 }
 
-// Where a run could not see which cluster it is, an earlier one has not forgotten.
+// TestClusterIsRemembered checks that a run that can't identify its cluster keeps the recorded
+// identity.
 func TestClusterIsRemembered(t *testing.T) {
 	path := newPath(t)
 	for _, h := range []Header{{"a:1", "1", allPods}, {"a:1", "", allPods}, {"b:1", "1", allPods}, {"b:1", "", allPods}} {
@@ -88,12 +89,12 @@ func TestClusterIsRemembered(t *testing.T) {
 func TestLock(t *testing.T) {
 	path := newPath(t)
 	f := openMine(t, path)
-	refused(t, path, mine, "another dwatch is using it: end that one, or take another file")
+	refused(t, path, mine, "another dwatch is using it: end that process, or use another file")
 	f.Close()
 	openMine(t, path).Close()
 }
 
-// Of many that make the file at once, one has it.
+// TestLockNewFile checks that only one of many processes that create the file can open it.
 func TestLockNewFile(t *testing.T) {
 	path := newPath(t)
 	var group sync.WaitGroup
@@ -107,7 +108,7 @@ func TestLockNewFile(t *testing.T) {
 	}
 	group.Wait()
 	if len(files) != 1 {
-		t.Errorf("%d of %d have the file", len(files), cap(files))
+		t.Errorf("%d of %d opened the file, want 1", len(files), cap(files))
 	}
 	close(files)
 	for f := range files {
@@ -123,7 +124,7 @@ func TestNewFile(t *testing.T) {
 	f := openMine(t, path)
 	defer f.Close()
 	if !f.IsNew() {
-		t.Error("it is not fresh")
+		t.Error("IsNew is false")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -134,7 +135,7 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
-// An empty file, as mktemp makes one, is as good as none.
+// TestEmptyFile checks that an empty file, as mktemp creates, counts as new.
 func TestEmptyFile(t *testing.T) {
 	path := newPath(t)
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -146,7 +147,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// change opens the database behind a File.
+// changeStore changes the database of a closed File.
 func changeStore(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
@@ -168,12 +169,12 @@ func TestNoStateFile(t *testing.T) {
 		}
 		return path
 	}
-	foreign := "it is not a state file of dwatch: take another one"
+	foreign := "it is not a state file of dwatch: use another file"
 	refused(t, write("short", "hello"), mine, foreign)
 	refused(t, write("text", strings.Repeat("hello\n", 10000)), mine, foreign)
 	refused(t, write("zeros", strings.Repeat("\x00", 65536)), mine, foreign)
-	refused(t, dir, mine, "it is not a regular file: take another one")
-	refused(t, os.DevNull, mine, "it is not a regular file: take another one")
+	refused(t, dir, mine, "it is not a regular file: use another file")
+	refused(t, os.DevNull, mine, "it is not a regular file: use another file")
 	refused(t, filepath.Join(dir, "none", "state"), mine, "no such file or directory")
 	refused(t, filepath.Join(dir, "text", "state"), mine, "not a directory")
 
@@ -190,8 +191,7 @@ func TestNoStateFile(t *testing.T) {
 	refused(t, newer, mine, "it was written by a newer dwatch, in format 7, and this one knows 6: use that dwatch, or another file")
 }
 
-// A file of the format before, whose selection is a sentence, is refused with what
-// to do.
+// TestOlderFormat checks that a file of format 1 is refused with instructions.
 func TestOlderFormat(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED web/1/5")
@@ -202,7 +202,7 @@ func TestOlderFormat(t *testing.T) {
 	refused(t, path, mine, "it was written by an older dwatch, in format 1, .*: use that dwatch, or delete the file to start over")
 }
 
-// fill writes a file with so many objects that it has many pages, of all kinds.
+// fill writes a file with so many objects that it has many pages of all kinds.
 func fill(t testing.TB, path string) []string {
 	t.Helper()
 	var events, want []string
@@ -212,7 +212,7 @@ func fill(t testing.TB, path string) []string {
 	}
 	f := openMine(t, path)
 	defer f.Close()
-	for len(events) > 0 { // in several commits, which leave free pages
+	for len(events) > 0 { // several commits leave free pages
 		r := newReader(t, f)
 		if err := errors.Join(r.deliver(pods, events[:100]...), r.stage.Close()); err != nil {
 			t.Fatal(err)
@@ -222,9 +222,9 @@ func fill(t testing.TB, path string) []string {
 	return want
 }
 
-// whole reports whether the file at path is refused as damaged, or else has all
-// that it should have.
-func whole(t *testing.T, path string, want []string) (damaged bool) {
+// isDamaged reports whether the file at path is refused as damaged. If it is not, isDamaged checks
+// that it has all objects.
+func isDamaged(t *testing.T, path string, want []string) (damaged bool) {
 	t.Helper()
 	f, err := Open(path, mine)
 	if err != nil {
@@ -253,16 +253,16 @@ func TestTruncated(t *testing.T) {
 		if err := os.WriteFile(cut, text[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if whole(t, cut, want) {
+		if isDamaged(t, cut, want) {
 			refusals++
 		}
 	}
 	if refusals < len(text)/2000 {
-		t.Errorf("only %d of %d are refused", refusals, len(text)/1000)
+		t.Errorf("only %d of %d truncated files were refused", refusals, len(text)/1000)
 	}
 }
 
-// A page that is zeroed, or is another one, or whose bytes are turned around.
+// TestDamagedPages checks files in which a page is zeroed, replaced by another one, or reversed.
 func TestDamagedPages(t *testing.T) {
 	path := newPath(t)
 	want := fill(t, path)
@@ -285,13 +285,13 @@ func TestDamagedPages(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if whole(t, path, want) {
+			if isDamaged(t, path, want) {
 				refusals++
 			}
 			os.Remove(path)
 		}
 	}
 	if refusals == 0 {
-		t.Error("none is refused")
+		t.Error("no damaged file was refused")
 	}
 }

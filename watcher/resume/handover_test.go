@@ -21,7 +21,7 @@ func ofShard(number, of int) Header {
 	return h
 }
 
-// uidIn returns a UID of a shard that nobody has had.
+// uidIn returns a new UID that belongs to a shard.
 func uidIn(s event.Shard, n int) string {
 	for i := 0; ; i++ {
 		if uid := fmt.Sprintf("u%d-%d", n, i); s.Has(types.UID(uid)) {
@@ -37,8 +37,8 @@ type opened struct {
 	h    *Handover
 }
 
-// openAs opens a file for a shard. there are the UIDs that the server has.
-func openAs(t *testing.T, path string, header Header, there *[]string) *opened {
+// openAs opens a file for a shard. existing are the UIDs of the server's objects.
+func openAs(t *testing.T, path string, header Header, existing *[]string) *opened {
 	t.Helper()
 	f, err := Open(path, header)
 	if err != nil {
@@ -50,7 +50,7 @@ func openAs(t *testing.T, path string, header Header, there *[]string) *opened {
 	}
 	if one.h != nil {
 		one.h.ListIdentities = func(context.Context, event.Target) (all []*event.Identity, err error) {
-			for _, uid := range *there {
+			for _, uid := range *existing {
 				all = append(all, &event.Identity{UID: types.UID(uid)})
 			}
 			return all, nil
@@ -76,7 +76,7 @@ func (o *opened) deliver(events ...string) {
 	}
 }
 
-// close returns what came.
+// close closes the file and returns the delivered events.
 func (o *opened) close() (got []string) {
 	o.t.Helper()
 	if err := errors.Join(o.r.stage.Close(), o.file.Close()); err != nil {
@@ -89,51 +89,52 @@ func (o *opened) close() (got []string) {
 	return got
 }
 
-// TestReshard: what is in a file of objects that are of another shard now is looked up again and again: what is gone is reported as
-// deleted, and the rest is forgotten, without a word, when the others have had their time.
+// TestReshard checks that objects of other shards are looked up repeatedly, that missing ones are
+// reported as deleted, and that the others are removed from the file without an event after the
+// last lookup.
 func TestReshard(t *testing.T) {
 	path := newPath(t)
-	half, other := event.Shard{Number: 1, Count: 4}, event.Shard{Number: 2, Count: 4} // of 1/2
+	half, other := event.Shard{Number: 1, Count: 4}, event.Shard{Number: 2, Count: 4} // together 1/2
 	stays, gone, later, left := uidIn(half, 1), uidIn(other, 2), uidIn(other, 3), uidIn(other, 4)
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED stays/"+stays+"/1", "ADDED gone/"+gone+"/2", "ADDED later/"+later+"/3", "ADDED left/"+left+"/4", "SYNCED")
 	first.close()
 
-	there := []string{stays, later, left}
-	one := openAs(t, path, ofShard(1, 4), &there)
+	existing := []string{stays, later, left}
+	one := openAs(t, path, ofShard(1, 4), &existing)
 	if one.h.ObjectCount() != 3 {
-		t.Errorf("%d objects are of other shards", one.h.ObjectCount())
+		t.Errorf("%d objects belong to other shards", one.h.ObjectCount())
 	}
 	if _, err := one.h.lookUp(t.Context(), one.h.order[0], false); err != nil {
 		t.Fatal(err)
 	}
-	// It is ended, and what it knows is not lost.
+	// If the run ends here, the file must still know the foreign objects.
 	if got := one.close(); !cmp.Equal(got, []string{"DELETED_gone"}) {
-		t.Errorf("at first: %s", got)
+		t.Errorf("after the first run: %s", got)
 	}
-	one = openAs(t, path, ofShard(1, 4), &there)
-	there = []string{stays, left}
+	one = openAs(t, path, ofShard(1, 4), &existing)
+	existing = []string{stays, left}
 	if err := one.h.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := one.close(); !cmp.Equal(got, []string{"DELETED_later"}) || one.h.DeletedCount() != 1 {
-		t.Errorf("later: %s", got)
+		t.Errorf("after the last lookup: %s", got)
 	}
 	f, err := Open(path, ofShard(1, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if all, err := foreignIn(f); err != nil || len(all) != 1 || len(all[0].Objects) > 0 {
-		t.Errorf("left of other shards: %+v, %v", all, err)
+	if all, err := foreignTargets(f); err != nil || len(all) != 1 || len(all[0].Objects) > 0 {
+		t.Errorf("remaining foreign objects: %+v, %v", all, err)
 	}
 	if got, complete := reported(t, f, pods); !cmp.Equal(got, []string{"stays/" + stays + "/1"}) || !complete {
 		t.Errorf("%s", got)
 	}
 }
 
-// TestReshardBack: what was not forgotten yet is known again when there are as many shards as before; unless its name is
-// another object's now.
+// TestReshardBack checks that foreign objects are restored if the number of shards changes back
+// before they are removed, unless a new object has the same name.
 func TestReshardBack(t *testing.T) {
 	path := newPath(t)
 	half, other := event.Shard{Number: 1, Count: 4}, event.Shard{Number: 2, Count: 4}
@@ -142,13 +143,13 @@ func TestReshardBack(t *testing.T) {
 	first.deliver("ADDED a/"+a+"/1", "ADDED b/"+b+"/2", "ADDED c/"+c+"/3", "SYNCED")
 	first.close()
 	new := uidIn(half, 4)
-	there := []string{a, b, new}
-	second := openAs(t, path, ofShard(1, 4), &there)
+	existing := []string{a, b, new}
+	second := openAs(t, path, ofShard(1, 4), &existing)
 	second.deliver("ADDED c/" + new + "/5")
 	if got := second.close(); !cmp.Equal(got, []string{"DELETED_c", "ADDED_c"}) {
-		t.Errorf("what took the name of another one: %s", got)
+		t.Errorf("the object with a reused name: %s", got)
 	}
-	back := openAs(t, path, ofShard(1, 2), &there)
+	back := openAs(t, path, ofShard(1, 2), &existing)
 	got, _ := reported(t, back.file, pods)
 	if slices.Sort(got); !cmp.Equal(got, []string{"a/" + a + "/1", "b/" + b + "/2", "c/" + new + "/5"}) {
 		t.Errorf("%s", got)
@@ -156,8 +157,8 @@ func TestReshardBack(t *testing.T) {
 	back.close()
 }
 
-// TestReshardInitial: what has come to be of the shard existed at the start, for this one; what of the shard before was
-// not known is new. A shard too many has nothing.
+// TestReshardInitial checks that objects that came from another shard count as initial, and unknown
+// objects of the previous shard as new. A shard number above the count selects nothing.
 func TestReshardInitial(t *testing.T) {
 	path := newPath(t)
 	first := openAs(t, path, ofShard(1, 4), nil)
@@ -180,18 +181,18 @@ func TestReshardInitial(t *testing.T) {
 	if !cmp.Equal(got, []string{"came"}) {
 		t.Errorf("initial: %s", got)
 	}
-	there := []string{}
-	many := openAs(t, path, ofShard(3, 2), &there)
+	existing := []string{}
+	many := openAs(t, path, ofShard(3, 2), &existing)
 	if err := many.h.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := many.close(); len(got) != 3 {
-		t.Errorf("of a shard too many: %s", got)
+		t.Errorf("shard above the count: %s", got)
 	}
 }
 
-// TestReshardHeldUp: what the server does not tell of one target holds up no other, and is asked again.
-func TestReshardHeldUp(t *testing.T) {
+// TestReshardLookupFails checks that a failed lookup is repeated and does not delay other targets.
+func TestReshardLookupFails(t *testing.T) {
 	path := newPath(t)
 	other := event.Shard{Number: 2, Count: 4}
 	services := targetOf("services", "a", "")
@@ -226,7 +227,7 @@ func TestReshardHeldUp(t *testing.T) {
 	}
 }
 
-// TestReshardGone: with a resource go the objects of other shards, too: the server will never tell of them.
+// TestReshardGone checks that foreign objects are reported as deleted if their resource is gone.
 func TestReshardGone(t *testing.T) {
 	path := newPath(t)
 	other := event.Shard{Number: 2, Count: 4}
@@ -240,16 +241,16 @@ func TestReshardGone(t *testing.T) {
 	}
 }
 
-// TestReshardOrphan: what a file has nothing of but objects of other shards is watched, too, where nothing asks for it any more: that
-// the server does not have it is found out by that alone.
+// TestReshardOrphan checks that a target with only foreign objects is an orphan, because their
+// deletions would not be detected otherwise.
 func TestReshardOrphan(t *testing.T) {
 	path := newPath(t)
 	other := event.Shard{Number: 2, Count: 4}
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED a/"+uidIn(other, 1)+"/1", "SYNCED")
 	first.close()
-	there := []string{}
-	one := openAs(t, path, ofShard(1, 4), &there)
+	existing := []string{}
+	one := openAs(t, path, ofShard(1, 4), &existing)
 	if o := one.file.OrphanedTargets("", nil); len(o) != 1 || o[0].Key() != pods.Key() {
 		t.Errorf("orphans: %+v", o)
 	}
@@ -257,14 +258,15 @@ func TestReshardOrphan(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.close()
-	one = openAs(t, path, ofShard(1, 4), &there)
+	one = openAs(t, path, ofShard(1, 4), &existing)
 	if o := one.file.OrphanedTargets("", nil); len(o) > 0 {
-		t.Errorf("nothing is left, and orphans are %+v", o)
+		t.Errorf("got orphans %+v, want none", o)
 	}
 	one.close()
 }
 
-// TestReshardVersion: the server is asked in the version that it serves now, and not in that of the last run.
+// TestReshardVersion checks that lookups use the version of the resource that the server serves
+// now.
 func TestReshardVersion(t *testing.T) {
 	path := newPath(t)
 	first := openAs(t, path, ofShard(1, 2), nil)

@@ -11,31 +11,32 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Header says what a file is for. What it recorded holds only there.
+// Header says what a file was created for. Its records only apply to that.
 type Header struct {
 	Server string `json:"server"` // the address
-	// Cluster identifies the cluster, wherever its server is; empty if that is not known.
+	// Cluster identifies the cluster independently of the server's address. It is empty if unknown.
 	Cluster   string          `json:"cluster,omitempty"`
 	Selection event.Selection `json:"selection"`
 }
 
-// Term is in whose name something is reported, of replicas of which one does at a time: of which Lease, and the how manieth to
-// hold it.
+// Term identifies the leadership of one replica: the Lease, and a number that grows each time a
+// replica acquires it.
 type Term struct {
 	Lease  string `json:"lease"`
 	Number int    `json:"number"`
 }
 
-// format is the version of what is in the file. In format 1 the selection was a sentence. A dwatch
-// that does not know of an outbox must not take a file with one.
+// format is the version of the file's format. Format 1 had a sentence instead of a selection. Each
+// feature that older versions of dwatch must not ignore has its own format.
 const (
 	format       = 2
-	formatOutbox = 3 // as 2, with an outbox
-	// formatDigests is as either, and states may have digests.
+	formatOutbox = 3 // format 2 with an outbox
+	// formatDigests is format 2 or 3 with digests in states.
 	formatDigests = 4
-	// formatSeveral is as any of them, of several clusters.
-	formatSeveral = 5
-	// formatShards is as any of them but that, and was once for one of several shards: it may know of objects of others.
+	// formatMultiCluster is any of the formats above for several clusters.
+	formatMultiCluster = 5
+	// formatShards is any of the formats up to formatDigests for a file that was once used for one
+	// of several shards. It may have foreign objects.
 	formatShards = 6
 )
 
@@ -44,34 +45,34 @@ var (
 	targetsBucket = []byte("targets")
 	formatKey     = []byte("format")
 	headerKey     = []byte("header")
-	digestsKey    = []byte("digests") // of the digests; there from the first one on
-	shardsKey     = []byte("shards")  // there from the first shard on
+	digestsKey    = []byte("digests") // key of the digests; present once they were enabled
+	shardsKey     = []byte("shards")  // present once the file was used for a shard
 	termKey       = []byte("term")
 )
 
-// clustersBucket has what the file is for in each of several clusters, by what a cluster is called. It
-// is there in a file of several, and only there.
+// clustersBucket contains the Header of each cluster by the cluster's name. Only files for several
+// clusters have it.
 var clustersBucket = []byte("clusters")
 
-var errForeign = errors.New("it is not a state file of dwatch: take another one")
+var errNotStateFile = errors.New("it is not a state file of dwatch: use another file")
 
-// readHeader returns nil where nothing has been written yet.
+// readHeader returns the header, or nil if the file is new.
 func readHeader(tx *bolt.Tx) (*Header, error) {
 	b := tx.Bucket(headerBucket)
 	if b == nil {
 		if name, _ := tx.Cursor().First(); name != nil {
-			return nil, errForeign
+			return nil, errNotStateFile
 		}
 		return nil, nil
 	}
 	version, err := strconv.Atoi(string(b.Get(formatKey)))
 	switch {
 	case err != nil:
-		return nil, errForeign
+		return nil, errNotStateFile
 	case version > formatShards:
 		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatShards)
 	case version < format:
-		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
+		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't read: use that dwatch, or delete the file to start over", version)
 	}
 	h := &Header{}
 	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
@@ -99,7 +100,7 @@ func writeFormat(tx *bolt.Tx) error {
 	version := format
 	switch {
 	case tx.Bucket(clustersBucket) != nil:
-		version = formatSeveral
+		version = formatMultiCluster
 	case tx.Bucket(headerBucket).Get(shardsKey) != nil:
 		version = formatShards
 	case tx.Bucket(headerBucket).Get(digestsKey) != nil:
@@ -110,17 +111,17 @@ func writeFormat(tx *bolt.Tx) error {
 	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
 }
 
-// check returns why a file that was made for h can't be used for now. The address of a cluster
-// that is known to be the same one may change.
+// check returns an error if a file that was created for h can't be used for now. If the cluster is
+// known to be the same, its address may differ.
 func (h Header) check(now Header) error {
 	known := h.Cluster != "" && now.Cluster != ""
 	switch {
 	case known && h.Cluster != now.Cluster:
-		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
+		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: use another file, or delete it to start over", h.Server, now.Server)
 	case !known && h.Server != now.Server:
-		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
+		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the permission to get the namespace kube-system): use another file, or delete it to start over", h.Server, now.Server)
 	case !h.Selection.WithoutShard().Equal(now.Selection.WithoutShard()):
-		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
+		return fmt.Errorf("it was made for %s, not for %s: use another file, or delete it to start over", h.Selection, now.Selection)
 	}
 	return nil
 }

@@ -14,34 +14,35 @@ import (
 
 var (
 	outboxBucket = []byte("outbox")
-	encodingKey  = []byte("encoding") // in the header: how the records are encoded
+	encodingKey  = []byte("encoding") // in the header bucket: the encoding of the records
 )
 
-// removeSoon is how many removed records do not wait for commitInterval: their pages are in memory
-// while they are taken out.
+// removeSoon is the number of removed records that are committed without waiting for
+// commitInterval. It limits the memory for their pages.
 const removeSoon = 1 << 10
 
-// releaseReads is after how many records what was read is given back: more often would be slow.
+// releaseReads is the number of records after which memory is released. Releasing it more often
+// would be slow.
 const releaseReads = 4 * releaseKeys
 
-// Outbox is what waits for a receiver, in the file: records, of which it knows only their numbers.
-// A record is there if, and only if, what it says counts as reported.
+// Outbox contains the records for a receiver, in the file. It knows only their numbers. A record is
+// in the file if and only if its events count as reported.
 //
-// Add is called by the Sink behind the Stage while that has a batch, and at most once for each. The
-// other methods may be called at any time until the Stage is closed.
+// The Sink downstream of the Stage calls Add during Deliver, at most once per batch. The other
+// methods may be called at any time until the Stage is closed.
 type Outbox struct {
 	file  *File
 	stage *Stage
 
 	mu      sync.Mutex
-	removed []uint64 // and still in the file
+	removed []uint64 // not yet removed from the file
 	due     *time.Timer
 
-	read atomic.Int64 // how many records were
+	read atomic.Int64 // number of records that were read
 }
 
-// Outbox returns the outbox of the file, which is made if there is none. encoding is how its
-// records are encoded; if something waits, it has to be encoded in that way.
+// OpenOutbox opens or creates the outbox of the file. encoding is the encoding of its records. If
+// records are waiting, they must have the same one.
 func (f *File) OpenOutbox(encoding string) (*Outbox, error) {
 	err := f.update(func(tx *bolt.Tx) error {
 		if err := checkEncoding(tx, encoding); err != nil {
@@ -53,47 +54,48 @@ func (f *File) OpenOutbox(encoding string) (*Outbox, error) {
 		return errors.Join(tx.Bucket(headerBucket).Put(encodingKey, []byte(encoding)), writeFormat(tx))
 	})
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.wrapError(err)
 	}
 	f.outbox = &Outbox{file: f}
 	return f.outbox, nil
 }
 
-// CheckEncoding returns the error that Outbox would return now.
+// CheckOutboxEncoding returns the error that OpenOutbox would return.
 func (f *File) CheckOutboxEncoding(encoding string) error {
-	return f.named(f.view(func(tx *bolt.Tx) error { return checkEncoding(tx, encoding) }))
+	return f.wrapError(f.view(func(tx *bolt.Tx) error { return checkEncoding(tx, encoding) }))
 }
 
 func checkEncoding(tx *bolt.Tx, encoding string) error {
 	if before := encodingOf(tx); before != "" && before != encoding {
-		return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
+		return fmt.Errorf("%s in it for a receiver, encoded as %s: use -o %[2]s, or delete the file to start over", waiting(tx), before)
 	}
 	return nil
 }
 
-// WithoutOutbox says that there is no receiver, for whom nothing may wait.
+// RemoveOutbox removes the outbox for a run without a receiver. It returns an error if records are
+// waiting.
 func (f *File) RemoveOutbox() error {
 	if !f.HadReceiver() {
 		return nil
 	}
-	return f.named(f.update(func(tx *bolt.Tx) error {
+	return f.wrapError(f.update(func(tx *bolt.Tx) error {
 		if encodingOf(tx) != "" {
-			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(tx))
+			return fmt.Errorf("%s in it for a receiver: use one until all are delivered, or delete the file to start over", waiting(tx))
 		}
 		return errors.Join(tx.DeleteBucket(outboxBucket), tx.Bucket(headerBucket).Delete(encodingKey), writeFormat(tx))
 	}))
 }
 
-// HadReceiver reports, before Outbox is asked for, whether the last run had a receiver.
+// HadReceiver reports whether the last run had a receiver. Call it before OpenOutbox.
 func (f *File) HadReceiver() (had bool) {
-	f.view(func(tx *bolt.Tx) error { // has no error of its own
+	f.view(func(tx *bolt.Tx) error { // returns no error
 		had = tx.Bucket(outboxBucket) != nil
 		return nil
 	})
 	return had
 }
 
-// encodingOf returns how what waits is encoded; empty if nothing waits.
+// encodingOf returns the encoding of the waiting records, or an empty string if there are none.
 func encodingOf(tx *bolt.Tx) string {
 	if b := tx.Bucket(outboxBucket); b != nil {
 		if first, _ := b.Cursor().First(); first != nil {
@@ -107,26 +109,28 @@ func waiting(tx *bolt.Tx) string {
 	defer release(tx)
 	n := tx.Bucket(outboxBucket).Stats().KeyN
 	if n == 1 {
-		return "1 event waits"
+		return "1 event is waiting"
 	}
-	return fmt.Sprintf("%d events wait", n)
+	return fmt.Sprintf("%d events are waiting", n)
 }
 
-// Add adds records, takes out others, and returns when that is on the disk, with all that was
-// reported. The first record has the number that it returns, and each of the others the next one.
+// Add adds records and removes others, in one transaction with everything that was reported, and
+// waits for the disk. It returns the number of the first record. The others have the following
+// numbers.
 func (o *Outbox) Add(records [][]byte, remove []uint64) (first uint64, err error) {
 	s := o.stage
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reported = append(s.reported, s.entering...)
-	s.entering = nil
+	s.reported = append(s.reported, s.withOutbox...)
+	s.withOutbox = nil
 	if s.err == nil {
-		first = s.commitLocked(commitment{entered: records, left: remove})
+		first = s.commitLocked(transaction{added: records, removed: remove})
 	}
 	return first, s.err
 }
 
-// Remove takes out a record, soon: a process that is killed before that leaves it.
+// Remove removes a record within a second. If the process is killed before that, the record
+// remains.
 func (o *Outbox) Remove(number uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,6 +158,7 @@ func (o *Outbox) takeRemoved() []uint64 {
 	return removed
 }
 
+// Record returns a record.
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	err = o.file.view(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
@@ -163,7 +168,7 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 		return nil
 	})
 	if err == nil && record == nil {
-		err = damaged(fmt.Sprintf("event %d is not there", number))
+		err = damaged(fmt.Sprintf("event %d is missing", number))
 	}
 	if err != nil {
 		err = fmt.Errorf("read state file %s: %w", o.file.path, err)
@@ -171,14 +176,14 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	return record, err
 }
 
-// Each calls take with all records in their order. They may not be kept.
-func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
-	return o.file.named(o.file.view(func(tx *bolt.Tx) error {
+// Each calls yield with all records in order. yield must not retain them.
+func (o *Outbox) Each(yield func(number uint64, record []byte) error) error {
+	return o.file.wrapError(o.file.view(func(tx *bolt.Tx) error {
 		return eachKey(tx.Bucket(outboxBucket), func(key, record []byte) error {
 			if len(key) != 8 {
 				return damaged(fmt.Sprintf("at %q", key))
 			}
-			if err := take(binary.BigEndian.Uint64(key), record); err != nil {
+			if err := yield(binary.BigEndian.Uint64(key), record); err != nil {
 				return damaged(err)
 			}
 			return nil
@@ -186,18 +191,18 @@ func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 	}))
 }
 
-// numberKey is such that records are in the order of their numbers.
+// numberKey returns the key of a record. The order of keys is the order of numbers.
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// writeOutbox returns the number of the first record that is new.
+// writeOutbox adds and removes records, and returns the number of the first added one.
 func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, err error) {
 	if len(added)+len(removed) == 0 {
 		return 0, nil
 	}
 	b := tx.Bucket(outboxBucket)
-	b.FillPercent = 1 // what comes new is behind all else
+	b.FillPercent = 1 // new records are always last
 	for i, number := range removed {
-		releaseNow(tx, i)
+		releasePeriodically(tx, i)
 		if err := b.Delete(numberKey(number)); err != nil {
 			return 0, err
 		}

@@ -20,10 +20,10 @@ import (
 	"dwatch/watcher/settle"
 )
 
-// TestKilledWithOutbox: processes that are killed at any instant, each of which goes on
-// with the file of the one before, and receivers that fail. Each event arrives at least
-// once, and those of one object in their order; with Latest, and where events wait until it
-// is quiet, the last state of each.
+// TestKilledWithOutbox simulates processes that are killed at any moment and continue with the file
+// of the previous one, and receivers that fail. Each event must arrive at least once, and the
+// events of one object in order. With Latest, and with events that wait to settle, the last state
+// of each object must arrive.
 func TestKilledWithOutbox(t *testing.T) {
 	rounds := 30
 	if testing.Short() {
@@ -54,41 +54,41 @@ func TestKilledWithOutbox(t *testing.T) {
 	}
 }
 
-// history is a cluster, and what a receiver gets of it from one process after the other.
+// history is a cluster, and the events that a receiver gets from successive processes.
 type history struct {
 	t      testing.TB
 	random *rand.Rand
 	latest bool
-	// settled: events wait until it is quiet.
+	// settled makes events wait until their object settles.
 	settled bool
 
-	objects  map[string]event.Identity // that exist, by name
+	objects  map[string]event.Identity // existing objects by name
 	versions int
 	made     int
-	order    map[string]int // of the events, by their ids, as they were made
-	accepted []string       // ids of those that count as reported
+	order    map[string]int // of events by ID, in the order in which they were created
+	accepted []string       // IDs of events that count as reported
 
 	mu     sync.Mutex
-	chance *rand.Rand // of the receiver, and of death
-	// killed: the process is dead; nothing that it does any more is seen by anybody.
+	chance *rand.Rand // decides about failures and kills
+	// killed is true if the process is dead. Its later actions have no effect.
 	killed bool
-	deadly bool // it may be killed by chance
-	quota  int  // of failures of the receiver
+	deadly bool // the process may be killed at random
+	quota  int  // remaining failures of the receiver
 	kill   func()
-	// got are the ids of what was sent, and known the resource versions of the objects
-	// that the receiver knows to exist. last is the place in order of what it got last of
-	// an object in this process, and new of what it got for the first time.
+	// got are the IDs of received events, and known the resourceVersions of objects that exist for
+	// the receiver. last is the order of the last event of each object in this process, and new
+	// that of the last one received for the first time.
 	got   map[string]bool
 	known map[types.UID]string
 	last  map[string]int
 	new   map[string]int
 }
 
-// run is one process, and returns the path of the file that it leaves.
+// run runs one process, and returns the path of its file.
 func (h *history) run(path string) (left string) {
 	left = path
 	f := openMine(h.t, path)
-	f.db.NoSync = true // what is killed is not the machine
+	f.db.NoSync = true // only the process is killed, not the machine
 	outbox, err := f.OpenOutbox("json")
 	if err != nil {
 		h.t.Fatal(err)
@@ -128,7 +128,7 @@ func (h *history) run(path string) (left string) {
 	q.Drain()
 	patience := time.AfterFunc(10*time.Second, stop)
 	if !h.deadly {
-		patience.Stop() // the last one delivers all
+		patience.Stop() // the last process delivers everything
 	}
 	<-done
 	stop()
@@ -139,8 +139,7 @@ func (h *history) run(path string) (left string) {
 	return left
 }
 
-// report is what the watcher does: it reports what is different from what was reported,
-// and then what happens.
+// report acts as the watcher: it reports the differences from the file, and then changes.
 func (h *history) report(f *File, stage event.Sink) {
 	l := ledger.New(pods.Mapping.GroupVersionKind, false)
 	if _, err := f.History(pods, l.Restore); err != nil {
@@ -162,7 +161,7 @@ func (h *history) report(f *File, stage event.Sink) {
 			batch = l.Observe(batch, h.change())
 		}
 		if h.random.IntN(3) == 0 {
-			time.Sleep(time.Duration(h.random.IntN(2000)) * time.Millisecond) // of the bubble
+			time.Sleep(time.Duration(h.random.IntN(2000)) * time.Millisecond) // of the synctest bubble
 		}
 	}
 	h.deliver(stage, batch)
@@ -188,8 +187,8 @@ func (h *history) change() event.Event {
 	return e
 }
 
-// objectOf is an object of the cluster. Of three one has no owner, and the others one of two, whatever what had their
-// name before has.
+// objectOf returns an object of the cluster. One in three has no owner, and the others one of two
+// owners, independently of previous objects with the same name.
 func objectOf(id event.Identity) event.Object {
 	var made int
 	fmt.Sscanf(string(id.UID), "uid%d", &made)
@@ -204,7 +203,7 @@ func idOf(e *event.Event) string {
 	return fmt.Sprintf("%s/%s/%s", e.Object.UID, e.Object.ResourceVersion, e.Type)
 }
 
-// deliver delivers a batch, and returns an empty one.
+// deliver delivers a batch and returns an empty one.
 func (h *history) deliver(stage event.Sink, batch []event.Event) []event.Event {
 	h.mu.Lock()
 	for i := range batch {
@@ -240,21 +239,21 @@ func (h *history) die() {
 	}
 }
 
-// encode is an instant at which the process may be killed, with part of a batch.
+// encode encodes an event. The process may be killed here, within a batch.
 func (h *history) encode(dst []byte, e event.Event) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.deadly && h.chance.IntN(60) == 0 {
 		h.die()
 	}
-	if h.order[idOf(&e)] == 0 { // a merged one
+	if h.order[idOf(&e)] == 0 { // merged events have no order
 		h.made++
 		h.order[idOf(&e)] = h.made
 	}
 	return fmt.Append(dst, string(e.Type), " ", e.Object.ResourceVersion, "\n"), nil
 }
 
-// Send is the receiver.
+// Send implements deliver.Receiver.
 func (h *history) Send(_ context.Context, m *deliver.Message) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -274,7 +273,7 @@ func (h *history) Send(_ context.Context, m *deliver.Message) error {
 	return nil
 }
 
-// take is what the receiver does with what it gets.
+// take processes a message at the receiver.
 func (h *history) take(m *deliver.Message) {
 	if body := fmt.Sprintf("%s %s\n", m.Type, m.ResourceVersion); string(m.Body) != body {
 		h.t.Errorf("%s has the body %q", m.ID, m.Body)
@@ -283,14 +282,14 @@ func (h *history) take(m *deliver.Message) {
 	h.t.Logf("took %s (%s)", m.ID, m.Name)
 	switch {
 	case place == 0:
-		h.t.Errorf("%s was never made", m.ID)
+		h.t.Errorf("%s was never created", m.ID)
 	case place < h.last[m.Name]:
-		h.t.Errorf("%s comes too late", m.ID)
+		h.t.Errorf("%s arrived out of order", m.ID)
 	case !h.got[m.ID] && place < h.new[m.Name]:
-		h.t.Errorf("%s comes for the first time, after one that came after it", m.ID)
+		h.t.Errorf("%s arrived for the first time after a later one", m.ID)
 	}
 	if _, known := h.known[m.UID]; m.Type == event.Modified && !known && !h.got[m.ID] {
-		h.t.Errorf("%s of what is not known", m.ID)
+		h.t.Errorf("%s is about an unknown object", m.ID)
 	}
 	h.last[m.Name] = place
 	if !h.got[m.ID] {
@@ -302,11 +301,11 @@ func (h *history) take(m *deliver.Message) {
 	}
 }
 
-// check checks what the receiver has got in the end.
+// check checks the final state of the receiver.
 func (h *history) check() {
 	for _, id := range h.accepted {
 		if !h.latest && !h.settled && !h.got[id] {
-			h.t.Errorf("%s counts as reported and did not arrive", id)
+			h.t.Errorf("%s counts as reported but did not arrive", id)
 		}
 	}
 	want := map[types.UID]string{}
@@ -314,6 +313,6 @@ func (h *history) check() {
 		want[id.UID] = id.ResourceVersion
 	}
 	if !maps.Equal(want, h.known) {
-		h.t.Errorf("the receiver knows %v, want %v", h.known, want)
+		h.t.Errorf("the receiver has objects %v, want %v", h.known, want)
 	}
 }

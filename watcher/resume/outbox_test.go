@@ -18,12 +18,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// queue is the Sink after a Stage with an Outbox: it puts a record there for each object,
-// but for those whose name begins with "hidden".
+// queue is the Sink downstream of a Stage with an Outbox. It adds a record for each object, except
+// those whose names begin with "hidden".
 type queue struct {
 	outbox *Outbox
-	remove []uint64 // with the next batch
-	at     func()   // if not nil, called before
+	remove []uint64 // records to remove with the next batch
+	at     func()   // called before each batch if not nil
 }
 
 // Deliver implements event.Sink.
@@ -45,7 +45,7 @@ func (q *queue) Deliver(_ context.Context, batch []event.Event) error {
 	return err
 }
 
-// openOutbox opens the file at path with a Stage before a queue.
+// openOutbox opens the file at path, with a Stage before a queue.
 func openOutbox(t testing.TB, path string) (*File, *queue, *reader) {
 	t.Helper()
 	f := openMine(t, path)
@@ -59,7 +59,7 @@ func openOutbox(t testing.TB, path string) (*File, *queue, *reader) {
 	return f, q, r
 }
 
-// records returns what waits, as NUMBER TEXT.
+// records returns the waiting records as NUMBER TEXT.
 func records(t testing.TB, o *Outbox) (texts []string) {
 	t.Helper()
 	if err := o.Each(func(number uint64, record []byte) error {
@@ -71,7 +71,7 @@ func records(t testing.TB, o *Outbox) (texts []string) {
 	return texts
 }
 
-// recordsAt is records of a file that is not open.
+// recordsAt is like records for a closed file.
 func recordsAt(t testing.TB, path string) []string {
 	t.Helper()
 	f, q, _ := openOutbox(t, path)
@@ -79,8 +79,7 @@ func recordsAt(t testing.TB, path string) []string {
 	return records(t, q.outbox)
 }
 
-// What a batch puts into the outbox, and what it reports, are in the file together, and
-// not before.
+// TestOutbox checks that a batch's records and its changes enter the file together.
 func TestOutbox(t *testing.T) {
 	f, q, r := openOutbox(t, newPath(t))
 	before := ""
@@ -88,7 +87,7 @@ func TestOutbox(t *testing.T) {
 	for i, step := range []struct {
 		batch             []string
 		remove            []uint64
-		reported, waiting []string // after it; before it as after the one before
+		reported, waiting []string // after the batch
 	}{
 		{[]string{"ADDED a/1/1", "ADDED b/2/2"}, nil, []string{"a/1/1", "b/2/2"}, []string{"1 ADDED a", "2 ADDED b"}},
 		{[]string{"SYNCED", "MODIFIED a/1/3", "DELETED b/2/4"}, nil, []string{"a/1/3"}, []string{"1 ADDED a", "2 ADDED b", "3 MODIFIED a", "4 DELETED b"}},
@@ -125,8 +124,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// What is hidden counts as reported, within a second; what has left the outbox is out of
-// the file then.
+// TestOutboxSoon checks that events that are not added count as reported within a second, and that
+// removed records leave the file by then.
 func TestOutboxSoon(t *testing.T) {
 	path := newPath(t)
 	f, q, r := openOutbox(t, path)
@@ -137,11 +136,11 @@ func TestOutboxSoon(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); len(records(t, q.outbox)) != 2; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("there is %s", records(t, q.outbox))
+			t.Fatalf("records are %s", records(t, q.outbox))
 		}
 	}
 	q.outbox.Remove(1)
-	if err := errors.Join(r.stage.Close(), f.Close()); err != nil { // at the end, at once
+	if err := errors.Join(r.stage.Close(), f.Close()); err != nil { // Close commits immediately
 		t.Fatal(err)
 	}
 	if got := recordsAt(t, path); !cmp.Equal(got, []string{"3 ADDED c"}) {
@@ -150,7 +149,7 @@ func TestOutboxSoon(t *testing.T) {
 	if got, _ := reportedAt(t, path, pods); len(got) != 4 {
 		t.Errorf("%s", got)
 	}
-	// A number is not given again.
+	// Numbers are not reused.
 	f, _, r = openOutbox(t, path)
 	r.report(pods, "MODIFIED a/1/5")
 	if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
@@ -161,7 +160,8 @@ func TestOutboxSoon(t *testing.T) {
 	}
 }
 
-// What came and is hidden is in the file soon, and at once where what becomes of it may be held for long.
+// TestOutboxHidden checks that objects that are not added are in the file soon, and with
+// UpstreamBuffers immediately.
 func TestOutboxHidden(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -174,12 +174,12 @@ func TestOutboxHidden(t *testing.T) {
 			r.report(pods, "ADDED hidden1/1/1")
 			r.report(pods, "ADDED hidden2/2/2")
 			if is := count() == 2; is != held {
-				t.Errorf("held %t: the second is in the file: %t", held, is)
+				t.Errorf("UpstreamBuffers %t: the second object is in the file: %t", held, is)
 			}
 			time.Sleep(commitInterval)
 			synctest.Wait()
 			if n := count(); n != 2 {
-				t.Errorf("held %t: after a second there are %d", held, n)
+				t.Errorf("UpstreamBuffers %t: the file has %d objects after a second", held, n)
 			}
 			if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
 				t.Fatal(err)
@@ -188,8 +188,8 @@ func TestOutboxHidden(t *testing.T) {
 	}
 }
 
-// Where much leaves the outbox in less than a second, it does not wait for its end.
-func TestOutboxMuchRemoved(t *testing.T) {
+// TestOutboxManyRemoved checks that many removed records are committed in less than a second.
+func TestOutboxManyRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q, r := openOutbox(t, newPath(t))
 		var events []string
@@ -209,7 +209,7 @@ func TestOutboxMuchRemoved(t *testing.T) {
 			}
 			synctest.Wait() // no time passes
 			if got := len(records(t, q.outbox)); got != want {
-				t.Errorf("%d records are there, want %d", got, want)
+				t.Errorf("got %d records, want %d", got, want)
 			}
 		}
 		if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
@@ -218,7 +218,7 @@ func TestOutboxMuchRemoved(t *testing.T) {
 	})
 }
 
-// What the disk refuses ends the run: at a batch, and between two.
+// TestOutboxWriteFails checks that a write error ends the run, during a batch and between two.
 func TestOutboxWriteFails(t *testing.T) {
 	f, _, r := openOutbox(t, newPath(t))
 	f.db.Close()
@@ -239,8 +239,8 @@ func TestOutboxWriteFails(t *testing.T) {
 	}
 }
 
-// A file in which something waits is not for stdout, nor for another encoding; one in
-// which nothing waits is for both.
+// TestOutboxChanges checks that a file with waiting records can't be used without a receiver or
+// with another encoding, and that one without records can.
 func TestOutboxChanges(t *testing.T) {
 	path := newPath(t)
 	formatOf := func() (text string) {
@@ -249,7 +249,7 @@ func TestOutboxChanges(t *testing.T) {
 	}
 	report(t, path, pods, "ADDED a/1/1")
 	if got := formatOf(); got != "2" {
-		t.Errorf("for stdout it has format %s", got)
+		t.Errorf("without a receiver, the format is %s", got)
 	}
 	f, _, r := openOutbox(t, path)
 	r.report(pods, "MODIFIED a/1/2", "ADDED b/2/3")
@@ -257,25 +257,25 @@ func TestOutboxChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := formatOf(); got != "3" {
-		t.Errorf("with an outbox it has format %s", got)
+		t.Errorf("with an outbox, the format is %s", got)
 	}
 	f = openMine(t, path)
 	if one, other := f.CheckOutboxEncoding("json"), f.CheckOutboxEncoding("yaml"); one != nil || other == nil {
 		t.Errorf("json: %v, yaml: %v", one, other)
 	}
-	if _, err := f.OpenOutbox("yaml"); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver, as json: go on with -o json, or delete it to start over" {
+	if _, err := f.OpenOutbox("yaml"); err == nil || err.Error() != "state file "+path+": 2 events are waiting in it for a receiver, encoded as json: use -o json, or delete the file to start over" {
 		t.Error(err)
 	}
-	if err := f.RemoveOutbox(); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver: go on with one until nothing waits, or delete the file to start over" {
+	if err := f.RemoveOutbox(); err == nil || err.Error() != "state file "+path+": 2 events are waiting in it for a receiver: use one until all are delivered, or delete the file to start over" {
 		t.Error(err)
 	}
 	if !f.HadReceiver() {
-		t.Error("it had a receiver")
+		t.Error("HadReceiver is true")
 	}
 	f.Close()
 	moved := mine
 	moved.Server = "elsewhere:6443"
-	f, err := Open(path, moved) // writes the header anew
+	f, err := Open(path, moved) // rewrites the header
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +298,14 @@ func TestOutboxChanges(t *testing.T) {
 	}
 	f.Close()
 	if got := formatOf(); got != "2" {
-		t.Errorf("for stdout again it has format %s", got)
+		t.Errorf("without a receiver again, the format is %s", got)
 	}
 	if got, _ := reportedAt(t, path, pods); !cmp.Equal(got, []string{"a/1/2", "b/2/3"}) {
 		t.Errorf("%s", got)
 	}
 }
 
-// What is in the outbox may be damaged, too.
+// TestOutboxDamaged checks that damage of the outbox is detected.
 func TestOutboxDamaged(t *testing.T) {
 	path := newPath(t)
 	f, _, r := openOutbox(t, path)
@@ -327,11 +327,11 @@ func TestOutboxDamaged(t *testing.T) {
 	}
 }
 
-// A file with much in it does not stay in memory when it is opened, and is never there as
-// a whole.
+// TestOutboxMemory checks that a large file does not stay resident after it is opened, and is never
+// resident as a whole.
 func TestOutboxMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("what was read is given back only on linux")
+		t.Skip("memory is released only on Linux")
 	}
 	path := newPath(t)
 	f, q, r := openOutbox(t, path)
@@ -364,18 +364,17 @@ func TestOutboxMemory(t *testing.T) {
 		t.Error(err)
 	}
 	if got := mapped(t, path); got > 8<<10 {
-		t.Errorf("%d KB of it are in memory", got)
+		t.Errorf("%d KB of the file are resident", got)
 	}
 	if most > 24<<10 {
-		t.Errorf("%d KB of it were in memory at a time", most)
+		t.Errorf("at most, %d KB of the file were resident", most)
 	}
 }
 
-// What a commit reads of the file does not stay in memory: as the file grows, each one
-// reads another part. Nor does what was reported of the objects, which is all over it.
+// TestCommitMemory checks that the pages that a commit or History reads do not stay resident.
 func TestCommitMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("what was read is given back only on linux")
+		t.Skip("memory is released only on Linux")
 	}
 	path := newPath(t)
 	f, q, r := openOutbox(t, path)
@@ -391,20 +390,20 @@ func TestCommitMemory(t *testing.T) {
 		r.report(pods, fmt.Sprintf("ADDED a%d/%[1]d/1", i))
 	}
 	if got := mapped(t, path); got > 1<<10 {
-		t.Errorf("%d KB of it are in memory", got)
+		t.Errorf("%d KB of the file are resident", got)
 	}
 	if objects, _ := reported(t, f, pods); len(objects) != 2000 {
-		t.Errorf("%d objects are there", len(objects))
+		t.Errorf("the file has %d objects", len(objects))
 	}
 	if got := mapped(t, path); got > 1<<10 {
-		t.Errorf("%d KB of it are in memory when the past was read", got)
+		t.Errorf("%d KB of the file are resident after History", got)
 	}
 	if err := r.stage.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// mapped returns how many KB of a file are in the memory of this process.
+// mapped returns how many KB of a file are resident in this process.
 func mapped(t *testing.T, path string) (kilobytes int) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/smaps")

@@ -5,8 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// release gives back the memory of what was read of the file: all of it is mapped, and what was
-// read once would stay. What is read again is read from the file's cache.
+// release releases the memory of file pages that were read. The whole file is mapped, and pages
+// that were read once would remain resident. The system's cache serves later reads.
 func release(tx *bolt.Tx) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, tx.DB().Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
 }

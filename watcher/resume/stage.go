@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	// commitInterval is the time between commits, each of which costs two syncs of the disk.
+	// commitInterval is the time between commits, each of which syncs the disk twice.
 	commitInterval = time.Second
-	// commitSoon is how many changes do not wait for that.
+	// commitSoon is the number of changes that are committed without waiting for commitInterval.
 	commitSoon = 8 << 10
 )
 
-// Stage is a Sink around another one that keeps the file. For each batch, one after the other:
+// Stage is a Sink that wraps another one and writes the file. For each batch in turn:
 //
-//  1. the file: these objects are about to be reported as ADDED
-//  2. the next Sink
-//  3. the file: all that was reported, together with the next first step, or soon
+//  1. It records in the file that the ADDED objects are about to be reported.
+//  2. It delivers the batch to the next Sink.
+//  3. It records in the file everything that was reported, together with step 1 of the next batch, or soon.
 //
-// Without the first step, which a batch without ADDED does not take, a deletion could be lost: that
-// of an object that was reported just before the process was killed, and deleted before the next
-// one started.
+// Step 1 is omitted for batches without ADDED. Without it, a deletion could be lost: that of an
+// object that was reported just before the process was killed, and deleted before the next process
+// started.
 //
-// With an Outbox the next Sink has a batch when it is in there, which is one commit with all that
-// was reported. There is nothing to announce: nothing is sent before.
+// With an Outbox, the next Sink adds the batch to the outbox in one commit with everything that was
+// reported. Nothing has to be announced, because nothing is sent before that.
 type Stage struct {
-	// Held: what is delivered was held before, and what becomes of it may be for long. With an Outbox, what came
-	// and was not put there is in the file on the return then, and else soon.
+	// UpstreamBuffers says that an upstream stage may have buffered the events for long, and that
+	// their effects may remain buffered. With an Outbox, objects that came and were not added to it
+	// are then recorded before Deliver returns, and otherwise soon.
 	UpstreamBuffers bool
 
-	file     *File
-	outbox   *Outbox // nil: none
-	next     event.Sink
-	failed   func(error)
-	changes  []change // of the present batch
-	entering []change // those of them that are reported with what comes into the outbox
+	file       *File
+	outbox     *Outbox // nil if there is no receiver
+	next       event.Sink
+	failed     func(error)
+	changes    []change // of the current batch
+	withOutbox []change // changes that are committed with the next Outbox.Add
 
 	mu        sync.Mutex
-	reported  []change // delivered, and not in the file yet
+	reported  []change // delivered, but not in the file yet
 	committed time.Time
-	due       *time.Timer // commits what is reported; nil while nothing is
+	due       *time.Timer // commits reported; nil if it is empty
 	err       error
 }
 
-// Stage returns a Stage before next, which is to be closed. failed is called, once, if the file
-// can't be written while nothing is delivered: that should end the run. Where the file has an
-// Outbox, next puts into it what it is given.
+// NewStage returns a Stage before next. The caller must close it. failed is called once if the file
+// can't be written between batches, which should end the run. If the file has an Outbox, next must
+// add its events to it.
 func (f *File) NewStage(next event.Sink, failed func(error)) *Stage {
 	s := &Stage{file: f, outbox: f.outbox, next: next, failed: failed}
 	if f.outbox != nil {
@@ -59,11 +60,11 @@ func (f *File) NewStage(next event.Sink, failed func(error)) *Stage {
 	return s
 }
 
-// Deliver implements event.Sink. An error of the file may come a batch late.
+// Deliver implements event.Sink. An error of the file may be returned one batch late.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	s.changes = s.file.changesOf(s.changes[:0], batch)
 	if s.outbox != nil {
-		return s.deliverInto(ctx, batch)
+		return s.deliverToOutbox(ctx, batch)
 	}
 	if err := s.announce(s.changes); err != nil {
 		return err
@@ -74,33 +75,33 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.record(s.changes, false)
 }
 
-// deliverInto delivers a batch to a Sink that puts it into the outbox, or that has nothing to put
-// there: it counts as reported all the same.
-func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
-	s.entering = s.changes
+// deliverToOutbox delivers a batch to a Sink that adds events to the outbox. Events that it does
+// not add also count as reported.
+func (s *Stage) deliverToOutbox(ctx context.Context, batch []event.Event) error {
+	s.withOutbox = s.changes
 	err := s.next.Deliver(ctx, batch)
-	left := s.entering
-	s.entering = nil
+	remaining := s.withOutbox
+	s.withOutbox = nil
 	if err != nil {
 		return err
 	}
-	return s.record(left, s.UpstreamBuffers && slices.ContainsFunc(left, change.adds))
+	return s.record(remaining, s.UpstreamBuffers && slices.ContainsFunc(remaining, change.isAdded))
 }
 
-// announce makes the file know of what is about to be reported as ADDED.
+// announce records in the file which objects are about to be reported as ADDED.
 func (s *Stage) announce(changes []change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil && slices.ContainsFunc(changes, change.adds) {
-		s.commitLocked(commitment{announced: changes})
+	if s.err == nil && slices.ContainsFunc(changes, change.isAdded) {
+		s.commitLocked(transaction{announced: changes})
 	}
 	return s.err
 }
 
-// adds reports whether an object came.
-func (c change) adds() bool { return c.kind == event.Added }
+// isAdded reports whether the change is an ADDED event.
+func (c change) isAdded() bool { return c.kind == event.Added }
 
-// record has what was reported written to the file, now or soon.
+// record writes reported changes to the file, now or soon.
 func (s *Stage) record(changes []change, now bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,19 +110,19 @@ func (s *Stage) record(changes []change, now bool) error {
 	switch {
 	case s.err != nil || len(s.reported) == 0:
 	case now, len(s.reported) >= commitSoon, since >= commitInterval:
-		s.commitLocked(commitment{})
+		s.commitLocked(transaction{})
 	case s.due == nil:
 		s.due = time.AfterFunc(commitInterval-since, s.commitDue)
 	}
 	return s.err
 }
 
-// commitDue commits what no further batch has taken along.
+// commitDue commits changes that no later batch has committed.
 func (s *Stage) commitDue() {
 	s.mu.Lock()
 	before := s.err
 	if before == nil {
-		s.commitLocked(commitment{})
+		s.commitLocked(transaction{})
 	}
 	err := s.err
 	s.mu.Unlock()
@@ -130,32 +131,32 @@ func (s *Stage) commitDue() {
 	}
 }
 
-// commitLocked writes c, with what was reported and what has left the outbox since.
-func (s *Stage) commitLocked(c commitment) (first uint64) {
+// commitLocked commits t with all reported changes and removed records. s.mu must be held.
+func (s *Stage) commitLocked(t transaction) (first uint64) {
 	if s.due != nil {
 		s.due.Stop()
 		s.due = nil
 	}
-	c.reported = s.reported
-	c.left = append(c.left, s.outbox.takeRemoved()...)
+	t.reported = s.reported
+	t.removed = append(t.removed, s.outbox.takeRemoved()...)
 	s.committed = time.Now()
-	if len(c.reported)+len(c.announced)+len(c.entered)+len(c.left) > 0 {
+	if len(t.reported)+len(t.announced)+len(t.added)+len(t.removed) > 0 {
 		var err error
-		if first, err = s.file.commit(c); err != nil {
+		if first, err = s.file.commit(t); err != nil {
 			s.err = fmt.Errorf("write state file %s: %w", s.file.path, err)
 		}
 	}
-	clear(c.reported)
-	s.reported = c.reported[:0]
+	clear(t.reported)
+	s.reported = t.reported[:0]
 	return first
 }
 
-// Close records all that was delivered. It returns the error of the file, if there was one.
+// Close records everything that was delivered. It returns the error of the file, if there was one.
 func (s *Stage) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.commitLocked(commitment{})
+		s.commitLocked(transaction{})
 	}
 	return s.err
 }

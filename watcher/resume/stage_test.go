@@ -24,7 +24,7 @@ func TestRecord(t *testing.T) {
 	if want := []string{"a/1/5", "c/8/8", "d/4/4"}; !cmp.Equal(got, want) || !complete {
 		t.Error(got, complete)
 	}
-	// Another target has nothing, and adds nothing to this one.
+	// Another target has no objects and adds none to this one.
 	other := targetOf("pods", "b", "a")
 	report(t, path, other, "ADDED a/1/5")
 	if got, complete := reportedAt(t, path, pods); len(got) != 3 || !complete {
@@ -35,7 +35,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A resource stays the same when the server prefers another version of it.
+// TestVersionChanges checks that a target stays the same if the server prefers another version of
+// its resource.
 func TestVersionChanges(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED a/1/1", "SYNCED")
@@ -52,7 +53,7 @@ func TestVersionChanges(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if _, complete := reported(t, f, pods); !complete {
-		t.Error("it has forgotten that all was reported")
+		t.Error("complete is false after a change of version")
 	}
 }
 
@@ -73,13 +74,13 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// A target of all objects that comes to cover one of a single object has what was
-// reported of that, in the run in which it comes and in the next ones.
+// TestWiderTarget checks that a target for all objects takes over the objects of a target for a
+// single object, in the run in which it joins and in the next ones.
 func TestWiderTarget(t *testing.T) {
 	narrow := targetOf("pods", "a", "x")
 	others := []event.Target{targetOf("pods", "b", "x"), targetOf("secrets", "a", "x")}
 	for name, test := range map[string]struct {
-		before, after, then []string // reported of narrow, of pods in the same run, and in the next
+		before, after, then []string // events of narrow, of pods in the same run, and in the next run
 		want                []string
 	}{
 		"next run":             {before: []string{"ADDED x/1/1", "SYNCED"}, want: []string{"x/1/1"}},
@@ -102,7 +103,7 @@ func TestWiderTarget(t *testing.T) {
 			if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what one run takes over stays there
+			for range 2 { // the result of the first run must remain
 				f = openMine(t, path)
 				if o := f.OrphanedTargets("", append(others, pods)); len(o) > 0 {
 					t.Errorf("orphans: %+v", o)
@@ -117,10 +118,10 @@ func TestWiderTarget(t *testing.T) {
 					t.Errorf("%s, want %s", got, test.want)
 				}
 				if got, _ := reported(t, f, narrow); len(got) > 0 {
-					t.Errorf("left behind: %s", got)
+					t.Errorf("the narrow target still has: %s", got)
 				}
 				if got, _ := reported(t, f, others[0]); len(got) != 1 {
-					t.Errorf("of another namespace: %s", got)
+					t.Errorf("the target of another namespace has: %s", got)
 				}
 				f.Close()
 			}
@@ -128,8 +129,8 @@ func TestWiderTarget(t *testing.T) {
 	}
 }
 
-// Of two targets that are gone, one of which covers the other, one is an orphan. If
-// the wider one has nothing, that is the other.
+// TestOrphanCovered checks that only the wider one of two missing targets is an orphan. If it has
+// no objects, the narrower one is.
 func TestOrphanCovered(t *testing.T) {
 	narrow := targetOf("pods", "a", "x")
 	path := newPath(t)
@@ -148,8 +149,8 @@ func TestOrphanCovered(t *testing.T) {
 	}
 }
 
-// Where a process is killed while a wider target takes over, each deletion that was
-// due is still known.
+// TestKilledWhileTakingOver checks that no deletion is lost if a process is killed while a wider
+// target takes over.
 func TestKilledWhileTakingOver(t *testing.T) {
 	f := openMine(t, newPath(t))
 	defer f.Close()
@@ -161,18 +162,18 @@ func TestKilledWhileTakingOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := reportedAt(t, killed, pods); !cmp.Equal(got, []string{"x/1/1?", "x/2/3?", "y/3/4?"}) {
-		t.Errorf("before the text: %s", got)
+		t.Errorf("before the commit: %s", got)
 	}
 	if err := r.stage.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := reported(t, f, pods); !cmp.Equal(got, []string{"x/2/3", "y/3/4"}) {
-		t.Errorf("after all: %s", got)
+		t.Errorf("after everything: %s", got)
 	}
 }
 
-// The file knows of an ADDED before it leaves the process, and what was reported
-// only after that. What it has is looked at where the process might be killed.
+// TestOrder checks the file whenever the process might be killed: it contains an ADDED object
+// before the event is delivered, and reported changes only after delivery.
 func TestOrder(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
@@ -202,13 +203,13 @@ func TestOrder(t *testing.T) {
 		t.Errorf("at the second delivery: %s", atDelivery[1])
 	}
 	if want := []string{"changed/1/4", "new/8/8", "next/9/9", "recreated/7/7"}; !cmp.Equal(now(), want) {
-		t.Errorf("after all: %s", now())
+		t.Errorf("after everything: %s", now())
 	}
 	f.Close()
 }
 
-// A process that is killed while the reader takes its time has left a file that
-// opens, also where the text is the first about a target.
+// TestKilledBeforeFirstText checks that a process that is killed during its first delivery leaves a
+// usable file, also if that is the first event of a target.
 func TestKilledBeforeFirstText(t *testing.T) {
 	f := openMine(t, newPath(t))
 	r := newReader(t, f)
@@ -226,7 +227,7 @@ func TestKilledBeforeFirstText(t *testing.T) {
 	}
 	newer := targetOf("pods", "a", "")
 	newer.Mapping.Resource.Version, newer.Mapping.GroupVersionKind.Version = "v2", "v2"
-	// It is not synced by the last one.
+	// The target is not synced, because the last process was killed.
 	check(pods, "a/1/1?", false, parse(t, pods, "ADDED a/1/1"), parse(t, pods, "SYNCED"), parse(t, newer, "MODIFIED a/1/2"))
 	joined := targetOf("secrets", "a", "")
 	check(joined, "b/2/2?", false, parse(t, joined, "ADDED b/2/2"))
@@ -236,7 +237,7 @@ func TestKilledBeforeFirstText(t *testing.T) {
 	}
 }
 
-// What is refused by the reader is not recorded as reported.
+// TestRefused checks that events that the next Sink refuses are not recorded as reported.
 func TestRefused(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
@@ -257,7 +258,7 @@ func TestRefused(t *testing.T) {
 	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/3/3?", "recreated/8/8?"}; !cmp.Equal(got, want) {
 		t.Errorf("%s", got)
 	}
-	// The next run reports the deletion first: then it is sure, and the rest is not.
+	// The next run first reports the deletion, which is then confirmed, and the rest is not.
 	report(t, path, pods, "DELETED recreated/3/7")
 	got, _ = reportedAt(t, path, pods)
 	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/8/8?"}; !cmp.Equal(got, want) {
@@ -270,13 +271,13 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A stream that falls silent is recorded all the same, within a second.
+// TestSilence checks that changes are committed within a second even if no more events arrive.
 func TestSilence(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED a/1/1")
 	f := openMine(t, path)
 	r := newReader(t, f)
-	r.report(pods, "MODIFIED a/1/2", "MODIFIED a/1/3") // the first is committed at once
+	r.report(pods, "MODIFIED a/1/2", "MODIFIED a/1/3") // the first one is committed immediately
 	if got, _ := reported(t, f, pods); !cmp.Equal(got, []string{"a/1/2"}) {
 		t.Errorf("before: %s", got)
 	}
@@ -288,7 +289,7 @@ func TestSilence(t *testing.T) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("there is %s", got)
+			t.Fatalf("the file has %s", got)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -297,7 +298,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// What the disk refuses ends the run, and is not delivered.
+// TestWriteFails checks that a write error ends the run before the batch is delivered.
 func TestWriteFails(t *testing.T) {
 	f := openMine(t, newPath(t))
 	r := newReader(t, f)
@@ -314,7 +315,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// A disk that fails while nothing is delivered is no secret.
+// TestWriteFailsLater checks that a write error between batches is reported.
 func TestWriteFailsLater(t *testing.T) {
 	path := newPath(t)
 	report(t, path, pods, "ADDED a/1/1")
@@ -326,14 +327,14 @@ func TestWriteFailsLater(t *testing.T) {
 		t.Error(err)
 	}
 	if err := r.deliver(pods, "MODIFIED a/1/4"); err == nil {
-		t.Error("it goes on")
+		t.Error("Deliver succeeded after a write error")
 	}
 	if len(r.got) != 2 {
 		t.Errorf("%d batches were delivered", len(r.got))
 	}
 }
 
-// A target that the file has no place for ends the run in the same way.
+// TestTargetNotWritten checks that an error of writing a target ends the run.
 func TestTargetNotWritten(t *testing.T) {
 	path := newPath(t)
 	openMine(t, path).Close()
@@ -351,7 +352,7 @@ func TestTargetNotWritten(t *testing.T) {
 			t.Error(err)
 		}
 		if err := r.stage.Close(); err == nil {
-			t.Error("no error at the end")
+			t.Error("Close returned no error")
 		}
 		f.Close()
 	}

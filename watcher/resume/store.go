@@ -15,27 +15,28 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// lockTimeout is how long another process may take to unlock the file.
+// lockTimeout is how long Open waits for another process to unlock the file.
 const lockTimeout = 500 * time.Millisecond
 
-// ErrInUse: the file is locked.
-var ErrInUse = errors.New("another dwatch is using it: end that one, or take another file")
+// ErrInUse means that another process has locked the file.
+var ErrInUse = errors.New("another dwatch is using it: end that process, or use another file")
 
-// store is the database in the file. If somebody cuts or overwrites that, the database, which maps
-// it into memory, faults or panics, and keeps its locks. So each transaction has a goroutine of its
-// own: once one has failed in that way, nobody waits for any.
+// store is the database in the file. If another process truncates or overwrites the file, which is
+// mapped into memory, the database faults or panics and never releases its locks. Therefore, each
+// transaction runs in its own goroutine. After one has failed like that, nothing waits for any of
+// them.
 type store struct {
 	db   *bolt.DB
 	file *os.File
 
-	intact context.Context // ends with why the file is not what the database made of it
-	spoil  context.CancelCauseFunc
-	using  sync.WaitGroup // transactions
+	intact       context.Context // ends when the file is found to be truncated or overwritten
+	invalidate   context.CancelCauseFunc
+	transactions sync.WaitGroup
 }
 
 func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	s := &store{}
-	s.intact, s.spoil = context.WithCancelCause(context.Background())
+	s.intact, s.invalidate = context.WithCancelCause(context.Background())
 	fault, err := guarded(func() (err error) {
 		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:      lockTimeout,
@@ -43,7 +44,7 @@ func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 			NoStatistics: true,
 			OpenFile: func(path string, flag int, mode os.FileMode) (file *os.File, err error) {
 				if file, err = os.OpenFile(path, flag, mode); s.file == nil {
-					s.file = file // else it is for a copy
+					s.file = file // later calls are for copies
 				}
 				return file, err
 			},
@@ -60,7 +61,7 @@ func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	})
 	switch {
 	case fault != nil:
-		s.file.Close() // and with it the lock
+		s.file.Close() // which releases the lock
 		return nil, damaged(fault)
 	case err != nil && s.db != nil:
 		s.db.Close()
@@ -71,14 +72,14 @@ func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	return s, nil
 }
 
-// guarded calls do. What is wrong with a damaged file may show as a panic, or as a fault of the
-// mapped memory: that is fault then.
+// guarded calls do. Damage of the file may cause a panic or a fault of the mapped memory, which
+// guarded returns as fault.
 func guarded(do func() error) (fault any, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		fault = recover()
 		if _, isFault := fault.(interface{ Addr() uintptr }); isFault {
-			fault = "a part of it is not there"
+			fault = "a part of it is missing"
 		}
 	}()
 	return nil, do()
@@ -94,7 +95,7 @@ func explain(err error) error {
 	case errors.Is(err, berrors.ErrChecksum):
 		return damaged(err)
 	default:
-		return errForeign
+		return errNotStateFile
 	}
 }
 
@@ -102,11 +103,11 @@ func damaged(why any) error {
 	return fmt.Errorf("it is damaged (%v): delete it to start over", why)
 }
 
-// update runs a transaction that writes: all of it, or nothing.
+// update runs a transaction that writes everything or nothing.
 func (s *store) update(do func(*bolt.Tx) error) error {
 	return s.run(func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {
-			if err := s.checkIntact(tx); err != nil { // what is written would only hide that
+			if err := s.checkIntact(tx); err != nil { // writing would only hide the damage
 				return err
 			}
 			return do(tx)
@@ -123,10 +124,10 @@ func (s *store) run(transaction func() error) error {
 		return context.Cause(s.intact)
 	}
 	done := make(chan error, 1)
-	s.using.Go(func() {
+	s.transactions.Go(func() {
 		fault, err := guarded(transaction)
 		if fault != nil {
-			s.spoilt(fault)
+			s.markDamaged(fault)
 			err = context.Cause(s.intact)
 		}
 		done <- err
@@ -139,60 +140,61 @@ func (s *store) run(transaction func() error) error {
 	}
 }
 
-func (s *store) spoilt(why any) {
-	s.spoil(fmt.Errorf("it was cut or overwritten while dwatch was using it (%v): delete it to start over", why))
+func (s *store) markDamaged(why any) {
+	s.invalidate(fmt.Errorf("it was truncated or overwritten while dwatch was using it (%v): delete it to start over", why))
 }
 
 func (s *store) checkSize(tx *bolt.Tx) error {
 	info, err := s.file.Stat()
 	if err == nil && tx.Size() > info.Size() {
-		err = fmt.Errorf("%d of %d bytes are there", info.Size(), tx.Size())
+		err = fmt.Errorf("it has %d of %d bytes", info.Size(), tx.Size())
 	}
 	return err
 }
 
-// checkIntact returns an error if the file was cut, and nobody uses it any more then.
+// checkIntact returns an error if the file was truncated. The file then can't be used any more.
 func (s *store) checkIntact(tx *bolt.Tx) error {
 	err := s.checkSize(tx)
 	if err != nil {
-		s.spoilt(err)
+		s.markDamaged(err)
 	}
 	return err
 }
 
-// Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
+// CheckIntegrity returns an error if the file was truncated or overwritten, as far as a quick check
+// can tell.
 func (s *store) CheckIntegrity() error { return s.view(s.checkIntact) }
 
-// close unlocks the file, after a last look at it. One that is not intact is unlocked when no transaction
-// uses it any more, and nobody waits for that: what the database has locked may never be free.
+// close checks and unlocks the file. A damaged file is unlocked in the background when no
+// transaction uses it any more, because the locks of the database may never be released.
 func (s *store) close() error {
 	err := s.CheckIntegrity()
 	if s.intact.Err() != nil {
 		go func() {
-			s.using.Wait()
-			s.file.Close() // and with it the lock
+			s.transactions.Wait()
+			s.file.Close() // which releases the lock
 		}()
 		return context.Cause(s.intact)
 	}
 	return cmp.Or(err, s.run(s.db.Close))
 }
 
-// releaseKeys is after how many keys what was read is given back: 64 KB may have come with each.
+// releaseKeys is the number of keys after which memory is released. Each key may have read 64 KB.
 const releaseKeys = 64
 
-// releaseNow and then gives back what was read, with the n-th key from 0.
-func releaseNow(tx *bolt.Tx, n int) {
+// releasePeriodically releases memory for every releaseKeys-th key. n counts from 0.
+func releasePeriodically(tx *bolt.Tx, n int) {
 	if n%releaseKeys == releaseKeys-1 {
 		release(tx)
 	}
 }
 
-// eachKey calls do with each key of a bucket, and gives back what was read.
+// eachKey calls do with each key of a bucket, and releases the memory.
 func eachKey(b *bolt.Bucket, do func(key, value []byte) error) error {
 	defer release(b.Tx())
 	n := 0
 	return b.ForEach(func(key, value []byte) error {
-		releaseNow(b.Tx(), n)
+		releasePeriodically(b.Tx(), n)
 		n++
 		return do(key, value)
 	})

@@ -12,9 +12,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// TestSpoiltWhileInUse: a file that somebody cuts or overwrites while it is open is an
-// error of whoever uses it. Nobody hangs, and nothing crashes.
-func TestSpoiltWhileInUse(t *testing.T) {
+// TestDamagedWhileInUse checks that a file that another process truncates or overwrites causes an
+// error, no hang, and no crash.
+func TestDamagedWhileInUse(t *testing.T) {
 	garbage := bytes.Repeat([]byte("garbage "), 1<<12)
 	for name, spoil := range map[string]func(path string) error{
 		"emptied":     func(path string) error { return os.Truncate(path, 0) },
@@ -45,19 +45,19 @@ func TestSpoiltWhileInUse(t *testing.T) {
 			go func() { done <- useAll(f, o, r, first) }()
 			select {
 			case err := <-done:
-				if want := `^(write|read)? ?state file .*: (it was cut or overwritten while dwatch was using it|it is damaged) \(`; err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
-					t.Errorf("%v, want %s", err, want)
+				if want := `^(write|read)? ?state file .*: (it was truncated or overwritten while dwatch was using it|it is damaged) \(`; err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+					t.Errorf("got error %v, want %s", err, want)
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("it hangs")
+				t.Fatal("the file hangs")
 			}
 		})
 	}
 }
 
-// TestSpoiltWhileWritten: a file that is found to be cut while something is being written is closed when that is over, and
-// who closes it does not wait.
-func TestSpoiltWhileWritten(t *testing.T) {
+// TestDamagedWhileWritten checks that a truncated file is closed when a running transaction ends,
+// and that close does not wait for that.
+func TestDamagedWhileWritten(t *testing.T) {
 	path := newPath(t)
 	f := openMine(t, path)
 	writing, closed, written := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -75,23 +75,22 @@ func TestSpoiltWhileWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err == nil {
-		t.Error("a file that was cut is closed as if it were as it should be")
+		t.Error("close returned no error for a truncated file")
 	}
 	close(closed)
 	if err := <-written; err != nil {
-		t.Errorf("it is closed while it is written: %v", err)
+		t.Errorf("the file was closed during a transaction: %v", err)
 	}
 	var err error
 	for late := time.Now().Add(time.Minute); err == nil && time.Now().Before(late); _, err = f.store.file.Stat() {
 		time.Sleep(time.Millisecond)
 	}
 	if !errors.Is(err, os.ErrClosed) {
-		t.Errorf("it stays open: %v", err)
+		t.Errorf("the file was not closed: %v", err)
 	}
 }
 
-// useAll reads and writes at the same time, and then closes the file. It returns the first
-// error.
+// useAll reads and writes concurrently, closes the file, and returns the first error.
 func useAll(f *File, o *Outbox, r *reader, first uint64) error {
 	var all sync.WaitGroup
 	errs := make(chan error, 100)
@@ -119,7 +118,7 @@ func useAll(f *File, o *Outbox, r *reader, first uint64) error {
 
 func ignore(_ uint64, err error) error { return err }
 
-// overwrite writes over the beginning of a file.
+// overwrite overwrites the beginning of a file.
 func overwrite(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -35,7 +35,7 @@ func targetOf(resource, namespace, name string) event.Target {
 
 var pods = targetOf("pods", "a", "")
 
-// event is written as TYPE NAME/UID/RESOURCEVERSION; a mark is only its type.
+// parse parses an event of the form TYPE NAME/UID/RESOURCEVERSION. A status event has only a type.
 func parse(t testing.TB, target event.Target, text string) event.Event {
 	t.Helper()
 	kind, state, isObject := strings.Cut(text, " ")
@@ -60,7 +60,7 @@ func openMine(t testing.TB, path string) *File {
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "state") }
 
-// copyOf returns the path of what a process that is killed now would leave.
+// copyOf returns the path of a file that a process leaves if it is killed now.
 func copyOf(t testing.TB, f *File) string {
 	t.Helper()
 	path := newPath(t)
@@ -70,7 +70,7 @@ func copyOf(t testing.TB, f *File) string {
 	return path
 }
 
-// report opens the file at path, records events of a target, and closes it.
+// report opens the file at path, reports events of a target, and closes the file.
 func report(t testing.TB, path string, target event.Target, events ...string) {
 	t.Helper()
 	f := openMine(t, path)
@@ -81,16 +81,16 @@ func report(t testing.TB, path string, target event.Target, events ...string) {
 	}
 }
 
-// reader is the Sink after a Stage: it writes a line for each object.
+// reader is the Sink downstream of a Stage. It sends a line for each object.
 type reader struct {
 	t     testing.TB
 	stage *Stage
-	got   chan string // what each batch comes to
-	// failed has the error of the file between two batches.
+	got   chan string // the lines of each batch
+	// failed receives the error of the file between two batches.
 	failed chan string
-	// refuse, if not nil, is the error of the next batches.
+	// refuse, if not nil, is returned for batches.
 	refuse error
-	// onDeliver, if not nil, is called first for each batch.
+	// onDeliver, if not nil, is called at the start of each batch.
 	onDeliver func()
 }
 
@@ -127,7 +127,7 @@ func (r *reader) deliver(target event.Target, events ...string) error {
 	return r.stage.Deliver(r.t.Context(), batch)
 }
 
-// report delivers events, one by one.
+// report delivers events one by one.
 func (r *reader) report(target event.Target, events ...string) {
 	r.t.Helper()
 	for _, text := range events {
@@ -137,8 +137,8 @@ func (r *reader) report(target event.Target, events ...string) {
 	}
 }
 
-// reported returns what the file has about a target, as NAME/UID/RESOURCEVERSION,
-// with a question mark where that is unsure.
+// reported returns the objects of a target in the file as NAME/UID/RESOURCEVERSION, with a leading
+// question mark if they are unconfirmed.
 func reported(t testing.TB, f *File, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	found := map[string]bool{}
@@ -155,7 +155,7 @@ func reported(t testing.TB, f *File, target event.Target) (objects []string, com
 	return slices.Sorted(maps.Keys(found)), complete
 }
 
-// reportedAt is reported of a file that is not open.
+// reportedAt is like reported for a closed file.
 func reportedAt(t testing.TB, path string, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	f := openMine(t, path)
