@@ -45,7 +45,7 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	return reportEnd(stderr, cmd.ExecuteContext(run.WithSignals(ctx)))
 }
 
-// withoutStderr returns s without stderr: a shell asks for completions while somebody types, and the screen must stay as it is. The
+// withoutStderr returns s without stderr: a shell asks for completions while the user types, and the screen must stay as it is. The
 // streams of the process go, too: cobra and credential plugins use them, and without a terminal plugins do not ask for a password.
 func withoutStderr(s Streams) Streams {
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {

@@ -30,7 +30,7 @@ const PluginName = "kubectl-dwatch"
 // options are the flags of a command.
 type options interface {
 	groups() []flags.Group
-	// complete reads the flags and arguments. Its errors, like those of validate, are usage errors. Neither asks a server.
+	// complete reads the flags and arguments. Its errors are usage errors, like the errors of validate. Neither asks a server.
 	complete(args []string, t console.Terminal) error
 	// validate finds values that do not go together.
 	validate() error
@@ -61,14 +61,14 @@ type common struct {
 	messages   flags.Logging
 	connection cluster.Flags
 	all        *pflag.FlagSet // all flags of the command
-	server     *pflag.FlagSet // those of the connection
+	server     *pflag.FlagSet // the flags of the connection
 }
 
 func (c *common) shared() *common { return c }
 
 type description struct {
 	name     string
-	use      string // what follows the name
+	use      string // the arguments after the name
 	short    string
 	long     string
 	examples string // %[1]s is dwatch
@@ -101,7 +101,7 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 	return root
 }
 
-// addCommands adds commands to parent. Those that no argument names are added without flags, which would slow down the start.
+// addCommands adds commands to parent. Commands that no argument names get no flags, which would slow down the start.
 func addCommands(parent *cobra.Command, display string, args []string, some []description, s Streams) {
 	for _, d := range some {
 		if !slices.Contains(args, d.name) {
@@ -152,7 +152,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 				return fail.Usage(err)
 			}
 			if common.messages.UTC {
-				time.Local = time.UTC // before anybody looks at a clock
+				time.Local = time.UTC // before the first use of a clock
 			}
 			if err := common.readiness.Load(); err != nil {
 				return fail.Usage(err)

@@ -41,8 +41,7 @@ func parsed(args []string) (options, task, error) {
 	return o, o.task(), nil
 }
 
-// TestRedeliverFlags: --redeliver takes the flags that say how to reach a receiver, and
-// none of what is about watching.
+// TestRedeliverFlags: --redeliver takes the flags of receivers, and none of the flags for watching.
 func TestRedeliverFlags(t *testing.T) {
 	for flag, taken := range map[string]bool{
 		"--to-token-file=token": true,
@@ -67,8 +66,7 @@ func TestRedeliverFlags(t *testing.T) {
 	}
 }
 
-// TestMoved: the stream says which command has a flag that was its own, with what was
-// named; and so does each command of a flag that another one has.
+// TestMoved: a command that gets a flag of another command names that command, with the named resources.
 func TestMoved(t *testing.T) {
 	for line, want := range map[[3]string]string{
 		{"--live", "deploy,po", "-A"}:         "dwatch live deploy,po shows it",

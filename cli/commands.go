@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the commands with all their flags, for who describes them: a program
-// that runs them needs only those that it is asked for.
+// Commands returns all commands with all flags, for documentation. A run builds only the flags of its own command.
 func Commands() *cobra.Command {
 	var names []string
 	for _, d := range commands {

@@ -74,7 +74,7 @@ func (d *comparison) list(ctx context.Context, c *console.Console, k *cluster.Cl
 	return found, nil
 }
 
-// counterpart identifies an object in all places. Unless the command line names namespaces, that of each context stands for the others'.
+// counterpart identifies an object in all places. Unless the command line names namespaces, objects are compared across the namespaces of the contexts.
 type counterpart struct{ group, kind, namespace, name string }
 
 func (d *comparison) counterpart(o event.Object) counterpart {

@@ -53,7 +53,7 @@ func (e *exportOptions) complete(args []string, _ console.Terminal) error {
 		return errors.New("dwatch export writes what was recorded: it needs --from DIR")
 	}
 	if e.everything = !e.targets.HasResources(args); e.everything {
-		args = []string{mapper.AllResources} // until it is known what was recorded
+		args = []string{mapper.AllResources} // replaced by the recorded resources later
 	}
 	if err := e.selectTargets(args); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (e *exportTask) fileName() string {
 	return output.EscapeLine(e.file.Path)
 }
 
-// write writes the page, and returns what it contains and what is known of that.
+// write writes the page, and returns its content and the proofs for it.
 func (e *exportTask) write(ctx context.Context, from *replay.Recording, scope *run.Scope, to io.Writer) (found *page.ExportResult, all replay.Proofs, err error) {
 	shown := replay.Range{Recording: from, Since: e.from.Range.Since, Before: e.from.Range.Before}
 	o := destination.PageOptions(&e.cfg, scope, e.utc)
@@ -181,7 +181,7 @@ func (e *exportTask) write(ctx context.Context, from *replay.Recording, scope *r
 	return found, all, err
 }
 
-// report says what the file contains and what it does not.
+// report prints the content of the file, and the parts that were left out.
 func (e *exportTask) report(c *console.Console, found *page.ExportResult) {
 	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.cfg.Print.Timestamps) }
 	c.Say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), run.Plural(found.ChangeCount, "change")))
@@ -234,7 +234,7 @@ func (e *exportFile) finish(force bool) error {
 	}
 	err := os.Link(e.file.Name(), e.path)
 	switch {
-	case errors.Is(err, fs.ErrExist): // created meanwhile
+	case errors.Is(err, fs.ErrExist): // another program has created it
 		return fail.Usage(errFileExists(e.path))
 	case err != nil: // the file system has no hard links
 		return os.Rename(e.file.Name(), e.path)

@@ -16,18 +16,18 @@ import (
 	"dwatch/output"
 )
 
-// errFirstSteps ends a command line that named nothing, at a terminal: what to type has
-// been said. It is wrong usage all the same: a script may have an empty variable there.
+// errFirstSteps ends a command line without resources at a terminal, after dwatch has printed what to type. It is a usage error: a script
+// may have an empty variable there.
 var errFirstSteps = errors.New("nothing was named")
 
-// firstSteps is what somebody reads who has typed nothing but the name of the program, at
-// a terminal: what to type next, with names that the cluster has.
+// firstSteps is the text for a user who has typed only the name of the program at a terminal. It suggests command lines with names of
+// the cluster.
 type firstSteps struct {
-	display    string // what dwatch is called
-	place      string // what was reached, or why nothing was
+	display    string // the name of the program
+	place      string // the cluster, or why it was not reached
 	deployment string
-	elsewhere  string // the flag for a deployment of another namespace, or ""
-	custom     string // or "": the cluster has none
+	elsewhere  string // -n NAMESPACE if the deployment is in another namespace, or ""
+	custom     string // a custom resource, or "" if the cluster has none
 }
 
 func printFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
@@ -73,7 +73,7 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	return nil
 }
 
-// text fits the smallest terminal.
+// text returns the text, which fits the smallest terminal.
 func (f *firstSteps) text() string {
 	one := "deploy/" + f.deployment + f.elsewhere
 	steps := [][2]string{

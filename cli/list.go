@@ -169,7 +169,7 @@ func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 	return cmp.Or(err, run.ErrorsOf(all))
 }
 
-// mergeKinds returns the objects of all clusters, those of one kind together.
+// mergeKinds returns the objects of all clusters, grouped by kind.
 func mergeKinds(all []run.ClusterResult[[]event.Object]) (objects []event.Object) {
 	order := map[schema.GroupKind]int{}
 	for _, o := range all {

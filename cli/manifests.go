@@ -52,7 +52,7 @@ func (m *manifestsOptions) groups() []flags.Group {
 	return append([]flags.Group{flags.NewGroup("What is made", m.manifest.AddTo)}, groups...)
 }
 
-// notInPod are flags that a pod has no use for, and why. Help does not show them.
+// notInPod lists flags that make no sense in a pod, and why. Help does not show them.
 var notInPod = []struct {
 	names []string
 	why   string
@@ -68,7 +68,7 @@ var notInPod = []struct {
 	{[]string{"as", "as-group", "as-uid", "as-user-extra"}, "is somebody else, and the pod is its service account"},
 }
 
-// whyNotInPod is why a pod has no use for a flag; empty if it has.
+// whyNotInPod says why a flag makes no sense in a pod. It is empty if the flag does.
 func whyNotInPod(name string) string {
 	for _, no := range notInPod {
 		if slices.Contains(no.names, name) {
@@ -200,19 +200,19 @@ func (m *manifestsTask) run(ctx context.Context, c *console.Console) error {
 		if err := m.write(sessions[0], workload); err != nil {
 			return err
 		}
-		m.sayWhatIsMissing(sessions[0])
+		m.reportPrerequisites(sessions[0])
 		return nil
 	})
 }
 
-// memory is what a run takes at most, in bytes, with a margin; a page has all content.
+// memory is the memory limit of a run in bytes, with a margin. A page takes twice as much.
 const memory = 256 << 20
 
-// ruleMemory is what each further rule takes, beside its queue: what it was told, what waits for it, what it compares.
+// ruleMemory is the memory of each further rule without its queue.
 const ruleMemory = memory / 4
 
-// graceBeside is how long it takes to end beside --drain, in seconds: as long as Kubernetes gives a pod.
-const graceBeside = 30
+// graceSeconds is the time to end a pod in addition to --drain. It is the default of Kubernetes.
+const graceSeconds = 30
 
 func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manifest.Workload, error) {
 	s := all[0]
@@ -227,7 +227,7 @@ func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manife
 	workload := manifest.Workload{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
 		Roles: rolesOf(access.BuildRoles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
-		MountsSecrets: len(m.pod.secrets()) > 0, MemoryLimit: resource.NewQuantity(memory, resource.BinarySI).String(), GraceSeconds: graceBeside,
+		MountsSecrets: len(m.pod.secrets()) > 0, MemoryLimit: resource.NewQuantity(memory, resource.BinarySI).String(), GraceSeconds: graceSeconds,
 	}
 	if m.roomy {
 		workload.VolumeSize = "1Gi"
@@ -261,7 +261,7 @@ func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manife
 	return workload, nil
 }
 
-// shards is how many pods share the objects; 0 if one has all that it is to have.
+// shards is how many pods share the objects. Zero means that --shard auto is not given.
 func (m *manifestsTask) shards() int {
 	if shard := m.runs[0].cfg.Selection.Request.Shard; shard.Number == 0 {
 		return shard.Count
@@ -269,7 +269,7 @@ func (m *manifestsTask) shards() int {
 	return 0
 }
 
-// rolesOf are the roles among objects, beside which are their bindings.
+// rolesOf returns the roles among objects, without their bindings.
 func rolesOf(objects []any) (roles []manifest.Role) {
 	for _, o := range objects {
 		if r, is := o.(rbacv1.ClusterRole); is {
@@ -279,7 +279,7 @@ func rolesOf(objects []any) (roles []manifest.Role) {
 	return roles
 }
 
-// deliver says what it takes to deliver, to the receivers of all that run.
+// deliver sets the memory, the volume, the grace period and the egress that the receivers need.
 func (m *manifestsTask) deliver(workload *manifest.Workload) {
 	var drain time.Duration
 	needed, room := memory+int64(len(m.runs)-1)*ruleMemory, int64(0)
@@ -287,12 +287,12 @@ func (m *manifestsTask) deliver(workload *manifest.Workload) {
 		to := of.receiver
 		drain = max(drain, to.DrainTimeout)
 		room += to.MaxBytes
-		if of.cfg.StateFile == "" { // what waits is in memory
+		if of.cfg.StateFile == "" { // the queue is in memory
 			needed += max(to.MaxBytes, deliver.DefaultMaxBytes)
 		}
 		switch {
 		case to.URL == nil:
-			workload.Egress = nil // nobody knows whom a command talks to
+			workload.Egress = nil // a command may connect to any address
 		case workload.Egress != nil:
 			workload.AllowEgressTo(slices.DeleteFunc(to.Endpoints(), isPod)...)
 		}
@@ -302,17 +302,17 @@ func (m *manifestsTask) deliver(workload *manifest.Workload) {
 		needed -= deliver.DefaultMaxBytes
 	}
 	workload.MemoryLimit = resource.NewQuantity(needed, resource.BinarySI).String()
-	if workload.VolumeSize != "" { // bbolt's file does not shrink, and dead letters come beside it
+	if workload.VolumeSize != "" { // a bbolt file does not shrink, and the volume also has the dead letters
 		workload.VolumeSize = resource.NewQuantity(2*room, resource.BinarySI).String()
 	}
 }
 
-// ports are where API servers listen: behind the Service, whose port is that of HTTPS.
+// ports returns the ports of the API servers. The port of their Service is 443.
 func (m *manifestsTask) ports(ctx context.Context, s *run.Session) []int {
 	const https = 443
 	ports, err := s.Cluster.APIServerPorts(ctx)
 	if err != nil || len(ports) == 0 {
-		ports = []int{6443} // that of kubeadm, and of most
+		ports = []int{6443} // the port of kubeadm, and the most common one
 	}
 	if !slices.Contains(ports, https) {
 		ports = append([]int{https}, ports...)
@@ -354,8 +354,8 @@ func (m *manifestsTask) write(s *run.Session, workload manifest.Workload) error 
 	return nil
 }
 
-// sayWhatIsMissing says what has to be there beside the manifests.
-func (m *manifestsTask) sayWhatIsMissing(s *run.Session) {
+// reportPrerequisites reports what the manifests do not contain.
+func (m *manifestsTask) reportPrerequisites(s *run.Session) {
 	if files := m.pod.secrets(); len(files) > 0 {
 		line := fmt.Sprintf("the pod mounts a Secret, which is not printed: kubectl create secret generic %s -n %s", m.Name, m.Namespace)
 		for _, f := range files {
@@ -393,7 +393,7 @@ func (m *manifestsTask) sayWhatIsMissing(s *run.Session) {
 	}
 }
 
-// oneOfSeveral is a value of a flag of kubectl that takes several, with commas between.
+// oneOfSeveral quotes one value of a kubectl flag that takes a comma-separated list.
 func oneOfSeveral(value string) string {
 	if strings.ContainsAny(value, `,"`) {
 		return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
@@ -401,7 +401,7 @@ func oneOfSeveral(value string) string {
 	return value
 }
 
-// quoted is a word as a shell reads it.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if strings.ContainsFunc(word, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_./=", c)
@@ -411,7 +411,7 @@ func quoted(word string) string {
 	return word
 }
 
-// isPod reports whether an address is of the machine that asks.
+// isPod reports whether an address is local, which in a pod is the pod itself.
 func isPod(address *url.URL) bool { return secret.IsLoopback(address.Host) }
 
 func speaksTLS(address *url.URL) bool {

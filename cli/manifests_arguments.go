@@ -17,21 +17,21 @@ import (
 	"dwatch/watcher/event"
 )
 
-// podArguments are a command line for a pod: what was typed, but for what says how to reach the
-// cluster from here, and with the files where the pod has them.
+// podArguments is the command line of a pod. It is the typed one without the flags of the connection, and with the paths of files in
+// the pod.
 type podArguments struct {
-	command string // empty: the stream
+	command string // empty for the stream
 	named   []string
 	given   []string // the flags
-	behind  []string // what follows "--"; nil: there is none
+	behind  []string // the arguments after "--", or nil
 	files   []mounted
-	writes  bool // some file, which has to outlive the pod
-	metrics int  // the port where the run says how it is
-	toChat  bool // messages say which cluster it is, and no flag says that
-	placed  bool // the flags say in which namespaces
+	writes  bool // dwatch writes a file, which has to outlive the pod
+	metrics int  // the port of --listen
+	toChat  bool // messages name the cluster, and no flag gives its name
+	placed  bool // flags name the namespaces
 }
 
-// mounted is where the pod has a file, and where that is here.
+// mounted is the path of a file in the pod, and here.
 type mounted struct{ at, here string }
 
 // writtenFiles are flags whose files dwatch writes.
@@ -62,11 +62,11 @@ func (m *manifestsOptions) pod(all []podRun) (*podArguments, error) {
 		p.named, p.behind = p.named[:at], p.named[at:]
 	}
 	for _, arg := range slices.Concat(p.named, p.behind) {
-		if err := isKept("an argument", arg); err != nil {
+		if err := checkYAML("an argument", arg); err != nil {
 			return nil, err
 		}
 	}
-	p.named = p.named[1:] // manifests
+	p.named = p.named[1:] // the word manifests
 	if _, isStream := m.options.(*streamOptions); !isStream {
 		p.command, p.named = p.named[0], p.named[1:]
 	}
@@ -87,7 +87,7 @@ func (m *manifestsOptions) pod(all []podRun) (*podArguments, error) {
 }
 
 func (p *podArguments) add(flag *pflag.Flag, value string) error {
-	if err := isKept("--"+flag.Name, value); err != nil {
+	if err := checkYAML("--"+flag.Name, value); err != nil {
 		return err
 	}
 	if flag.Name == "listen" {
@@ -115,8 +115,8 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 	return nil
 }
 
-// isKept finds what would be another text once it is read again: YAML folds or refuses some characters, and has no bytes.
-func isKept(what, text string) error {
+// checkYAML returns an error for text that YAML does not preserve: it folds or refuses some characters, and has no bytes.
+func checkYAML(what, text string) error {
 	for _, c := range text {
 		switch {
 		case c == utf8.RuneError && !utf8.ValidString(text):
@@ -128,7 +128,7 @@ func isKept(what, text string) error {
 	return nil
 }
 
-// move says where a file is in the pod.
+// move mounts the file of a flag, and returns its path in the pod.
 func (p *podArguments) move(flag, file string) (string, error) {
 	dir := manifest.SecretDir
 	if slices.Contains(writtenFiles, flag) {
@@ -137,7 +137,7 @@ func (p *podArguments) move(flag, file string) (string, error) {
 	return p.mount(dir, "--"+flag, file)
 }
 
-// mount puts a file into a directory of the pod.
+// mount mounts a file in a directory of the pod, and returns its path there.
 func (p *podArguments) mount(dir, what, file string) (string, error) {
 	at, named := manifest.MountPath(dir, file)
 	if !named {
@@ -188,7 +188,7 @@ func (p *podArguments) check(r *podRun) error {
 	return nil
 }
 
-// args are those of the container.
+// args returns the arguments of the container.
 func (p *podArguments) args(s *run.Session) []string {
 	var args []string
 	if p.command != "" {
@@ -196,11 +196,11 @@ func (p *podArguments) args(s *run.Session) []string {
 	}
 	args = append(args, p.named...)
 	if namespaced := slices.ContainsFunc(s.Plan.Targets, event.Target.Namespaced); namespaced && !p.placed {
-		// In the pod it would be the pod's.
+		// Without the flag it would be the namespace of the pod.
 		args = append(args, "--namespace="+s.Cluster.Namespace)
 	}
 	args = append(args, p.given...)
-	if p.toChat && s.Cluster.Context != "" { // all clusters have the same address, seen from within
+	if p.toChat && s.Cluster.Context != "" { // within a pod, all clusters have the same address
 		args = append(args, "--cluster-name="+s.Cluster.Context)
 	}
 	if !slices.ContainsFunc(p.given, func(arg string) bool { return strings.HasPrefix(arg, "--listen=") }) {
@@ -212,7 +212,7 @@ func (p *podArguments) args(s *run.Session) []string {
 	return args
 }
 
-// secrets are the files that come from the Secret.
+// secrets returns the files that the Secret contains.
 func (p *podArguments) secrets() (files []mounted) {
 	for _, f := range p.files {
 		if path.Dir(f.at) == manifest.SecretDir {

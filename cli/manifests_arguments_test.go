@@ -2,8 +2,8 @@ package cli
 
 import "testing"
 
-// TestIsKept: what YAML would give back as another text is refused, and nothing else.
-func TestIsKept(t *testing.T) {
+// TestCheckYAML: text that YAML does not preserve is refused, and no other text.
+func TestCheckYAML(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "",
 		"a\tb\nc \u00a0é\u2028\ufeff\ufffd😀": "",
@@ -13,7 +13,7 @@ func TestIsKept(t *testing.T) {
 		"a\xff":                              "x is not UTF-8: Kubernetes takes nothing else",
 	} {
 		got := ""
-		if err := isKept("x", text); err != nil {
+		if err := checkYAML("x", text); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -14,16 +14,16 @@ import (
 	"dwatch/watcher/event"
 )
 
-// podRule is a rule for a pod: with the files where the pod has them.
+// podRule is a rule with the paths of files in the pod.
 type podRule struct {
 	*rules.Rule
 	members        map[string]any
-	placed, toChat bool // as of podArguments
+	placed, toChat bool // as in podArguments
 }
 
-// addRules returns the rules for the pod, and adds their files to those of the pod.
+// addRules returns the rules for the pod, and mounts their files.
 func (p *podArguments) addRules(of *supervisor.Config, runs []podRun) (made []*podRule, err error) {
-	p.placed, p.toChat = true, false // each rule says it
+	p.placed, p.toChat = true, false // each rule has its own
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(known, new(sendOptions))
 	for i, one := range of.Rules {
@@ -36,7 +36,7 @@ func (p *podArguments) addRules(of *supervisor.Config, runs []podRun) (made []*p
 	return made, nil
 }
 
-// rule is a rule for the pod, whose files are added to those of the pod.
+// rule returns a rule for the pod, and mounts its files.
 func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagSet) (*podRule, error) {
 	r := &podRule{Rule: one.Rule, members: map[string]any{"name": one.Name}, placed: of.cfg.Selection.NamesNamespaces()}
 	for _, g := range one.Flags {
@@ -56,7 +56,7 @@ func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagS
 			}
 			value = is
 		}
-		if err := isKept(member, g.Value); err != nil {
+		if err := checkYAML(member, g.Value); err != nil {
 			return nil, fmt.Errorf("%s: rule %s: %w", g.Position, one.Name, err)
 		}
 		if g.Name == "resource" {
@@ -72,7 +72,7 @@ func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagS
 		}
 	}
 	for _, arg := range one.Command {
-		if err := isKept("command", arg); err != nil {
+		if err := checkYAML("command", arg); err != nil {
 			return nil, fmt.Errorf("%s: rule %s: %w", one.Position, one.Name, err)
 		}
 	}
@@ -83,11 +83,11 @@ func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagS
 	return r, nil
 }
 
-// rulesFor are rules with what they mean here: each has the session of its own.
+// rulesFor adds the namespace and the cluster name that a rule has here. at[i] is the session of all[i].
 func rulesFor(all []*podRule, at []*run.Session) (list []any) {
 	for i, r := range all {
 		if namespaced := slices.ContainsFunc(at[i].Plan.Targets, event.Target.Namespaced); namespaced && !r.placed {
-			r.members["namespace"] = at[i].Cluster.Namespace // in the pod it would be the pod's
+			r.members["namespace"] = at[i].Cluster.Namespace // otherwise it would be the namespace of the pod
 		}
 		if r.toChat && at[i].Cluster.Context != "" {
 			r.members["cluster-name"] = at[i].Cluster.Context

@@ -28,7 +28,7 @@ func TestPodRuleSwitch(t *testing.T) {
 	}
 }
 
-// TestRulesMemory: it grows with each rule, and without --state with what waits.
+// TestRulesMemory: the memory limit grows with each rule, and without --state with the outboxes.
 func TestRulesMemory(t *testing.T) {
 	for _, test := range []struct {
 		rules int

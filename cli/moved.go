@@ -13,8 +13,7 @@ import (
 	"dwatch/output"
 )
 
-// became says of a flag that the stream had once, or that one may expect, what does that:
-// %[1]s is dwatch, and %[2]s are the resources that are named.
+// became maps flags that users may expect to the command line that does the same. %[1]s is dwatch, %[2]s are the named resources.
 var became = map[string]string{
 	"list":             "%[1]s list %[2]s prints it",
 	"live":             "%[1]s live %[2]s shows it",
@@ -29,7 +28,7 @@ var became = map[string]string{
 	"port":             "--addr says where the page is: %[1]s serve %[2]s --addr 127.0.0.1:PORT",
 }
 
-// moved says where a flag is that a command does not have; nil if it is nowhere.
+// moved says which command has a flag. It returns nil if none does.
 func moved(cmd *cobra.Command, args []string, flag string) error {
 	if instead, ok := became[flag]; ok {
 		return fmt.Errorf(instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag))
@@ -56,8 +55,7 @@ func (d description) flag(name string) *pflag.Flag {
 	return f.Lookup(name)
 }
 
-// resourcesIn returns what a command line names, although it has a flag that is unknown
-// to its command.
+// resourcesIn returns the resources that a command line names, although it contains an unknown flag.
 func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	takesValue := slices.ContainsFunc(commands, func(d description) bool {
 		f := d.flag(unknown)
@@ -70,7 +68,7 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 		f.Lookup(unknown).NoOptDefVal = "given"
 	}
 	given, isList := f.Lookup("resource").Value.(pflag.SliceValue)
-	if !isList || given.Replace(nil) != nil || f.Parse(args) != nil { // a second time
+	if !isList || given.Replace(nil) != nil || f.Parse(args) != nil { // parses a second time
 		return "RESOURCE"
 	}
 	words := f.Args()
@@ -78,14 +76,14 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 		words = words[:at]
 	}
 	for c := cmd; c.HasParent() && len(words) > 0; c = c.Parent() {
-		words = words[1:] // the command's name
+		words = words[1:] // the name of the command
 	}
 	return typed(given.GetSlice(), slices.DeleteFunc(words, func(word string) bool {
-		return flags.LooksLikeAddress(word) || strings.Contains(word, "://") // which may hold a password
+		return flags.LooksLikeAddress(word) || strings.Contains(word, "://") // an address may contain a password
 	}))
 }
 
-// typed returns resources, those of -r included, as they may be typed.
+// typed returns the words of a command line for resources. named are values of -r.
 func typed(named, words []string) string {
 	if len(words) == 0 {
 		return cmp.Or(strings.Join(named, ","), "RESOURCE")

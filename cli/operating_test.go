@@ -132,8 +132,7 @@ func TestOperatingAlerts(t *testing.T) {
 	}
 }
 
-// TestOperatingFiles: the files of the page are what they say, and start dwatch with flags
-// that go together.
+// TestOperatingFiles: the files in docs/operating.md are valid, and start dwatch with valid flags.
 func TestOperatingFiles(t *testing.T) {
 	page := readme.Read(t, "docs/operating.md")
 	for _, block := range blocks(page, "yaml") {

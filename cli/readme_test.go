@@ -32,7 +32,7 @@ func TestReadmeFlags(t *testing.T) {
 	}
 	fresh := flagTable("dwatch RESOURCE...", streamDescription)
 	for _, d := range commands {
-		if d.wrap == nil { // else it has those of the others
+		if d.wrap == nil { // otherwise it has the flags of other commands
 			fresh += flagTable("dwatch "+d.name, d)
 		}
 	}
@@ -86,7 +86,7 @@ var (
 	codeText = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
-// anchors are the names by which links lead to the headings of a page.
+// anchors returns the anchors of the headings of a page.
 func anchors(text string) (names []string) {
 	for _, h := range heading.FindAllStringSubmatch(codeText.ReplaceAllString(text, ""), -1) {
 		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(h[1]), "")
@@ -115,7 +115,7 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// TestAnchors: headings are named as those who show the pages do.
+// TestAnchors: anchors are as GitHub makes them.
 func TestAnchors(t *testing.T) {
 	got := anchors("# dwatch RESOURCE...\n```\n# no heading\n```\n## The file of --state\n### `*` & co., 1.2\n")
 	if want := []string{"dwatch-resource", "the-file-of---state", "--co-12"}; !slices.Equal(got, want) {
@@ -123,7 +123,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// TestReadmeLength: the README is for a first look; what is longer is in docs.
+// TestReadmeLength: the README is short, and longer texts are in docs.
 func TestReadmeLength(t *testing.T) {
 	if lines := strings.Count(readme.Read(t, "README.md"), "\n"); lines > 350 {
 		t.Errorf("README.md has %d lines, of at most 350", lines)
@@ -226,7 +226,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// timeOfDay is a flag with a time of today, which is refused as long as that is yet to come.
+// timeOfDay matches a flag with a time of today, which is refused before that time.
 var timeOfDay = regexp.MustCompile(`(--(?:since|before|at)) (\d\d:\d\d)\b`)
 
 // checkCommands parses each command line of dwatch in a text, and returns how

@@ -17,15 +17,15 @@ const (
 	asResources = "as resources"
 )
 
-// TestFlagsWithRules: each flag of dwatch send is a member of rules, or one of the command line beside -f, or is refused by a line
-// that says why. A new flag is put where it belongs.
+// TestFlagsWithRules: each flag of dwatch send is a member of rules, or a flag of the command line with -f, or is refused with a reason.
+// A new flag has to be added here.
 func TestFlagsWithRules(t *testing.T) {
 	dir := t.TempDir()
 	unplaced := map[string]bool{}
 	send := new(sendOptions)
 	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), send)
 	send.all.VisitAll(func(f *pflag.Flag) {
-		if send.server.Lookup(f.Name) == nil && f.Name != "filename" { // those of the connection are of all rules
+		if send.server.Lookup(f.Name) == nil && f.Name != "filename" { // the flags of the connection apply to all rules
 			unplaced[f.Name] = true
 		}
 	})

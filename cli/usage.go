@@ -14,8 +14,8 @@ import (
 	"dwatch/cli/flags"
 )
 
-// printUsage prints what follows the description of a command in its help: examples
-// first, as they are what people read. Of the stream it fits a screen.
+// printUsage prints the help of a command after its description: examples first, since people read them first. The help of the
+// stream fits a screen.
 func printUsage(c *cobra.Command, groups []flags.Group, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Examples:\n%s\n\nUsage:\n  %s\n", c.Example, strings.ReplaceAll(c.UseLine(), "PATH", pathOf(c)))
@@ -39,13 +39,13 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// inOverview are the flags that most people need.
+// inOverview lists the flags that most people need.
 var inOverview = []string{"namespace", "all-namespaces", "selector", "output", "where", "types", "watch-only", "until", "timeout", "state"}
 
-// inHelpOnly is where what the rest of a flag's description says is for who reads all of it.
+// inHelpOnly marks where the details of a flag's description begin, which only the complete help shows.
 var inHelpOnly = []string{";", ", kyaml", ", e.g. \"", ", with exit code 0, or", " when they come", ": added", " when EXPR", ": keep in it"}
 
-// writeOverview writes those flags, and where the rest is.
+// writeOverview writes the flags of inOverview, and where the other flags are.
 func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
 	some.SortFlags = false
@@ -65,7 +65,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, widt
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		own.SortFlags = false
 		g.Flags.VisitAll(func(f *pflag.Flag) {
-			if c.Flags().Lookup(f.Name) == f { // and not one of another group that hides it
+			if c.Flags().Lookup(f.Name) == f { // a flag of another group may hide it
 				own.AddFlag(f)
 			}
 		})
@@ -75,7 +75,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, widt
 	}
 }
 
-// newHelpCommand stands for --help, and has all flags of the stream.
+// newHelpCommand returns the command help, which also prints all flags of the stream.
 func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "help [COMMAND | flags]",
@@ -84,7 +84,7 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			words := []cobra.Completion{"flags"}
 			for _, c := range cmd.Root().Commands() {
-				if c.IsAvailableCommand() { // and not the one that a shell asks
+				if c.IsAvailableCommand() { // the completion command is hidden
 					words = append(words, c.Name())
 				}
 			}
@@ -110,15 +110,14 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 	}
 }
 
-// Help is as wide as the terminal within these bounds: longer lines are hard to
-// read, and in fewer columns they would be too short.
+// Help is as wide as the terminal within these bounds.
 const minHelpWidth, maxHelpWidth = 80, 100
 
-// helpWidth is the width of help on f, which may be no terminal.
+// helpWidth returns the width of help on f, which need not be a terminal.
 func helpWidth(f *os.File) int {
 	width := 0
 	if f != nil {
-		width, _, _ = term.GetSize(int(f.Fd())) // 0 if it is none
+		width, _, _ = term.GetSize(int(f.Fd())) // 0 if f is no terminal
 	}
 	return min(max(width, minHelpWidth), maxHelpWidth)
 }

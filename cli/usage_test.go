@@ -14,8 +14,7 @@ func testRoot() *cobra.Command {
 	return newRoot("dwatch", []string{"list", "live", "serve", "send", "record", "diff", "export", "wait", "explain-readiness", "top", "rbac", "manifests"}, Streams{Err: io.Discard})
 }
 
-// TestFlagGroups: each flag is in one group, also those that cobra adds, and help shows
-// each once; those of the connection come last.
+// TestFlagGroups: each flag is in one group, and help shows each once. The flags of the connection come last.
 func TestFlagGroups(t *testing.T) {
 	for _, d := range append(commands, streamDescription) {
 		cmd, groups := newCommand(d, "dwatch", nil, Streams{Err: io.Discard})
@@ -37,7 +36,7 @@ func TestFlagGroups(t *testing.T) {
 	}
 }
 
-// TestUsageWidth: help fits the terminal, and that of dwatch a screen.
+// TestUsageWidth: help fits the width of the terminal. The help of dwatch fits a screen.
 func TestUsageWidth(t *testing.T) {
 	root := testRoot()
 	for _, cmd := range append(root.Commands(), root) {

@@ -14,13 +14,13 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// TestExportFirst: a file shows first the last time of which all is known, of several clusters but for those whose
-// recording ended long before, as dwatch serve does.
+// TestExportFirst: an exported page first shows the last time without gaps, as dwatch serve does. Clusters whose recording ended long
+// before are ignored.
 func TestExportFirst(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	at := func(minutes int) time.Time { return begin.Add(time.Duration(minutes) * time.Minute) }
 	for name, test := range map[string]struct {
-		until []int // up to when all is known of each cluster
+		until []int // the last proven minute of each cluster
 		want  int
 	}{
 		"one":                           {[]int{58}, 58},
@@ -49,8 +49,7 @@ func TestExportFirst(t *testing.T) {
 	}
 }
 
-// TestSettled: of several clusters the time that is shown first is one of which all of them are known, and not one before
-// some of them had been read, though nothing is proven of another one since.
+// TestSettled: the time that is shown first is proven for all clusters, and not before the first list of one of them.
 func TestSettled(t *testing.T) {
 	configMaps := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
 	begin := time.Unix(1_700_000_000, 0)

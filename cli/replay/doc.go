@@ -2,5 +2,5 @@
 //
 //	Open -> Recording (one part for each cluster) -> Player  -> a run (stream, send, wait, top, live)
 //	                                              -> Browser -> a page that shows any time
-//	                                              -> At      -> a list of what existed at a time
+//	                                              -> At      -> a list of objects at a time
 package replay

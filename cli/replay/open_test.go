@@ -23,7 +23,7 @@ import (
 	"dwatch/watcher/recording/remote"
 )
 
-// fromAt is what is typed to ask the recording at an address.
+// fromAt returns the flags for the recording at an address.
 func fromAt(t *testing.T, address string, more ...string) flags.From {
 	t.Helper()
 	var from flags.From
@@ -38,7 +38,7 @@ func fromAt(t *testing.T, address string, more ...string) flags.From {
 	return from
 }
 
-// TestFromTLS: whose authority is not known is not asked, and never shown the token.
+// TestFromTLS: a server with an unknown authority gets no request, and never the token.
 func TestFromTLS(t *testing.T) {
 	shown := make(chan string, 10)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func TestFromTLS(t *testing.T) {
 	}
 }
 
-// TestFromBroken: an answer that breaks off is an error by which a run ends.
+// TestFromBroken: a truncated answer is an error that ends a run.
 func TestFromBroken(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
@@ -86,7 +86,7 @@ func TestFromBroken(t *testing.T) {
 	}
 }
 
-// TestFromRestarted: who was asked, and is another run by now, is no wrong usage.
+// TestFromRestarted: a server that was restarted during a run is no usage error.
 func TestFromRestarted(t *testing.T) {
 	restarted := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -109,8 +109,7 @@ func TestFromRestarted(t *testing.T) {
 	}
 }
 
-// TestUnrecordedPart: of several clusters one that has nothing yet does not keep the others from answering; of it, and
-// of what is withheld, nothing is known.
+// TestUnrecordedPart: a cluster without data does not keep the others from answering. Its content is unknown, as is withheld content.
 func TestUnrecordedPart(t *testing.T) {
 	withheld := recordingStore{{Name: "00000001-20260131T020000Z.zst", Size: 1, WithheldReason: "it is so"}}
 	for name, store := range map[string]recordingStore{"withheld": withheld, "begun": nil} {
@@ -133,7 +132,7 @@ func TestUnrecordedPart(t *testing.T) {
 	}
 }
 
-// recordingStore is a Store of what can't be read.
+// recordingStore is a Store whose segments cannot be read.
 type recordingStore []recording.StoredFile
 
 func (s recordingStore) List(context.Context) ([]recording.StoredFile, error) { return s, nil }

@@ -7,8 +7,7 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// TestLacks: what was recorded has what is asked for if it was selected by no more than that, each
-// requirement as a whole.
+// TestLacks: a recording contains the requested objects if each of its selectors is also in the request.
 func TestLacks(t *testing.T) {
 	everything := []event.SelectedResource{{Resource: "*"}}
 	r := &part{Recording: &recording.Recording{}}

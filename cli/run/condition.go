@@ -29,7 +29,7 @@ const (
 
 const notServed = "the server does not have the resource"
 
-// conditionStage is the stage of --until and --fail-if: it ends the run when a condition decides, and reports progress until then.
+// conditionStage is the stage of --until and --fail-if: it ends the run when a condition decides, and reports progress.
 // Its methods accept nil, for a run without conditions.
 type conditionStage struct {
 	run    *Run

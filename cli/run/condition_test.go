@@ -55,7 +55,7 @@ func jobEvent(t *testing.T, kind event.Type, name, phase string) event.Event {
 
 func discard(context.Context, []event.Event) error { return nil }
 
-// TestProgress: of several objects it is said every second, and the last at last.
+// TestProgress: progress of several objects is reported once a second.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, said := newTestCondition(t, event.SinkFunc(discard))
@@ -72,7 +72,7 @@ func TestProgress(t *testing.T) {
 		}
 		steps := []struct {
 			change event.Event
-			lines  int // that have been said by then
+			lines  int // that have been printed
 		}{
 			{jobEvent(t, event.Modified, "c", "done"), 1},
 			{jobEvent(t, event.Modified, "b", "done"), 2}, // one is left
@@ -117,7 +117,7 @@ func TestWaitEnd(t *testing.T) {
 		ctx  context.Context
 		err  error
 		code int
-		said string // the beginning of the error, or what is in it
+		said string // a part of the error
 	}{
 		"holds":                            {t.Context(), &until.Outcome{ObjectCount: 2}, fail.ExitOK, ""},
 		"holds as the time is over":        {late, &until.Outcome{ObjectCount: 2}, fail.ExitOK, ""},
@@ -204,7 +204,7 @@ func TestStopAfter(t *testing.T) {
 	}
 }
 
-// TestDescribeMasked: nothing that is masked is said of what is waited for.
+// TestDescribeMasked: the description of a pending object contains no masked text.
 func TestDescribeMasked(t *testing.T) {
 	w, _ := newTestCondition(t, event.SinkFunc(discard))
 	pattern, err := change.ParsePattern("status.containerStatuses[*].state.terminated.message")

@@ -31,8 +31,8 @@ type oneLease struct {
 
 func (s *oneLease) Leases(string) coordinationv1client.LeaseInterface { return s }
 
-// isOf has somebody hold it; empty: it is given back.
-func (s *oneLease) isOf(holder string) {
+// setHolder sets the holder. An empty one gives the Lease back.
+func (s *oneLease) setHolder(holder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, seconds := metav1.NowMicro(), int32(1)
@@ -89,7 +89,7 @@ func TestLostWhileItFails(t *testing.T) {
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer stop()
-		s.isOf("other")
+		s.setHolder("other")
 		running.Go(func() { _ = r.election.Run(ctx) })
 		running.Go(func() {
 			if err := r.follow(ctx); err != nil {
@@ -112,10 +112,10 @@ func TestLostWhileItFails(t *testing.T) {
 		}
 		await(false)
 		for range 2 {
-			s.isOf("")
+			s.setHolder("")
 			await(true)
 			await(true) // it has failed, and is tried again
-			s.isOf("other")
+			s.setHolder("other")
 			await(false)
 		}
 	})

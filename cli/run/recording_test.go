@@ -8,8 +8,8 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// TestCheckSameRecording: a directory takes only the same cluster with the same selection. If the UID of the cluster is not
-// known, its address and certificates identify it.
+// TestCheckSameRecording: a directory takes only the same cluster with the same selection. Without the UID of the cluster,
+// its address and certificates identify it.
 func TestCheckSameRecording(t *testing.T) {
 	of := func(cluster, endpoint string) recording.RunInfo {
 		return recording.RunInfo{Server: "prod:6443", ClusterUID: cluster, EndpointID: endpoint}

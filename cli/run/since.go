@@ -180,7 +180,7 @@ func withoutClusterName(t event.Target) event.Target {
 // maxUndated is how many writes without a time are named.
 const maxUndated = 5
 
-// describeUndated says who wrote through the subresource scale, of which the server notes no time.
+// describeUndated names writes through the subresource scale, for which the server notes no time.
 func (r *reconstruction) describeUndated(writes []event.Event) (texts []string) {
 	scope := r.session.Scope()
 	for i, e := range writes {
@@ -212,7 +212,7 @@ func (r *reconstruction) read(ctx context.Context, source historySource) error {
 	})
 }
 
-// isSelected reports whether an object is, or was, one of those that are asked for.
+// isSelected reports whether an object is, or was, one of the requested ones.
 func (r *reconstruction) isSelected(o owner.Ref) bool {
 	if r.session.Request.IsFiltered() {
 		return r.uids[o.UID]
@@ -223,14 +223,14 @@ func (r *reconstruction) isSelected(o owner.Ref) bool {
 	})
 }
 
-// historySource is a resource whose objects say what happened to others: Events, ReplicaSets, ControllerRevisions.
+// historySource is a resource that contains the history of other objects: Events, ReplicaSets, ControllerRevisions.
 type historySource struct {
 	resource  schema.GroupVersionResource
 	namespace string // if empty, all namespaces
-	contains  string // what is missing without it
+	contains  string // the subject of the message if it cannot be read
 }
 
-// historySources are the sources for what is planned, except those that are watched themselves.
+// historySources are the sources for the planned targets, except the ones that are watched themselves.
 func (s *Session) historySources() (all []historySource) {
 	for _, t := range s.Plan.Targets {
 		kind := t.Mapping.GroupVersionKind

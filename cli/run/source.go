@@ -127,7 +127,7 @@ func (s *Scope) EventsAbout(masks *change.Masks) func(ctx context.Context, clust
 	}
 }
 
-// FillTable sets the columns that dwatch adds to those of the server.
+// FillTable sets the columns that dwatch adds to the columns of the server.
 func (s *Scope) FillTable(t *output.TableOptions) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, target := range s.Targets {

@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/resume"
 )
 
-// TestStateError: a full disk is no usage error, after which nobody would restart dwatch.
+// TestStateError: a full disk is no usage error, since a restart may succeed.
 func TestStateError(t *testing.T) {
 	for _, test := range []struct {
 		err  error

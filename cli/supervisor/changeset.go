@@ -19,8 +19,8 @@ import (
 
 // changeset is how the rules of a file differ from the running ones. The start is a changeset that adds all rules.
 //
-// It is applied in three steps. prepare needs no server. begin asks the server and makes the stages of new rules. An error of these two
-// is undone and changes nothing. apply removes rules and starts the others.
+// It is applied in three steps. prepare needs no server. begin asks the server and makes the stages of new rules. If one of them fails, it
+// is undone. apply removes rules and starts the others.
 type changeset struct {
 	kept, removed []*activeRule
 	added         []*activeRule // new and changed rules
