@@ -94,6 +94,12 @@ func (s *fieldSet) parts() map[string]*fieldSet {
 	return s.known
 }
 
+// hasParts reports whether the set names something below the part that it is of. "." is that part.
+func (s *fieldSet) hasParts() bool {
+	_, itself := s.parts()["."]
+	return len(s.parts()) > 1 || len(s.parts()) == 1 && !itself
+}
+
 // child returns what the set says of what one step leads to; nil if that is nothing.
 func (s *fieldSet) child(to Step) *fieldSet {
 	switch {

@@ -7,105 +7,199 @@ import (
 	"time"
 )
 
-// Write is the last write of one field manager, as the object that it wrote says.
+// Write is the last write of one field manager.
 type Write struct {
 	Writer
-	// Held is what the manager set that has its value since, and nothing else of the object: with
-	// the keys of items of lists. Around is the same without the values: what is added to it in Held
-	// is what the manager holds. Both are empty if it wrote in another version of the API.
+	// OwnedFields contains the fields of the object that the manager owns and whose values it wrote,
+	// with the keys of list items. Base is OwnedFields without those values, so the difference
+	// between the two is what the manager wrote. Both are nil if it wrote in another API version.
 	OwnedFields, Base map[string]any
 }
 
-// unspoken are managers that the server made up: what stands at their names was written by others,
-// or at other times.
-var unspoken = []string{oldest, "before-first-apply"}
+// placeholderManagers are names that the server makes up. Others wrote what is listed under them.
+var placeholderManagers = []string{oldest, "before-first-apply"}
 
-// Writes returns the last write of each field manager that an object, valid JSON, has: one for
-// each entry of its managed fields. Of those through the subresource scale the server does not note
-// when it was; their Time is zero. That the manager wrote at that time, in
-// whole seconds, is all that is said of the write: of what it holds it may have set a part at
-// another time before, and it may have removed something. What it holds has not changed since.
+// LastWrites returns the last write of each field manager of an object, which is valid JSON: one for
+// each entry of metadata.managedFields. The server records the time of an entry in whole seconds.
+// It records no time for writes to the subresource scale, whose Time is zero.
+//
+// The manager may have set some of its fields in an earlier write, and it may have removed others in
+// the last one. The values in OwnedFields have not changed since, but the server may have defaulted
+// them, and admission may have changed them, in the same request.
+//
+// A manager that owns a map or list does not always own what is in it, and the managed fields do not
+// say so. LastWrites then leaves the value out. It returns the value of an item or list if no other
+// manager owns a part of it, and that of a map only if the map is known to be atomic.
 func LastWrites(object string) (writes []Write) {
 	managed := managedFieldsOf(object)
 	if !managed.Exists() {
 		return nil
 	}
-	whole := map[string]any{}
+	content := map[string]any{}
 	decoder := json.NewDecoder(strings.NewReader(object))
 	decoder.UseNumber()
-	if decoder.Decode(&whole) != nil {
+	if decoder.Decode(&content) != nil {
 		return nil
 	}
-	for _, e := range entries(managed.Raw) {
+	apiVersion, _ := content["apiVersion"].(string)
+	all := entries(managed.Raw)
+	for i, e := range all {
 		at, err := time.Parse(time.RFC3339, e.time)
-		if err != nil && e.time != "" || slices.Contains(unspoken, e.manager) {
+		if err != nil && e.time != "" || slices.Contains(placeholderManagers, e.manager) {
 			continue
 		}
 		w := Write{Writer: Writer{Manager: e.manager, Operation: e.operation, Subresource: e.subresource, Time: at.UTC()}}
-		if e.version == whole["apiVersion"] {
-			w.OwnedFields, w.Base = e.set.pickMembers(whole)
+		if e.version == apiVersion {
+			o := ownership{set: e.set, builtIn: isBuiltIn(apiVersion)}
+			for j, other := range all {
+				o.mixedVersions = o.mixedVersions || other.version != e.version
+				if j != i {
+					o.others = append(o.others, other.set)
+				}
+			}
+			w.OwnedFields, w.Base = o.ofMap(content)
 		}
 		writes = append(writes, w)
 	}
 	return writes
 }
 
-// pick returns of a value what the set has of it, and the same without values; nil for nothing.
-func (s *fieldSet) pick(value any) (held, around any) {
-	if len(s.parts()) == 0 {
-		return value, nil
+// isBuiltIn reports whether the types of an API version are built in, so that the names of their
+// fields say which maps are atomic.
+func isBuiltIn(apiVersion string) bool {
+	group, _, found := strings.Cut(apiVersion, "/")
+	return !found || !strings.Contains(group, ".") || group == "networking.k8s.io" || group == "rbac.authorization.k8s.io"
+}
+
+// ownership is what the managed fields say of one part of an object.
+type ownership struct {
+	field   string      // the name of the part, if it is a field
+	set     *fieldSet   // of the manager
+	others  []*fieldSet // of all other entries that own this part, or something in it
+	builtIn bool        // the object is of a built-in type
+	// mixedVersions is true if entries are in different API versions. In another version, this part
+	// may have another path.
+	mixedVersions bool
+}
+
+// child returns the ownership of a part of this part, by its name in the field sets.
+func (o ownership) child(name string, set *fieldSet) ownership {
+	field, _ := strings.CutPrefix(name, "f:")
+	inner := ownership{field: field, set: set, builtIn: o.builtIn, mixedVersions: o.mixedVersions}
+	for _, other := range o.others {
+		if part := other.parts()[name]; part != nil {
+			inner.others = append(inner.others, part)
+		}
+	}
+	return inner
+}
+
+// of returns the part of value that the manager owns, and the same without values. Either is nil if
+// there is nothing to return.
+func (o ownership) of(value any) (owned, base any) {
+	if !o.set.hasParts() {
+		if o.isWhole(value) {
+			return value, nil
+		}
+		return nil, nil
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		return s.pickMembers(value)
+		return o.ofMap(value)
 	case []any:
-		return s.pickItems(value)
+		return o.ofList(value)
 	}
-	return nil, nil // it is something else by now, as far as this version of the API shows
+	return nil, nil // the value has another type in this API version
 }
 
-func (s *fieldSet) pickMembers(members map[string]any) (held, around map[string]any) {
-	held, around = map[string]any{}, map[string]any{}
-	for name, part := range s.parts() {
+// isWhole reports whether a manager that owns this part, and nothing in particular in it, wrote all of
+// value. That is the case for scalars, except for null: the server leaves that in the place of a map from
+// which it removed all fields. A map or list may have been created by the manager and filled
+// by others: by managers that own parts of it now, or without an owner by defaulting and admission.
+// It may also have been emptied.
+func (o ownership) isWhole(value any) bool {
+	if isScalar(value) {
+		return value != nil
+	}
+	if o.mixedVersions || slices.ContainsFunc(o.others, (*fieldSet).hasParts) {
+		return false
+	}
+	switch value := value.(type) {
+	case []any:
+		return len(value) > 0 // lists are atomic unless the schema declares them to be a map or set
+	case map[string]any:
+		return len(value) > 0 && (o.isItem() || o.builtIn && isAtomicMap(o.field))
+	}
+	return false
+}
+
+// isItem reports whether the part is an item of a list with keys. A manager that adds an item whose
+// fields have owners of their own owns its keys too, so an item without parts is atomic.
+func (o ownership) isItem() bool { return strings.HasPrefix(o.field, "k:") }
+
+// isAtomicMap reports whether a field of a built-in type is a map that is always written as a whole.
+// Selectors and references are.
+func isAtomicMap(field string) bool {
+	return field == "selector" || strings.HasSuffix(field, "Selector") || strings.HasSuffix(field, "Ref")
+}
+
+func (o ownership) ofMap(members map[string]any) (owned, base map[string]any) {
+	owned, base = map[string]any{}, map[string]any{}
+	for name, part := range o.set.parts() {
 		field, isField := strings.CutPrefix(name, "f:")
-		value, there := members[field]
-		if !isField || !there {
+		value, found := members[field]
+		if !isField || !found {
 			continue
 		}
-		inner, without := part.pick(value)
-		if inner != nil || value == nil {
-			held[field] = inner
+		inner, without := o.child(name, part).of(value)
+		if inner != nil {
+			owned[field] = inner
 		}
 		if without != nil {
-			around[field] = without
+			base[field] = without
 		}
 	}
-	return held, around
+	return owned, base
 }
 
-func (s *fieldSet) pickItems(items []any) (held, around []any) {
-	held, around = []any{}, []any{}
-	for _, item := range items {
-		for name, part := range s.parts() {
-			keys, found := keysOf(name, item)
-			if !found {
+func (o ownership) ofList(items []any) (owned, base []any) {
+	owned, base = []any{}, []any{}
+	for i, item := range items {
+		for name, part := range o.set.parts() {
+			keys, found := itemKeys(name, item)
+			if !found || isDuplicate(name, items, i) {
 				continue
 			}
-			inner, without := part.pick(item)
+			inner, without := o.child(name, part).of(item)
+			if inner == nil {
+				break
+			}
 			addKeys(inner, item, keys)
 			addKeys(without, item, keys)
-			held = append(held, inner)
+			owned = append(owned, inner)
 			if without != nil {
-				around = append(around, without)
+				base = append(base, without)
 			}
 			break
 		}
 	}
-	return held, around
+	return owned, base
 }
 
-// keysOf returns the names of the keys by which a field manager names an item, if it is that item.
-func keysOf(name string, item any) (keys []string, found bool) {
+// isDuplicate reports whether another item of the list has the same keys as items[i]. The managed
+// fields then do not say which of the two they mean.
+func isDuplicate(name string, items []any, i int) bool {
+	for j, other := range items {
+		if _, found := itemKeys(name, other); found && j != i && strings.HasPrefix(name, "k:") {
+			return true
+		}
+	}
+	return false
+}
+
+// itemKeys returns the names of the keys in the name that a field set has for an item. found is false
+// if the name is that of another item.
+func itemKeys(name string, item any) (keys []string, found bool) {
 	if strings.HasPrefix(name, "v:") {
 		return nil, id(nil, item) == name
 	}
@@ -121,7 +215,7 @@ func keysOf(name string, item any) (keys []string, found bool) {
 	return keys, id(keys, item) == name
 }
 
-// addKeys adds to a part of an item what tells it from others.
+// addKeys copies the keys of an item to part, a part of that item.
 func addKeys(part, item any, keys []string) {
 	to, isMap := part.(map[string]any)
 	from, _ := item.(map[string]any)
@@ -129,7 +223,7 @@ func addKeys(part, item any, keys []string) {
 		return
 	}
 	for _, key := range keys {
-		if value, there := from[key]; there {
+		if value, found := from[key]; found {
 			to[key] = value
 		}
 	}
