@@ -58,7 +58,6 @@ func (o *topOptions) task() task {
 	to := &destination.Top{Top: o.top, JSON: o.format.Name == "json"}
 	o.to = to
 	if o.played.From.IsSet() {
-		to.Began = o.played.Range.Since
 		return o.replayTask(replay.Options{From: o.played.From, Span: o.played.Range, Unread: "nothing was printed"})
 	}
 	to.InPlace = o.terminal.IsTerminal && !o.terminal.IsDumb && !to.JSON

@@ -23,7 +23,6 @@ type Top struct {
 	JSON    bool
 	InPlace bool          // the table is drawn in place on a terminal
 	Every   time.Duration // between two tables; zero prints one at the end
-	Began   time.Time     // when counting begins; zero means now, or the begin of a recording
 
 	log *console.ScreenLog // nil unless InPlace
 }
@@ -48,15 +47,9 @@ func (*Top) Close() {}
 
 // Open implements run.Destination.
 func (t *Top) Open(_ context.Context, env *run.Environment) (run.Output, error) {
-	began, scope, file := t.Began, env.Scope, env.Console.Out.File
-	switch {
-	case scope.IsRecorded() && began.Before(scope.Recorded.Begin): // also if began is zero
-		began = scope.Recorded.Begin
-	case began.IsZero():
-		began = time.Now()
-	}
+	scope, file := env.Scope, env.Console.Out.File
 	v := &topView{options: t, scope: scope}
-	v.table = top.New(env.Console.Out, began, top.Options{
+	v.table = top.New(env.Console.Out, top.Options{
 		RankBy: t.By, JSON: t.JSON, InPlace: t.InPlace, Size: func() (int, int) { return sizeOf(file) },
 		MaxRows: t.Rows, ShowNamespaces: scope.ShowNamespaces, ShortName: scope.ShortName, Compare: env.Config.Print.Compare,
 		Color: env.Config.Print.Color, ClusterNames: scope.ClusterNames(),

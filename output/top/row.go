@@ -13,17 +13,17 @@ import (
 	"dwatch/watcher/object/churn"
 )
 
-// By is what is ranked.
+// RankBy selects what the rows are about.
 type RankBy string
 
-// The things that may be ranked.
+// The values of RankBy.
 const (
 	ByObject  RankBy = "object"
 	ByField   RankBy = "field"
 	ByManager RankBy = "manager"
 )
 
-// row is one of what is ranked, as JSON: what its members mean is in docs/top.md.
+// row is a row of the table, and its JSON. docs/top.md describes the members.
 type row struct {
 	Time       event.Timestamp `json:"time"`
 	PerMinute  float64         `json:"perMinute"`
@@ -38,16 +38,16 @@ type row struct {
 	Managers   map[string]int  `json:"managers,omitempty"`
 	Fights     []finding       `json:"fights,omitempty"`
 	HotLoop    *finding        `json:"hotLoop,omitempty"`
-	HotLoops   []finding       `json:"hotLoops,omitempty"` // of a manager
+	HotLoops   []finding       `json:"hotLoops,omitempty"` // only in the row of a manager
 
 	name string // of the object
 }
 
-// finding is what is found out about the object of the row, or for a manager about one of its own.
+// finding is a fight or hot loop. In the row of a manager it has its own object.
 type finding struct {
 	Object *object `json:"object,omitempty"`
 	*churn.Finding
-	name string // of the object, if it has one
+	name string // of Object
 }
 
 type object struct {
@@ -64,7 +64,7 @@ type field struct {
 	Managers map[string]int `json:"managers,omitempty"`
 }
 
-// rows are those that are printed.
+// rows returns the rows to print.
 func (t *Top) rows(now time.Time) []row {
 	switch t.RankBy {
 	case ByField:
@@ -75,8 +75,8 @@ func (t *Top) rows(now time.Time) []row {
 	return rowsOf(t, t.tally.TopObjects(now), now, func(o *churn.Object) row { return t.objectRow(o, now) })
 }
 
-// rowsOf are those of the first, and of others those about which something is found out: these are what is looked
-// for, and may change less than what is only busy.
+// rowsOf returns the rows of the first MaxRows elements, and of all others with findings. An object in a fight may change less
+// often than busy ones.
 func rowsOf[T interface{ HasFindings(time.Time) bool }](t *Top, all []T, now time.Time, rowOf func(T) row) (rows []row) {
 	for i, one := range all {
 		if t.MaxRows == 0 || i < t.MaxRows || one.HasFindings(now) {
@@ -87,7 +87,7 @@ func rowsOf[T interface{ HasFindings(time.Time) bool }](t *Top, all []T, now tim
 }
 
 func (t *Top) objectRow(o *churn.Object, now time.Time) row {
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Count, Idle: o.NoOpWrites(now), MoreFields: o.MoreFields}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: float64(o.LastMinute(now)), Changes: o.Count, Idle: o.NoOpWrites(now), MoreFields: o.MoreFields}
 	r.Object, r.name = t.nameOf(o)
 	for _, f := range o.Fields() {
 		r.Fields = append(r.Fields, field{f.Path, f.Count, managersOf(f)})
@@ -107,7 +107,7 @@ func (t *Top) fieldRow(f churn.ObjectField, now time.Time) row {
 		r := t.objectRow(f.Object, now)
 		return row{Time: event.Timestamp{Time: now}, Idle: r.Idle, Object: r.Object, HotLoop: r.HotLoop, name: r.name}
 	}
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Count, Path: f.Field.Path, Managers: managersOf(f.Field)}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: float64(f.Field.LastMinute(now)), Changes: f.Field.Count, Path: f.Field.Path, Managers: managersOf(f.Field)}
 	r.Object, r.name = t.nameOf(f.Object)
 	for _, found := range f.Findings(now) {
 		if found.Path == f.Field.Path {
@@ -118,7 +118,7 @@ func (t *Top) fieldRow(f churn.ObjectField, now time.Time) row {
 }
 
 func (t *Top) managerRow(m *churn.ManagerActivity, now time.Time) row {
-	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Count, Idle: m.NoOpWrites(now), Manager: &m.Name, Objects: m.Objects}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: float64(m.LastMinute(now)), Changes: m.Count, Idle: m.NoOpWrites(now), Manager: &m.Name, Objects: m.Objects}
 	if m.TopField.Object != nil {
 		r.Object, r.name = t.nameOf(m.TopField.Object)
 	}
@@ -141,12 +141,6 @@ func (t *Top) nameOf(o *churn.Object) (*object, string) {
 		strings.TrimSpace(o.Key.Cluster + " " + t.ShortName(o.Target.Resource()) + "/" + o.Key.Name)
 }
 
-// perMinute makes a rate of what was in the last minute. A run that is younger knows only of a part of one.
-func (t *Top) perMinute(lastMinute int, now time.Time) float64 {
-	since := max(min(now.Sub(t.began), time.Minute), time.Second)
-	return float64(int(float64(lastMinute)*float64(time.Minute)/float64(since)*10+0.5)) / 10
-}
-
 func managersOf(f *churn.Field) map[string]int {
 	managers := map[string]int{}
 	for _, m := range f.Managers {
@@ -157,10 +151,10 @@ func managersOf(f *churn.Field) map[string]int {
 	return managers
 }
 
-// found is how the lines begin that say what is found out.
-const found = "  ! "
+// findingPrefix begins the lines with findings.
+const findingPrefix = "  ! "
 
-// String is what is found out, of whom if the row is not about that.
+// String describes the finding, with the object if the row is about something else.
 func (f finding) String() string {
 	if f.Object == nil {
 		return f.Finding.String()
@@ -168,7 +162,7 @@ func (f finding) String() string {
 	return f.name + ": " + f.Finding.String()
 }
 
-// lines are the table: its rows, and below each what is found out about that.
+// lines returns the table: the header, and each row followed by its findings.
 func (t *Top) lines(rows []row) (lines []string) {
 	header := t.header()
 	cells, colored := [][]string{header}, []output.CellColor{{}}
@@ -183,13 +177,13 @@ func (t *Top) lines(rows []row) (lines []string) {
 			continue
 		}
 		for _, f := range rows[i-1].findings() {
-			lines = append(lines, found+t.painted(f.Object, output.EscapeLine(f.String())))
+			lines = append(lines, findingPrefix+t.painted(f.Object, output.EscapeLine(f.String())))
 		}
 	}
 	return lines
 }
 
-// colorOf is that of the cluster of an object, of several, whose name a cell begins with.
+// colorOf returns the colour for the name of the object's cluster, with which a cell begins.
 func (t *Top) colorOf(o *object, cell int) output.CellColor {
 	if !t.Color || o == nil || o.Cluster == "" {
 		return output.CellColor{}
@@ -197,7 +191,7 @@ func (t *Top) colorOf(o *object, cell int) output.CellColor {
 	return output.CellColor{Cell: cell, Text: o.Cluster, SGR: t.palette.SGR(o.Cluster)}
 }
 
-// painted is a text that begins with the name of an object's cluster, of several; of no object it does not.
+// painted colours the name of the object's cluster at the start of a text. It returns the text unchanged if o is nil.
 func (t *Top) painted(o *object, text string) string {
 	if !t.Color || o == nil || o.Cluster == "" {
 		return text
@@ -206,17 +200,17 @@ func (t *Top) painted(o *object, text string) string {
 	return t.palette.Paint(o.Cluster, name) + strings.TrimPrefix(text, name)
 }
 
-// findings are those of a line each: that of managers over several fields of an object is one.
+// findings returns the findings with a line each. Fights of the same managers over several fields of an object are merged.
 func (r *row) findings() (all []finding) {
-	of := map[string][]*churn.Finding{}
+	fights := map[string][]*churn.Finding{} // by name of the object
 	for _, f := range r.Fights {
-		of[f.name] = append(of[f.name], f.Finding)
+		fights[f.name] = append(fights[f.name], f.Finding)
 	}
 	for _, f := range r.Fights {
-		for _, one := range churn.MergeFights(of[f.name]) {
+		for _, one := range churn.MergeFights(fights[f.name]) {
 			all = append(all, finding{f.Object, one, f.name})
 		}
-		delete(of, f.name)
+		delete(fights, f.name)
 	}
 	all = append(all, r.HotLoops...)
 	if r.HotLoop != nil {
@@ -225,7 +219,7 @@ func (r *row) findings() (all []finding) {
 	return all
 }
 
-// objectHeader and mostlyHeader are those of the columns with names of objects.
+// objectHeader and mostlyHeader are the headers of columns with names of objects.
 const objectHeader, mostlyHeader = "OBJECT", "MOSTLY"
 
 func (t *Top) header() []string {
@@ -261,7 +255,7 @@ func (t *Top) inNamespace(namespace string, cells []string) []string {
 	return append([]string{namespace}, cells...)
 }
 
-// most returns the field that changed most, and its managers.
+// most returns the field that changed most often, and its managers.
 func (r *row) most() (path, managers string) {
 	if len(r.Fields) == 0 {
 		return "", ""
@@ -277,7 +271,7 @@ func (r *row) most() (path, managers string) {
 	return path, inOrder(f.Managers)
 }
 
-// inOrder are managers, those that did most first.
+// inOrder returns the names of managers, the one with the most changes first.
 func inOrder(managers map[string]int) string {
 	return strings.Join(slices.SortedFunc(maps.Keys(managers), func(a, b string) int {
 		return cmp.Or(managers[b]-managers[a], cmp.Compare(a, b))

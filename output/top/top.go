@@ -1,5 +1,5 @@
-// Package top shows which objects change most: a Sink that counts, and prints the table when it is
-// asked to, at a terminal in place of the one before.
+// Package top shows which objects, fields or managers change most. [Top] is an event.Sink that counts changes and prints them as
+// a table or as JSON.
 package top
 
 import (
@@ -21,26 +21,28 @@ import (
 	"dwatch/watcher/object/churn"
 )
 
-// Options say what is shown, and how.
+// Options configures a Top.
 type Options struct {
 	RankBy RankBy
-	JSON   bool // a line for each row
-	// InPlace draws each table over the one before, which Size has to fit: columns and lines.
+	JSON   bool // prints a line of JSON per row instead of a table
+	// InPlace redraws the table at the same place of a terminal. Size returns the columns and lines of the terminal, and is
+	// only called if InPlace is set.
 	InPlace bool
 	Size    func() (width, height int)
-	// Rows is how many there are at most; 0: all.
+	// MaxRows is the maximum number of rows besides those with fights or hot loops. 0 means no limit.
 	MaxRows        int
-	ShowNamespaces bool // a column of them
-	// Color gives the name of each cluster, of several, a colour of its own; Clusters are those that are known at first.
+	ShowNamespaces bool // adds a column with the namespace
+	// Color gives the name of each cluster a colour, if there are several. ClusterNames are the clusters that are known at the
+	// start.
 	Color        bool
 	ClusterNames []string
-	// ShortName returns the name that a resource is shown by.
+	// ShortName returns the name that is shown for a resource. It must not be nil.
 	ShortName func(schema.GroupVersionResource) string
-	// Compare says which changes count and what is masked.
+	// Compare selects the changes that count, and masks values.
 	Compare change.Options
 }
 
-// Top is a Sink. Its methods may be called from any goroutine.
+// Top counts changes. Its methods may be called from several goroutines.
 type Top struct {
 	Options
 	w       io.Writer
@@ -48,16 +50,15 @@ type Top struct {
 
 	mu    sync.Mutex
 	tally *churn.Tally
-	began time.Time
-	drawn int    // lines of the last table
-	note  string // the last one
+	drawn int    // number of lines of the last table
+	note  string // the last note
 }
 
 var _ event.Sink = (*Top)(nil)
 
-// New returns a Top that writes to w. What happens before began counts for nobody's rate.
-func New(w io.Writer, began time.Time, o Options) *Top {
-	return &Top{Options: o, w: w, palette: output.NewPalette(o.ClusterNames...), tally: churn.New(), began: began}
+// New returns a Top that writes to w.
+func New(w io.Writer, o Options) *Top {
+	return &Top{Options: o, w: w, palette: output.NewPalette(o.ClusterNames...), tally: churn.New()}
 }
 
 // Deliver implements event.Sink.
@@ -75,22 +76,22 @@ func (t *Top) Deliver(_ context.Context, batch []event.Event) error {
 	return nil
 }
 
-// Lost returns, at any time, how many objects are not counted any more, as there were too many, and how many changes
-// of fields are not, as an object had too many of these.
+// Uncounted returns the number of objects that Top has dropped because there were too many, and the number of changes that it
+// has not counted because an object had too many different fields.
 func (t *Top) Uncounted() (objects, fields int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tally.EvictedObjects, t.tally.UncountedChanges
 }
 
-// Note shows below the next tables what becomes of the watch. It is for what is drawn in place.
+// Note sets the line below the next tables, such as a message about the connection. It has no effect without InPlace.
 func (t *Top) Note(_ time.Time, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note = output.EscapeLine(text)
 }
 
-// Print writes what changes most by now.
+// Print writes the current ranking.
 func (t *Top) Print(now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +113,7 @@ func (t *Top) Print(now time.Time) error {
 	return err
 }
 
-// table writes the rows, in place over those before.
+// table writes the rows as a table. With InPlace, it overwrites the last table.
 func (t *Top) table(b *bytes.Buffer, rows []row) {
 	lines := t.lines(rows)
 	if !t.InPlace {
@@ -137,7 +138,7 @@ func (t *Top) table(b *bytes.Buffer, rows []row) {
 	t.drawn = len(lines)
 }
 
-// upTo cuts lines to n, at least one, of which the last says how many findings have no room.
+// upTo returns at most n lines, but at least one. If findings are cut off, the last line has their number.
 func upTo(lines []string, n int) []string {
 	n = max(n, 1)
 	if len(lines) <= n {
@@ -145,17 +146,17 @@ func upTo(lines []string, n int) []string {
 	}
 	hidden := 0
 	for _, line := range lines[n-1:] {
-		if strings.HasPrefix(line, found) {
+		if strings.HasPrefix(line, findingPrefix) {
 			hidden++
 		}
 	}
 	if hidden == 0 || n == 1 {
 		return lines[:n]
 	}
-	return append(lines[:n-1], fmt.Sprintf("%sfights and hot loops for which there is no room: %d", found, hidden))
+	return append(lines[:n-1], fmt.Sprintf("%s%d more fights and hot loops do not fit", findingPrefix, hidden))
 }
 
-// cut shortens a line to a terminal. Its colours, which are ours, take no room.
+// cut shortens a line to a number of columns. It keeps the escape sequences of colours.
 func cut(line string, width int) string {
 	return displaywidth.Options{ControlSequences: true}.TruncateString(line, width, "…")
 }

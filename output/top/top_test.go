@@ -21,30 +21,30 @@ var (
 	begin      = time.Date(2026, 1, 31, 2, 0, 0, 123456789, time.FixedZone("", 3600))
 )
 
-// board is a Top, and the objects that it has seen.
+// board is a Top with the objects that it has received.
 type board struct {
 	*Top
 	out     bytes.Buffer
 	last    map[string]event.Object
 	now     time.Time
-	cluster string // of what is written next, of several
+	cluster string // of the next write
 }
 
 func newBoard(o Options) *board {
 	b := &board{last: map[string]event.Object{}, now: begin}
 	o.ShortName = func(schema.GroupVersionResource) string { return "cm" }
 	o.Compare = change.Options{Noise: change.DefaultNoise()}
-	b.Top = New(&b.out, begin, o)
+	b.Top = New(&b.out, o)
 	return b
 }
 
-// write has a manager set the only field of a ConfigMap, a second later.
+// write makes a manager set the only field of a ConfigMap. Each write advances the clock by a second.
 func (b *board) write(t *testing.T, name, manager string, value int) {
 	t.Helper()
 	b.writeFields(t, name, manager, value, "k")
 }
 
-// writeFields has a manager set all fields of a ConfigMap to a value, a second later.
+// writeFields makes a manager set all fields of a ConfigMap to a value.
 func (b *board) writeFields(t *testing.T, name, manager string, value int, fields ...string) {
 	t.Helper()
 	var set, data []string
@@ -66,7 +66,7 @@ func (b *board) writeFields(t *testing.T, name, manager string, value int, field
 	}
 }
 
-// fight has two managers undo each other, n times.
+// fight makes two managers undo each other's change n times.
 func (b *board) fight(t *testing.T, name string, n int) {
 	t.Helper()
 	b.write(t, name, "argocd", 0)
@@ -84,7 +84,7 @@ func (b *board) print(t *testing.T) string {
 	return b.out.String()
 }
 
-// TestTimes: times are as in all JSON, in UTC, to the millisecond.
+// TestTimes checks that times in JSON are in UTC and have milliseconds.
 func TestTimes(t *testing.T) {
 	b := newBoard(Options{RankBy: ByObject, JSON: true})
 	b.fight(t, "web", 4)
@@ -93,7 +93,20 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestOneFight: two managers who fight over many fields of an object have one line, and in JSON a fight each.
+// TestPerMinute checks that the rate of a run that is younger than a minute is not extrapolated.
+func TestPerMinute(t *testing.T) {
+	for by, want := range map[RankBy]string{ByObject: "3.0       3         cm/web", ByField: "3.0       3         cm/web", ByManager: "3.0       3         hpa"} {
+		b := newBoard(Options{RankBy: by})
+		for value := range 4 { // the first one creates the object
+			b.write(t, "web", "hpa", value)
+		}
+		if text := b.print(t); !strings.Contains(text, want) {
+			t.Errorf("by %s: got\n%s\nwant %q in it", by, text, want)
+		}
+	}
+}
+
+// TestOneFight checks that a fight over several fields of an object has one line in a table, and an element per field in JSON.
 func TestOneFight(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for by, want := range map[RankBy]string{
@@ -116,9 +129,8 @@ func TestOneFight(t *testing.T) {
 	}
 }
 
-// TestFoundIsShown: what is fought over, or written in a hot loop, is shown beside what is only busy, by whatever it is
-// ranked.
-func TestFoundIsShown(t *testing.T) {
+// TestFindingsAreShown checks that objects in fights and hot loops have rows beyond MaxRows, in each ranking.
+func TestFindingsAreShown(t *testing.T) {
 	for by, want := range map[RankBy][]string{
 		ByObject:  {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
 		ByField:   {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
@@ -138,30 +150,30 @@ func TestFoundIsShown(t *testing.T) {
 		text := b.print(t)
 		for _, part := range want {
 			if !strings.Contains(text, part) {
-				t.Errorf("by %s: no %q in\n%s", by, part, text)
+				t.Errorf("by %s: got\n%s\nwant %q in it", by, text, part)
 			}
 		}
 		if strings.Contains(text, "quiet") || strings.Contains(text, "calm") {
-			t.Errorf("by %s: more than the first\n%s", by, text)
+			t.Errorf("by %s: got rows without findings beyond MaxRows:\n%s", by, text)
 		}
 	}
 }
 
-// TestNoRoom: a terminal that is too low for what is found says so.
-func TestNoRoom(t *testing.T) {
+// TestFindingsThatDoNotFit checks that the last line counts findings for which the terminal has no lines.
+func TestFindingsThatDoNotFit(t *testing.T) {
 	b := newBoard(Options{RankBy: ByObject, InPlace: true, Size: func() (int, int) { return 200, 4 }})
 	for _, name := range []string{"a", "b", "c"} {
 		b.fight(t, name, 8)
 	}
-	if text := b.print(t); !strings.HasSuffix(text, "  ! fights and hot loops for which there is no room: 3\n") {
+	if text := b.print(t); !strings.HasSuffix(text, "  ! 3 more fights and hot loops do not fit\n") {
 		t.Error(text)
 	}
 }
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// TestClusterColors: of several clusters each name has a colour of its own, in rows and in what is found out, by whatever
-// it is ranked, and nothing else is other than without colours, however narrow the terminal is.
+// TestClusterColors checks that the names of clusters have their colours in rows and findings, and that colours change nothing
+// else, in each ranking and width.
 func TestClusterColors(t *testing.T) {
 	names := []string{"prod-eu", "prod-us", "\x1b[31mred"}
 	palette := output.NewPalette(names...)
@@ -179,17 +191,17 @@ func TestClusterColors(t *testing.T) {
 			}
 			want, got := plain.print(t), colored.print(t)
 			if stripped := escapes.ReplaceAllString(got, ""); stripped != want {
-				t.Errorf("by %s, on %d columns other than without colours:\n%s\nin place of\n%s", by, width, stripped, want)
+				t.Errorf("by %s, %d columns: got without colours\n%s\nwant\n%s", by, width, stripped, want)
 			}
 			for _, name := range names {
 				shown := output.EscapeLine(name)
 				if n := strings.Count(got, palette.Paint(name, shown)); n != strings.Count(want, shown) || n == 0 && width > 80 {
-					t.Errorf("by %s, on %d columns %s has its colour %d times:\n%s", by, width, shown, n, got)
+					t.Errorf("by %s, %d columns: %s is coloured %d times in\n%s", by, width, shown, n, got)
 				}
 			}
 			for line := range strings.Lines(got) {
 				if strings.Count(line, "\x1b[38;") != strings.Count(line, "\x1b[0m") {
-					t.Errorf("by %s, on %d columns a colour does not end: %q", by, width, line)
+					t.Errorf("by %s, %d columns: a colour does not end: %q", by, width, line)
 				}
 			}
 		}
