@@ -1,6 +1,5 @@
-// Package chat makes messages for people of events: the lines of the change view, in the form that a
-// chat takes. What that does not show, such as what exists at the start and what only ticks, is no
-// message.
+// Package chat encodes events as messages for people: the lines of the change view, in the format of a chat service. Events that
+// the change view does not show, such as initial objects and noise, cause no message.
 package chat
 
 import (
@@ -23,40 +22,40 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Options say how events become messages.
+// Options configures an encoder.
 type Options struct {
-	// Form is one of Forms, or empty: Template makes the message.
+	// Format is one of Formats. If empty, Template makes the message.
 	Format   string
-	Template *template.Template // of ParseTemplate
-	Cluster  string             // as people know it, where the event does not say it
-	View     changes.Options    // how what changed is said
-	Warn     func(line string)  // gets what Template can't make a message of; nil: nobody does
+	Template *template.Template // from ParseTemplate
+	Cluster  string             // the name of the cluster for events that do not have one
+	View     changes.Options    // configures the lines
+	Warn     func(line string)  // gets the errors of Template; nil discards them
 }
 
-// said is an event, and what there is to say of it.
-type said struct {
+// message is an event with its lines in the change view.
+type message struct {
 	event   *event.Event
-	text    string // lines, with a newline at the end of each
-	cluster string
+	text    string // each line ends with a line feed
+	cluster string // escaped
 	compare change.Options
 }
 
-// forms are the messages that chats take. Each makes something that has a form in JSON.
-var forms = map[string]func(*said) any{
+// encoders return the message for a service, as a value for encoding/json.
+var encoders = map[string]func(*message) any{
 	"slack":   slack,
 	"teams":   teams,
 	"discord": discord,
 	"grafana": grafana,
 }
 
-// Forms are the names of the forms that there are.
+// Formats returns the names of the formats.
 func Formats() []string { return []string{"slack", "teams", "discord", "grafana", "text"} }
 
-// NewEncoder returns what appends an event as a message, with a newline at its end; or nothing, if
-// there is nothing to say. It is called from one goroutine.
+// NewEncoder returns a function that appends an event as a message that ends with a line feed, or appends nothing. The function
+// must not be called from several goroutines.
 func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), error) {
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
-		return nil, fmt.Errorf("there is no form %q", o.Format)
+		return nil, fmt.Errorf("unknown format %q", o.Format)
 	}
 	var text strings.Builder
 	o.View.FullTimestamps, o.View.Prefiltered = true, true
@@ -66,32 +65,32 @@ func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), err
 		if err := view.Deliver(context.Background(), []event.Event{e}); err != nil || text.Len() == 0 {
 			return dst, err
 		}
-		return o.encode(dst, &said{&e, text.String(), output.EscapeLine(cmp.Or(e.Target.Cluster, o.Cluster)), o.View.Compare})
+		return o.encode(dst, &message{&e, text.String(), output.EscapeLine(cmp.Or(e.Target.Cluster, o.Cluster)), o.View.Compare})
 	}, nil
 }
 
-func (o *Options) encode(dst []byte, s *said) ([]byte, error) {
+func (o *Options) encode(dst []byte, m *message) ([]byte, error) {
 	b := bytes.NewBuffer(dst)
 	switch {
 	case o.Format == "text":
-		b.WriteString(s.text)
+		b.WriteString(m.text)
 	case o.Format != "":
-		e := json.NewEncoder(b) // it ends the line
+		e := json.NewEncoder(b) // it adds the line feed
 		e.SetEscapeHTML(false)
-		if err := e.Encode(forms[o.Format](s)); err != nil {
+		if err := e.Encode(encoders[o.Format](m)); err != nil {
 			return dst, err
 		}
 	default:
-		values, err := s.values()
+		values, err := m.values()
 		if err != nil {
 			return dst, err
 		}
 		if err := o.Template.Execute(b, values); err != nil {
 			b.Truncate(len(dst))
-			o.fail(b, s, err)
+			o.fail(b, m, err)
 		}
 		if len(bytes.TrimSpace(b.Bytes()[len(dst):])) == 0 {
-			return dst, nil // the template has nothing to say
+			return dst, nil
 		}
 		if !bytes.HasSuffix(b.Bytes(), []byte{'\n'}) {
 			b.WriteByte('\n')
@@ -100,63 +99,63 @@ func (o *Options) encode(dst []byte, s *said) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fail says what a template makes no message of as text: what can't be said as it should be is not lost.
-func (o *Options) fail(b *bytes.Buffer, s *said, err error) {
-	i := s.event.Object.Identity
-	line := output.EscapeLine(fmt.Sprintf("%s %s: it is sent as text: %v", i.Kind, strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"), err))
+// fail writes the lines of a message whose template failed, with the error, so that the event is not lost.
+func (o *Options) fail(b *bytes.Buffer, m *message, err error) {
+	i := m.event.Object.Identity
+	line := output.EscapeLine(fmt.Sprintf("%s %s: template failed, sent as text: %v", i.Kind, strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"), err))
 	if o.Warn != nil {
 		o.Warn(line)
 	}
-	fmt.Fprintf(b, "%s(%s)\n", s.text, line)
+	fmt.Fprintf(b, "%s(%s)\n", m.text, line)
 }
 
-// Values are what a template gets.
+// Values are the values for a template.
 type Values struct {
 	Type      event.Type
 	Time      time.Time
 	Cluster   string
 	Kind      string
-	Namespace string // empty: it is in none
+	Namespace string // empty for cluster-scoped objects
 	Name      string
 	Text      string         // the lines of the change view
-	Changes   []Change       // of MODIFIED
-	Object    map[string]any // with what is secret masked
-	Settled   *Settled       // of what waited until it was quiet; nil: it did not
+	Changes   []Change       // only for MODIFIED
+	Object    map[string]any // with masked Secrets
+	Settled   *Settled       // nil without --settle
 }
 
-// Settled is what became of an object, and of what it owns, until that was quiet.
+// Settled describes the changes that --settle combined: those of an object and the objects that it owns.
 type Settled struct {
 	Since time.Time
 	Took  time.Duration
-	// Changes is how many there were, of Objects.
+	// Changes is the number of changes, and Objects the number of changed objects.
 	Changes, Objects int
-	State, Why       string // by kstatus, such as Current; empty: it is gone
-	Quiet            bool   // else it is told of as it is
+	State, Why       string // a status such as Current, and its message; State is empty if the object was deleted
+	Quiet            bool   // false if the changes had not ended
 }
 
 // Change is one of the changes of an object.
 type Change struct {
 	Path     string
-	Old, New any    // nil: it was not there, or is not
-	By       string // the program that did it; empty: it is not known
+	Old, New any    // nil if the field did not exist
+	By       string // the field manager; empty if unknown
 }
 
-func (s *said) values() (*Values, error) {
-	o := s.event.Object
+func (m *message) values() (*Values, error) {
+	o := m.event.Object
 	v := &Values{
-		Type: s.event.Type, Time: s.event.Time.Round(0).UTC(), Cluster: s.cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: s.text,
+		Type: m.event.Type, Time: m.event.Time.Round(0).UTC(), Cluster: m.cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: m.text,
 	}
 	object, err := o.Decode()
 	if err != nil {
 		return nil, err
 	}
-	v.Object = s.compare.Masks.MaskObject(object.Object)
-	if settled := s.event.Settled; settled != nil {
-		of := settled.Group
-		v.Settled = &Settled{of.Since.Round(0).UTC(), of.Until.Sub(of.Since).Round(time.Second), of.Changes, len(of.Events), of.Status, of.Message, of.FlushReason == ""}
+	v.Object = m.compare.Masks.MaskObject(object.Object)
+	if settled := m.event.Settled; settled != nil {
+		g := settled.Group
+		v.Settled = &Settled{g.Since.Round(0).UTC(), g.Until.Sub(g.Since).Round(time.Second), g.Changes, len(g.Events), g.Status, g.Message, g.FlushReason == ""}
 	}
-	if s.event.Type == event.Modified && !s.event.Old.IsZero() {
-		for _, c := range change.Diff(s.event.Old.Raw(), o.Raw(), s.compare).Changes {
+	if m.event.Type == event.Modified && !m.event.Old.IsZero() {
+		for _, c := range change.Diff(m.event.Old.Raw(), o.Raw(), m.compare).Changes {
 			v.Changes = append(v.Changes, Change{c.Path.String(), c.Old, c.New, c.Writer.Manager})
 		}
 	}
@@ -181,10 +180,9 @@ var functions = template.FuncMap{
 	"slack": func(text string) string { return slackEscape.Replace(text) },
 }
 
-// ParseTemplate reads a template of text/template, which gets Values, and the functions json, which
-// makes JSON of anything; at, which returns what an object has at a path such as spec.replicas, or
-// nothing; and slack, which escapes what Slack would take for more than text. It is tried once, so
-// that a member that Values do not have is found now.
+// ParseTemplate parses a template of package text/template, which gets Values. It has these functions: json encodes a value as
+// JSON. at returns the value of an object at a path such as spec.replicas, or "". slack escapes text for Slack. ParseTemplate
+// executes the template once to find references to unknown fields of Values.
 func ParseTemplate(text string) (*template.Template, error) {
 	t, err := template.New("--template").Option("missingkey=zero").Funcs(functions).Parse(text)
 	if err != nil {

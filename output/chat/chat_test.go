@@ -141,7 +141,7 @@ func TestTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := encoded(t, Options{Template: failing, Warn: func(line string) { warned = line }}, modified("1", "2"))
-	if !regexp.MustCompile(`(?s)^2001-\S+ ~ cm/settings  data\.a  1 → 2.*\n\(ConfigMap shop/settings: it is sent as text: .*index out of range.*\)\n$`).MatchString(got) || !strings.Contains(got, "("+warned+")") {
+	if !regexp.MustCompile(`(?s)^2001-\S+ ~ cm/settings  data\.a  1 → 2.*\n\(ConfigMap shop/settings: template failed, sent as text: .*index out of range.*\)\n$`).MatchString(got) || !strings.Contains(got, "("+warned+")") {
 		t.Errorf("%q, %q", got, warned)
 	}
 	for _, wrong := range []string{"{{.Nmae}}", "{{", "{{nope}}", "{{.Changes.Path}}"} {
