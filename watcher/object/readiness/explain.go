@@ -26,9 +26,12 @@ func (j *judge) hint() string {
 }
 
 // needs tells what it takes for the object to be ready.
-func (j *judge) needs() string {
+func (j *judge) needs(answer Answer) string {
 	if j.rule != nil && j.rule.ready != nil {
 		return oneLine(j.rule.ready.text)
+	}
+	if answer == Unknown && len(j.unrecognized()) > 0 {
+		return "a rule that tells which of its conditions means ready"
 	}
 	if main := j.main(); main != nil {
 		return "the condition " + main.kind + " is True for generation " + fmt.Sprint(j.generation) + ", and no other condition or state reports a failure"
@@ -40,7 +43,9 @@ func (j *judge) needs() string {
 		}
 	}
 	switch {
-	case len(types) > 0:
+	case len(types) == 1:
+		return types[0] + " is True, and no other condition or state reports a failure"
+	case len(types) > 1:
 		return strings.Join(types, " and ") + " are True, and no other condition or state reports a failure"
 	case len(j.status) == 0:
 		return "a controller writes a status"

@@ -75,7 +75,7 @@ func Explain(object map[string]any) Result {
 	j := newJudge(object, true)
 	r := j.decide()
 	j.noteUnrecognized()
-	r.Evidence, r.Needs = j.evidence, j.needs()
+	r.Evidence, r.Needs = j.evidence, j.needs(r.Answer)
 	if j.rule != nil {
 		r.Source = j.rule.Source
 	}
