@@ -24,7 +24,7 @@ type role int
 
 const (
 	noRole role = iota // a type that dwatch does not know
-	// positive conditions are True when all is well: a part, or a step on the way.
+	// positive conditions are True if a part of the object works.
 	positive
 	// step conditions are positive and True long before the object is ready.
 	step
@@ -32,7 +32,7 @@ const (
 	summary
 	// activityRole conditions are True while the controller works.
 	activityRole
-	// pausedRole conditions are True while somebody has paused the object.
+	// pausedRole conditions are True while the object is paused.
 	pausedRole
 	// negative conditions are True when something is wrong.
 	negative
