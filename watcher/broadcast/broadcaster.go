@@ -8,63 +8,65 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Fan is a Sink that gives each batch to Branches, which come and go. Its methods may be called from any goroutine.
+// Broadcaster is a Sink that passes each batch to its subscribers. It is safe for concurrent use.
 type Broadcaster struct {
-	mu       sync.Mutex
-	branches []*Subscriber // never changed in place
-	closed   bool
+	mu          sync.Mutex
+	subscribers []*Subscriber // replaced, never changed in place
+	closed      bool
 }
 
 var _ event.Sink = (*Broadcaster)(nil)
 
-// New returns a Fan for branches, of which each belongs to one Fan.
-func New(branches ...*Subscriber) *Broadcaster { return &Broadcaster{branches: branches} }
+// New returns a Broadcaster. Each Subscriber can belong to only one.
+func New(subscribers ...*Subscriber) *Broadcaster { return &Broadcaster{subscribers: subscribers} }
 
-// Add has a Branch, which does not Run yet, get what comes from now on. What was before is told by first, which watches
-// for it alone, from a time after this call on, and ends when all that exists has been reported. Meanwhile
-// what comes waits; when that is too much, the Branch is dropped, and goes on alone. So it does if first ends without an error and has
-// not reported all.
+// Add adds a Subscriber whose Run has not been called. It receives all later batches. first watches
+// for it alone, from a time after this call on, and ends when all existing objects have been
+// reported. Until then, batches are buffered. If the buffer becomes full, or first ends without an
+// error before all objects have been reported, the Subscriber is detached and uses its
+// FallbackWatch.
 func (f *Broadcaster) Add(b *Subscriber, first WatchFunc) {
-	b.first, b.begins, b.reached = first, true, reached{}
+	b.first, b.joining, b.reached = first, true, reached{}
 	f.mu.Lock()
-	closed, others := f.closed, f.branches
-	f.branches = append(slices.Clone(others), b)
+	closed, others := f.closed, f.subscribers
+	f.subscribers = append(slices.Clone(others), b)
 	f.mu.Unlock()
 	if closed {
 		b.close()
 	}
-	for _, o := range others { // who had nobody to hold up now has
+	for _, o := range others { // a single blocked subscriber may be detached now
 		signal(o.freed)
 	}
 }
 
-// Remove has a Branch get nothing more: it delivers what waits, unless it has not been told what was before, and returns.
+// Remove removes a Subscriber. It delivers its buffer, unless its first watch is incomplete, and
+// its Run returns.
 func (f *Broadcaster) Remove(b *Subscriber) {
 	f.mu.Lock()
-	f.branches = slices.DeleteFunc(slices.Clone(f.branches), func(o *Subscriber) bool { return o == b })
+	f.subscribers = slices.DeleteFunc(slices.Clone(f.subscribers), func(o *Subscriber) bool { return o == b })
 	f.mu.Unlock()
 	b.close()
 }
 
-func (f *Broadcaster) all() []*Subscriber {
+func (f *Broadcaster) list() []*Subscriber {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.branches
+	return f.subscribers
 }
 
-// Deliver implements event.Sink. It never fails: what a Branch ends with is returned by its Run.
+// Deliver implements event.Sink. It never fails. An error of a subscriber is returned by its Run.
 func (f *Broadcaster) Deliver(ctx context.Context, batch []event.Event) error {
-	batch = slices.Clone(batch) // one for all
-	for _, b := range f.all() {
-		b.take(ctx, batch, f.isShared)
+	batch = slices.Clone(batch) // one copy for all
+	for _, b := range f.list() {
+		b.enqueue(ctx, batch, f.isShared)
 	}
 	return nil
 }
 
-// isShared reports whether more than one gets the batches.
+// isShared reports whether more than one subscriber is attached.
 func (f *Broadcaster) isShared() bool {
 	n := 0
-	for _, b := range f.all() {
+	for _, b := range f.list() {
 		if b.IsAttached() {
 			n++
 		}
@@ -72,12 +74,12 @@ func (f *Broadcaster) isShared() bool {
 	return n > 1
 }
 
-// Close says that Deliver is not called any more.
+// Close ends all subscribers after their buffers. Deliver must not be called any more.
 func (f *Broadcaster) Close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	for _, b := range f.all() {
+	for _, b := range f.list() {
 		b.close()
 	}
 }

@@ -1,29 +1,34 @@
-// Package broadcast gives one watch to several, each of which gets what it would get of a watch of its own.
+// Package broadcast shares one watch among several subscribers. Each gets what its own watch would
+// deliver.
 //
-//	watch -> Fan -> Branch -> its Sink
-//	            \-> Branch -> its Sink
+//	watch -> Broadcaster -> Subscriber -> its Sink
+//	                    \-> Subscriber -> its Sink
 //
 // # Contract
 //
-// A Fan is a Sink. It returns when the batch waits in each Branch, which delivers it in a goroutine of its own: so nothing that
-// believes nil may stand in front of a Fan. Of a batch there is one copy for all, which nobody changes.
+// A Broadcaster is a Sink. Deliver returns when the batch is in the buffer of each Subscriber,
+// which delivers it in its own goroutine. Therefore, no stage that relies on a nil error may be
+// upstream of a Broadcaster. All subscribers share one copy of a batch, which must not be changed.
 //
-// Truth: a Branch has a ledger of what it has delivered, and finds out by that what an event is to its Sink: what was
-// reported in an earlier run is not added again, and what is gone since then is deleted. The watch itself begins with what
-// exists, and has no Past. Content for Event.Old is kept by the Branches that need it.
+// Accuracy: a Subscriber has a ledger of the events that it has delivered. It decides what an event
+// means for its Sink: an object that an earlier run reported is not added again, and one that no
+// longer exists is deleted. The shared watch itself starts with all existing objects and has no
+// history. Subscribers that need Event.Old retain the content themselves.
 //
-// Order: a Branch delivers in the order of the watch. Between Branches there is none.
+// Order: a Subscriber delivers in the order of the watch. There is no order between subscribers.
 //
-// Blocking: what waits in a Branch is bounded. A Branch that is slow holds back the watch, and so the others. One that
-// waits for somebody else (Held) does not: when too much waits for it, it is dropped from the Fan, with what
-// waits, and as soon as it is not held any more it watches alone, for itself. That watch has its ledger for its
-// past, and the targets that it has by then, so that it is brought up to the present: states in between are missing,
-// which it is told as a Gap. The only Branch that is left in a Fan is not dropped.
+// Blocking: the buffer of a Subscriber is limited. A slow Subscriber holds back the watch, and thus
+// the others. One that waits for another process ([Subscriber.SetBlocked]) does not: when its
+// buffer is full, it is detached and its buffer is discarded. When it is no longer blocked, it
+// starts a watch of its own, with its current targets and with its ledger as the history. It is
+// then up to date, and a Gap event reports that states in between are missing. The only attached
+// Subscriber of a Broadcaster is never detached.
 //
-// Joining: a Branch may be added while the watch runs. It is told what exists by a watch of its own, and then goes on
-// with what the Fan has had since it was added: what that watch has not told of it, by resourceVersion. So it misses
-// nothing, gets nothing twice, and the others don't notice.
+// Joining: a Subscriber may be added while the watch runs. A watch of its own first reports the
+// existing objects. Then it continues with the events that the Broadcaster has received since it
+// was added, without those that its watch has reported, by resourceVersion. It misses nothing and
+// gets nothing twice. The others are not affected.
 //
-// Ending: a Branch that is removed delivers what waits, and returns; nobody else notices. After Close of the Fan each
-// Branch does.
+// Ending: a Subscriber that is removed delivers its buffer and ends. After Close of the
+// Broadcaster, all do.
 package broadcast

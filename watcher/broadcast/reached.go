@@ -6,8 +6,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// reached is how far a watch has come, by target: the newest resourceVersion that it has shown. It has reported all that
-// happened up to there, which another watch may be about to report. nil: nobody wants to know.
+// reached contains the newest resourceVersion that a watch has reported, by target. The watch has
+// reported every change up to that version, and another watch may report them again. A nil map
+// records nothing.
 type reached map[event.Key]string
 
 func (r reached) note(batch []event.Event) {
@@ -25,8 +26,9 @@ func (r reached) note(batch []event.Event) {
 	}
 }
 
-// missing returns what of the other watch that one has not reported. When the other one has come as far, there is nothing
-// to compare any more.
+// missing returns batches of another watch without the events that this watch has reported. When
+// the other watch has passed the recorded version of a target, its events are not compared any
+// more.
 func (r reached) missing(batches [][]event.Event) [][]event.Event {
 	for i, batch := range batches {
 		if len(r) == 0 {
@@ -37,29 +39,30 @@ func (r reached) missing(batches [][]event.Event) [][]event.Event {
 	return batches
 }
 
-// has reports whether an event was reported.
+// has reports whether e has been reported.
 func (r reached) has(e event.Event) bool {
 	if e.Type.IsKeepalive() {
 		return false
 	}
-	to, is := r[e.Target.Key()]
-	if !is {
+	version, found := r[e.Target.Key()]
+	if !found {
 		return false
 	}
 	v := versionOf(&e)
-	isNew := v != "" && event.Newer(v, to)
-	if isNew && !e.Listed || v == "" && e.Type == event.Gap { // a list is in no order
+	isNew := v != "" && event.Newer(v, version)
+	if isNew && !e.Listed || v == "" && e.Type == event.Gap { // events of a list have no order
 		delete(r, e.Target.Key())
 	}
-	return !isNew && e.Type != event.Gap && (v != "" || e.Type == event.Synced) // a Gap also says that the watch goes on
+	return !isNew && e.Type != event.Gap && (v != "" || e.Type == event.Synced) // a Gap also ends an outage
 }
 
-// versionOf is where in the order of its target an event is; empty: it is not known.
+// versionOf returns the resourceVersion of an event in the order of its target, or an empty string
+// if it has none.
 func versionOf(e *event.Event) string {
 	switch {
 	case e.Type == event.Synced, e.Type == event.Gap:
 		return e.ResourceVersion
-	case e.Type.IsStatus(), e.Type == event.Deleted && e.FinalStateUnknown: // which has that of the last state
+	case e.Type.IsStatus(), e.Type == event.Deleted && e.FinalStateUnknown: // the object has the version of its last known state
 		return ""
 	}
 	return e.Object.ResourceVersion

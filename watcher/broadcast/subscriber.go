@@ -9,88 +9,91 @@ import (
 	"dwatch/watcher/event"
 )
 
-// DefaultRoom is how many bytes wait for a Branch by default.
+// DefaultMaxBytes is the default size of a Subscriber's buffer.
 const DefaultMaxBytes = 8 << 20
 
-// Options of a Branch.
+// Options configures a Subscriber.
 type Options struct {
-	// Targets are those that it gets. All: it gets what comes besides, too.
+	// Targets are the targets whose events it receives. If AllTargets is true, it also receives the
+	// events of all others.
 	Targets    []event.Target
 	AllTargets bool
-	// Past is what earlier runs reported, which is asked once for each of Targets; nil: nothing is known.
+	// History returns what earlier runs reported. It is called once for each of Targets. nil means
+	// that there is no history.
 	History event.HistoryFunc
-	// Keep keeps the content of objects, for Event.Old.
+	// KeepContent retains the content of objects, for Event.Old.
 	KeepContent bool
-	MaxBytes    int64 // how many bytes may wait; 0: DefaultRoom
-	// Alone watches for this Branch, once it was dropped from its Fan, until ctx ends: targets, which are those that it
-	// gets by then, and what comes besides.
+	MaxBytes    int64 // size of the buffer; zero means DefaultMaxBytes
+	// FallbackWatch watches for this Subscriber after it was detached, until ctx ends. Its targets
+	// are the current ones of the Subscriber. It may add others.
 	FallbackWatch WatchFunc
-	// Dropped is called when too much waits for it, and it is dropped; nil: nobody is told.
+	// OnDetached is called when the buffer is full and the Subscriber is detached. It may be nil.
 	OnDetached func()
 }
 
-// Watch watches targets for one Branch. sink gets what a watch with that past gets, which is asked by the goroutine that
-// calls sink.
-type WatchFunc func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error
+// WatchFunc watches targets for one Subscriber. sink receives the events of a watch with this
+// history. The watch must call history in the goroutine that calls sink.
+type WatchFunc func(ctx context.Context, sink event.Sink, targets []event.Target, history event.HistoryFunc) error
 
-// Branch is one of those that share a watch.
+// Subscriber is one of the consumers that share a watch.
 type Subscriber struct {
 	Options
-	next  event.Sink
-	keys  map[event.Key]bool // of Targets
-	known *known             // only for who delivers
+	next    event.Sink
+	keys    map[event.Key]bool // of Targets
+	ledgers *ledgers           // used only by the goroutine that delivers
 
-	first   WatchFunc // nil: it gets what its Fan gets from the start
-	reached reached   // by first, for who delivers
+	first   WatchFunc // nil if it has been in its Broadcaster from the start
+	reached reached   // by first; used only by the goroutine that delivers
 
-	ready, freed chan struct{} // hold one signal each: something waits; there may be room
+	ready, freed chan struct{} // have a signal if the buffer has batches, or may have space
 
-	mu      sync.Mutex
-	waiting [][]event.Event // batches, which others may have, too
-	bytes   int64
-	held    bool // next waits for somebody else
-	begins  bool // first watches
-	dropped bool
-	closed  bool
+	mu       sync.Mutex
+	buffer   [][]event.Event // batches, which subscribers may share
+	bytes    int64
+	blocked  bool // next waits for another process
+	joining  bool // first is running
+	detached bool
+	closed   bool
 }
 
-// NewBranch returns a Branch before next. The error is one of Past.
+// NewSubscriber returns a Subscriber for next. It returns errors of History.
 func NewSubscriber(next event.Sink, o Options) (*Subscriber, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	b := &Subscriber{
-		Options: o, next: next, known: newKnown(o.KeepContent), keys: map[event.Key]bool{},
+		Options: o, next: next, ledgers: newLedgers(o.KeepContent), keys: map[event.Key]bool{},
 		ready: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 	}
 	for _, t := range o.Targets {
 		b.keys[t.Key()] = true
 		if o.History == nil {
-			b.known.of(t)
+			b.ledgers.get(t)
 			continue
 		}
-		if err := b.known.restore(t, o.History); err != nil {
+		if err := b.ledgers.restore(t, o.History); err != nil {
 			return nil, err
 		}
 	}
-	b.Options.History = nil // which may be that of another Branch, with all that it knows
+	b.Options.History = nil // allows the memory of another Subscriber to be freed
 	return b, nil
 }
 
-// Gets reports whether the Branch gets what becomes of a target.
+// Receives reports whether the Subscriber receives the events of t.
 func (b *Subscriber) Receives(t event.Target) bool { return b.AllTargets || b.keys[t.Key()] }
 
-// Held says whether the Sink of the Branch waits for somebody else, while it has a batch.
-func (b *Subscriber) SetBlocked(held bool) {
+// SetBlocked says whether the Subscriber's Sink waits for another process during Deliver.
+func (b *Subscriber) SetBlocked(blocked bool) {
 	b.mu.Lock()
-	b.held = held
+	b.blocked = blocked
 	b.mu.Unlock()
 	signal(b.freed)
 }
 
-// IsShared reports whether the Branch gets what its Fan gets: it was not dropped.
+// IsAttached reports whether the Subscriber receives the batches of its Broadcaster, because it was
+// not detached.
 func (b *Subscriber) IsAttached() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !b.dropped
+	return !b.detached
 }
 
 func (b *Subscriber) close() {
@@ -101,13 +104,14 @@ func (b *Subscriber) close() {
 	signal(b.freed)
 }
 
-// take has a batch wait, and returns when there is room for another one, or this Branch is dropped.
-func (b *Subscriber) take(ctx context.Context, batch []event.Event, isShared func() bool) {
+// enqueue adds a batch to the buffer, and returns when there is space for another one or the
+// Subscriber was detached.
+func (b *Subscriber) enqueue(ctx context.Context, batch []event.Event, isShared func() bool) {
 	if !b.put(batch) {
 		return
 	}
 	for !b.hasRoom() {
-		if isShared() && b.dropHeld() {
+		if isShared() && b.detachIfBlocked() {
 			if b.OnDetached != nil {
 				b.OnDetached()
 			}
@@ -115,24 +119,25 @@ func (b *Subscriber) take(ctx context.Context, batch []event.Event, isShared fun
 		}
 		select {
 		case <-b.freed:
-		case <-ctx.Done(): // what comes then is bounded by what the watch still has
+		case <-ctx.Done(): // the remaining batches of the watch are few
 			return
 		}
 	}
 }
 
-// put has what of batch is of this Branch wait; false: nothing does. Nobody changes batch any more.
+// put adds the events of batch for this Subscriber to the buffer. It returns false if there are
+// none. batch must not be changed any more.
 func (b *Subscriber) put(batch []event.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.dropped || b.closed {
+	if b.detached || b.closed {
 		return false
 	}
 	batch = b.own(batch)
 	if len(batch) == 0 {
 		return false
 	}
-	b.waiting = append(b.waiting, batch)
+	b.buffer = append(b.buffer, batch)
 	for i := range batch {
 		b.bytes += sizeOf(&batch[i])
 	}
@@ -140,16 +145,16 @@ func (b *Subscriber) put(batch []event.Event) bool {
 	return true
 }
 
-// own returns what of batch is of this Branch: batch itself if all is.
+// own returns the events of batch for this Subscriber. If these are all, it returns batch itself.
 func (b *Subscriber) own(batch []event.Event) []event.Event {
 	isOwn := func(e *event.Event) bool { return e.Type == event.Heartbeat || b.Receives(e.Target) }
 	var some []event.Event
 	all := true
 	for i := range batch {
-		switch is := isOwn(&batch[i]); {
-		case is && !all:
+		switch mine := isOwn(&batch[i]); {
+		case mine && !all:
 			some = append(some, batch[i])
-		case !is && all:
+		case !mine && all:
 			some, all = slices.Clone(batch[:i]), false
 		}
 	}
@@ -159,7 +164,7 @@ func (b *Subscriber) own(batch []event.Event) []event.Event {
 	return some
 }
 
-// overhead is what an event takes beside its object.
+// overhead is the size of an event without its object.
 const overhead = 512
 
 func sizeOf(e *event.Event) int64 {
@@ -175,95 +180,97 @@ func (b *Subscriber) hasRoom() bool {
 	return b.bytes < b.MaxBytes || b.closed
 }
 
-// dropHeld drops the Branch if it is held, or is told what was before.
-func (b *Subscriber) dropHeld() bool {
+// detachIfBlocked detaches the Subscriber if it is blocked or its first watch is running.
+func (b *Subscriber) detachIfBlocked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.held && !b.begins {
+	if !b.blocked && !b.joining {
 		return false
 	}
-	b.drop()
+	b.detachLocked()
 	return true
 }
 
-// begun says that first has ended. What waits is of a watch that takes all that exists for told: who has not been told it
-// gets nothing of that, and is dropped.
-func (b *Subscriber) begun() {
-	isTold := b.known.isTold()
+// endJoining records that first has ended. The buffered batches assume that all existing objects
+// have been reported. If they have not, the Subscriber is detached.
+func (b *Subscriber) endJoining() {
+	isComplete := b.ledgers.isComplete()
 	b.mu.Lock()
-	b.begins = false
-	if !isTold {
-		b.drop()
+	b.joining = false
+	if !isComplete {
+		b.detachLocked()
 	}
 	b.mu.Unlock()
 	signal(b.freed)
 }
 
-// drop is for who has mu.
-func (b *Subscriber) drop() {
-	b.dropped, b.waiting, b.bytes = true, nil, 0
+// detachLocked detaches the Subscriber and discards its buffer. b.mu must be held.
+func (b *Subscriber) detachLocked() {
+	b.detached, b.buffer, b.bytes = true, nil, 0
 	signal(b.ready)
 }
 
-// all returns what waits, and what becomes of the Branch when that is delivered.
-func (b *Subscriber) all() (waiting [][]event.Event, dropped, closed bool) {
+// takeAll removes and returns the buffered batches, and whether the Subscriber was detached or
+// closed.
+func (b *Subscriber) takeAll() (waiting [][]event.Event, dropped, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	waiting = b.waiting
-	b.waiting, b.bytes = nil, 0
+	waiting = b.buffer
+	b.buffer, b.bytes = nil, 0
 	signal(b.freed)
-	return waiting, b.dropped, b.closed
+	return waiting, b.detached, b.closed
 }
 
-// Run delivers until the Fan is closed, or has it no more, or fails with an error of the Sink or of a Watch. It is called
-// once.
+// Run delivers until the Broadcaster is closed or the Subscriber is removed. It returns an error of
+// the Sink or of a watch. Run may be called only once.
 func (b *Subscriber) Run(ctx context.Context) error {
 	if b.first != nil {
-		err := b.first(ctx, b, b.Targets, b.known.anew)
-		b.begun()
+		err := b.first(ctx, b, b.Targets, b.ledgers.emptyHistory)
+		b.endJoining()
 		if err != nil {
 			return err
 		}
 	}
 	for {
-		<-b.ready // which Close signals
-		waiting, dropped, closed := b.all()
+		<-b.ready // also signaled by close
+		waiting, dropped, closed := b.takeAll()
 		if err := b.deliver(ctx, b.reached.missing(waiting)...); err != nil {
 			return err
 		}
 		switch {
 		case dropped && ctx.Err() == nil:
 			b.reached = nil
-			return b.FallbackWatch(ctx, b, b.known.handOver(), b.known.past)
+			return b.FallbackWatch(ctx, b, b.ledgers.prepareFallback(), b.ledgers.history)
 		case dropped, closed:
 			return nil
 		}
 	}
 }
 
-// Deliver implements event.Sink, for a watch of the Branch alone.
+// Deliver implements event.Sink for the Subscriber's own watches.
 func (b *Subscriber) Deliver(ctx context.Context, batch []event.Event) error {
 	b.reached.note(batch)
 	return b.deliver(ctx, batch)
 }
 
-// deliver delivers batches as one.
+// deliver delivers batches as one batch.
 func (b *Subscriber) deliver(ctx context.Context, batches ...[]event.Event) error {
-	news := b.known.news(batches...)
-	if len(news) == 0 {
+	events := b.ledgers.eventsFor(batches...)
+	if len(events) == 0 {
 		return nil
 	}
-	return b.next.Deliver(ctx, news)
+	return b.next.Deliver(ctx, events)
 }
 
-// Past is an event.HistoryFunc of what was delivered, once Run has returned: for who takes the place of this Branch.
-func (b *Subscriber) History(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
-	return b.known.past(t, take)
+// History is an event.HistoryFunc of the delivered events, for a Subscriber that replaces this one.
+// Run must have returned.
+func (b *Subscriber) History(t event.Target, yield func(event.ReportedObject)) (complete bool, err error) {
+	return b.ledgers.history(t, yield)
 }
 
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is known already
+	default: // a signal is already waiting
 	}
 }
