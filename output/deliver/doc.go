@@ -1,27 +1,24 @@
-// Package deliver delivers events to a receiver that may fail: a [Queue] is a Sink, each event
-// becomes a [Message], and a [Receiver] is called with one at a time. What it promises:
+// Package deliver delivers events to a receiver that may fail. A [Queue] is an event.Sink. Each event becomes a [Message], which
+// the Queue sends with a [Receiver]. The guarantees are:
 //
-//   - A message is sent until the receiver has taken it, or refuses it for ever, or
-//     Options.GiveUpAfter has passed. So it arrives at least once, and each time with the same ID.
-//     What is given up goes to Options.DeadLetters, and is reported.
-//   - The messages of one object are sent one after the other, in their order. Up to
-//     Options.Workers objects are sent at the same time.
-//   - What can't be delivered is tried again later and later, each object by itself. If all fail,
-//     the receiver is down: then it is tried with one message at a time, until it takes one.
-//   - What waits is bounded by its size. Deliver blocks while there is no room, which holds back
-//     the server; once its context has ended it no longer does, since what may come then is
-//     bounded by the gate of the watcher.
-//   - With Options.Latest what comes takes the place of what waits of the same object, so that of
-//     each only the last state has to arrive, and each deletion.
+//   - Delivery is at least once. The Queue sends a message until the receiver accepts it, refuses it permanently, or
+//     Options.GiveUpAfter has passed. Each attempt has the same ID. Messages that the Queue gives up are reported and go to
+//     Options.DeadLetters.
+//   - The messages of one object are delivered in order, one at a time. Up to Options.Workers objects are served concurrently.
+//   - Failed messages are retried with backoff, which each object has for itself. If several objects fail in a row, the receiver
+//     counts as down. The Queue then sends one message at a time until one succeeds.
+//   - The size of the waiting messages is bounded. Deliver blocks while there is no room, which applies backpressure to the
+//     server. It does not block once its context is done, because the byte budget of the watcher bounds the rest.
+//   - With Options.LatestOnly, a new event replaces the waiting one of the same object. Only the last state of each object is
+//     delivered, and each deletion.
 //
-// Without a Store all that waits is in memory. Deliver returns nil for what waits, too: so such a
-// Queue must not stand behind a stage that records what was delivered.
+// Without a Store, messages wait in memory, and Deliver returns nil before they are delivered. Such a Queue must not be
+// downstream of a stage that records what was delivered.
 //
-// With a Store, Deliver puts a batch there as a whole before any of it is sent; in memory is only
-// what decides what is sent next. What is done leaves the Store a little later: if the process was
-// killed before, it may come again. Restore makes what an earlier Queue left wait again, before
-// all that comes new: with its id, as old as it is.
+// With a Store, Deliver stores a batch as a whole before any of its messages is sent, and only the schedule is in memory. A
+// delivered message is removed from the Store shortly afterwards. It is sent again if the process is killed in between. Restore
+// schedules the messages of an earlier Queue in front of all new ones. They keep their IDs and times.
 //
-// Run works until its context ends. After Finish all that waits is tried once more at once, and Run
-// returns when nothing waits; with a Store also when the receiver is down.
+// Run sends until its context is done. After Drain, the Queue retries all waiting messages at once, and Run returns when no message
+// waits or, with a Store, when the receiver is down.
 package deliver

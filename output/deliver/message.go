@@ -12,26 +12,26 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Message is one event, ready to be sent.
+// Message is an encoded event.
 type Message struct {
-	// ID is the same whenever the same event is sent again, by any run.
+	// ID identifies the event. It is the same for each attempt and each run.
 	ID   string
 	Type event.Type
-	// Cluster is that of a run of several, and Source what CloudEvents call it; empty: it is one, which
-	// the receiver knows.
+	// Cluster is the name of the cluster, and Source its name in CloudEvents. Both are empty unless the run watches several
+	// clusters. The receiver then knows the source.
 	Cluster, Source string
-	Rule            string // whose it was when it was given up, in a file of dead letters; empty: nobody's, or it was not
+	Rule            string // the rule that gave up the message, if it comes from a file of dead letters
 	Resource        schema.GroupVersionResource
 	event.Identity
 	Subject string    // the object as people know it
-	Time    time.Time // when the event was seen
-	Body    []byte    // the event as it is printed, with a newline at its end
+	Time    time.Time // the time of the event
+	Body    []byte    // the encoded event; it ends with a line feed
 
-	queued  time.Time // when it came
-	initial bool      // it says of an ADDED object that it existed at the start
+	queued  time.Time // when the Queue accepted the event
+	initial bool      // true for an ADDED event of an object that existed at the start
 }
 
-// newMessage returns an event as a message. It holds nothing of the event.
+// newMessage returns an event as a message, which does not refer to memory of the event.
 func newMessage(e *event.Event, body []byte, subject string) *Message {
 	o := e.Object
 	return &Message{
@@ -51,19 +51,18 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 	}
 }
 
-// ObjectID is the object of a message, and no other one: its UID, of several clusters behind the name of one.
+// ObjectID returns a unique identifier of the message's object: its UID, after the name of the cluster if there are several.
 func (m *Message) ObjectID() string {
 	return uidOf(m.Cluster, m.Resource.GroupResource(), &m.Identity)
 }
 
-// idOf is UID/RESOURCEVERSION/TYPE, of several clusters behind the name of one: one event, and no other
-// one.
+// idOf returns the unique ID of an event: UID/RESOURCEVERSION/TYPE, after the name of the cluster if there are several.
 func idOf(cluster string, r schema.GroupResource, o *event.Identity, t event.Type) string {
 	return uidOf(cluster, r, o) + "/" + o.ResourceVersion + "/" + string(t)
 }
 
-// uidOf is an object, and no other one: a cluster may be the copy of another one, with the same UIDs.
-// One that has no UID is known by its resource and name.
+// uidOf returns a unique identifier of an object. The name of the cluster is part of it, because a cluster may be a copy of
+// another one with the same UIDs. If the object has no UID, resource and name identify it.
 func uidOf(cluster string, r schema.GroupResource, o *event.Identity) string {
 	uid := cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
 	if cluster != "" {
@@ -72,9 +71,8 @@ func uidOf(cluster string, r schema.GroupResource, o *event.Identity) string {
 	return uid
 }
 
-// key is an object, by a hash of its name: there are many, in several places, so it is small.
-// Objects that had one name after each other are one; two that happen to have the same hash are
-// sent one after the other, and that is all.
+// key is a hash of the name of an object. It is small because many keys are in memory, in several places. Objects that had the same
+// name in succession share a key. A collision only means that the messages of two objects are sent one after the other.
 type key uint64
 
 var seed = maphash.MakeSeed()

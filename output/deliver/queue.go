@@ -12,56 +12,55 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options says how to deliver.
+// Options configures a Queue.
 type Options struct {
-	Name string // the receiver as people know it
-	// Encode appends an event as it is sent, with a newline at its end, or nothing if it is not sent: not
-	// with Latest. Subject names its object for people. Both are called from the goroutine of Deliver.
+	Name string // the name of the receiver in messages
+	// Encode appends an encoded event that ends with a line feed. It appends nothing if the event must not be sent, which is not
+	// allowed with LatestOnly. Subject returns the name of the object for people. Deliver calls both.
 	Encode  func(dst []byte, e event.Event) ([]byte, error)
 	Subject func(event.Event) string
-	// Source is what CloudEvents have as the source of a cluster, in a run of several; nil: it is one.
+	// Source returns the source of CloudEvents from a cluster. It is nil unless there are several clusters.
 	Source func(cluster string) string
 
-	Workers    int           // how many objects are sent at the same time; 0: one
-	Deadline   time.Duration // how long a try may take; 0: as long as the receiver likes
-	MaxBackoff time.Duration // the longest wait between two tries; 0: a minute
-	Rate       float64       // how many tries a second there are at most; 0: no bound
-	// May returns the context of a try, which ends when none may be under way any more, for no fault of the receiver: then it is
-	// tried again as if it had not been. It waits until one may begin; an error is of who will not let one any more; nil: always.
+	Workers    int           // the number of objects that are served concurrently; 0 means 1
+	Deadline   time.Duration // the maximum duration of an attempt; 0 means no limit
+	MaxBackoff time.Duration // the maximum delay between two attempts; 0 means a minute
+	Rate       float64       // the maximum number of attempts per second; 0 means no limit
+	// BeginAttempt waits until an attempt may begin, and returns its context. If that context is done early, the attempt is
+	// repeated and does not count. After an error, no further attempts are made. nil always permits attempts.
 	BeginAttempt func(context.Context) (context.Context, context.CancelFunc, error)
-	// GiveUpAfter is how long after it came a message is given up, when a try of it fails, or one
-	// of another message while the receiver is down; 0: never.
+	// GiveUpAfter is the age at which a message is given up after a failed attempt. While the receiver is down, the attempt of
+	// another message counts, too. 0 means never.
 	GiveUpAfter time.Duration
-	DeadLetters DeadLetterFile // gets what is given up
-	Rule        string         // whose that is, of several rules; empty: there are none
-	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of batch is in
-	// the Store, and what waits at the end is for a later run.
+	DeadLetters DeadLetterFile // gets the messages that are given up
+	Rule        string         // the rule that the Queue belongs to; empty without rules
+	// Store contains the waiting messages. With it, Deliver returns once the batch is stored, and a later run sends the messages
+	// that still wait at the end. If nil, messages wait in memory.
 	Store Store
-	// Room is how many bytes may wait; 0: DefaultRoom. In a Store they are compressed. A
-	// message, and in a Store a batch, comes in as a whole as long as there is room at all.
+	// MaxBytes is the maximum size of the waiting messages, which are compressed in a Store. 0 means DefaultMaxBytes. A message
+	// (with a Store, a batch) is accepted as a whole if there is any room.
 	MaxBytes   int64
-	LatestOnly bool // only the last state of each object has to arrive: what waits is merged
+	LatestOnly bool // delivers only the last state of each object, by merging waiting messages
 
-	// Say gets how the delivery is, a line at a time: at changes, and once a minute while something
-	// waits. Warn gets what is given up. Both are called from several goroutines; nil: nobody gets
-	// them.
+	// Log gets a line about the state of the delivery when it changes, and once a minute while messages wait for long. Warn gets
+	// a line for each message that is given up. Both are called from several goroutines. nil discards the lines.
 	Log, Warn func(line string)
-	// Held is called by Deliver when it begins to wait for room, and when it ends to; nil: nobody is told.
+	// OnBlocked is called by Deliver with true when it begins to wait for room, and with false afterwards. It may be nil.
 	OnBlocked func(held bool)
-	// Failed is called when DeadLetters can't be written, or the Store not be read. What it is
-	// about waits; Err has the error.
+	// OnStorageError is called if DeadLetters can't be written or the Store can't be read. The affected message keeps waiting,
+	// and Err returns the error. It may be nil.
 	OnStorageError func(error)
 }
 
-// DefaultRoom is how much waits by default.
+// DefaultMaxBytes is the default of Options.MaxBytes.
 const DefaultMaxBytes = 64 << 20
 
-// Queue is a Sink that delivers to a Receiver. See the package comment.
+// Queue is a Sink that delivers events to a Receiver. See the package comment.
 type Queue struct {
 	Options
 	receiver Receiver
-	codec    *codec // of what is in the Store
-	body     []byte // of the last message; only for Deliver
+	codec    *codec // nil without a Store
+	body     []byte // a buffer for Deliver
 	rate     *rate.Limiter
 	schedule *schedule
 	err      atomic.Pointer[error]
@@ -69,7 +68,7 @@ type Queue struct {
 
 var _ event.Sink = (*Queue)(nil)
 
-// New returns a Queue in which nothing waits.
+// New returns an empty Queue.
 func New(r Receiver, o Options) *Queue {
 	o.Workers = max(o.Workers, 1)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
@@ -92,8 +91,7 @@ func New(r Receiver, o Options) *Queue {
 	return q
 }
 
-// Run sends until ctx ends, or until nothing waits after Finish. What then waits is not sent any
-// more. It is called once.
+// Run sends messages until ctx is done or, after Drain, until no message waits. It must be called once.
 func (q *Queue) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, q.schedule.work.ShutDown)()
 	reporting, silent := context.WithCancel(ctx)
@@ -108,10 +106,10 @@ func (q *Queue) Run(ctx context.Context) {
 	q.schedule.work.ShutDown()
 }
 
-// Finish says that Deliver is not called any more. What waits for its next try is tried at once.
+// Drain announces that Deliver will not be called again. The Queue retries waiting messages at once.
 func (q *Queue) Drain() { q.schedule.finish() }
 
-// Err returns why DeadLetters could not be written, or the Store not be read.
+// Err returns the error for which OnStorageError was called, if any.
 func (q *Queue) Err() error {
 	if err := q.err.Load(); err != nil {
 		return *err

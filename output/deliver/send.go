@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// work sends until ctx ends, or nothing more is to be sent.
+// work sends messages until ctx is done or the workqueue is shut down.
 func (q *Queue) work(ctx context.Context) {
 	for {
 		next, end := q.schedule.work.Get()
@@ -52,7 +52,7 @@ func (q *Queue) send(ctx context.Context, k key, it item) {
 	}
 }
 
-// open returns the message of an item; nil, which ends the delivery, if it can't be read.
+// open returns the message of an item. If the Store can't be read, it ends the delivery and returns nil.
 func (q *Queue) open(it item) *Message {
 	if it.message != nil {
 		return it.message
@@ -64,7 +64,7 @@ func (q *Queue) open(it item) *Message {
 	}
 	m, err := q.codec.decode(record)
 	if err != nil {
-		q.fail(fmt.Errorf("read what waits for %s: %w (number %d)", q.Name, err, it.number))
+		q.fail(fmt.Errorf("read a waiting event for %s: %w (number %d)", q.Name, err, it.number))
 		return nil
 	}
 	return m
@@ -87,8 +87,7 @@ func (q *Queue) failed(k key, m *Message, err error) {
 	}
 }
 
-// giveUp reports whether a message could be given up: it is where it is to be kept. The caller has
-// its object.
+// giveUp writes a message to DeadLetters, and returns false if that fails. The caller must have taken its object.
 func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 	m.Rule = cmp.Or(m.Rule, q.Rule)
 	if err := q.DeadLetters.write(m, time.Now(), tries, reason); err != nil {
@@ -99,7 +98,7 @@ func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 	return true
 }
 
-// giveUpParked gives up what has waited for too long for a receiver that is down.
+// giveUpParked gives up the expired messages that wait for a receiver that is down.
 func (q *Queue) giveUpParked(reason error) {
 	for goesOn := true; goesOn; {
 		taken := q.schedule.takeExpired()
@@ -115,7 +114,7 @@ func (q *Queue) giveUpParked(reason error) {
 	}
 }
 
-// fail ends the delivery: what is given up can't be kept, or what waits not be read.
+// fail ends the delivery after an error of DeadLetters or the Store.
 func (q *Queue) fail(err error) {
 	if q.err.CompareAndSwap(nil, &err) && q.OnStorageError != nil {
 		q.OnStorageError(err)

@@ -9,38 +9,36 @@ import (
 	"dwatch/output"
 )
 
-// longestReason is how many characters of an error are said.
+// longestReason is the maximum number of characters of an error in a message.
 const longestReason = 300
 
-// Stats is how the delivery is, in numbers.
+// Stats has the counters of a Queue.
 type Stats struct {
-	// Delivered, Failed and Refused are the tries, by how they ended, and Repeated those beyond the
-	// first of a message.
+	// Delivered, Failed and Refused count attempts by their result. Retried counts the attempts after the first one of a message.
 	Delivered, Failed, Refused, Retried int
-	// Merged is how much was replaced by what came later.
+	// GivenUp counts messages that were given up, and Merged those that a later one replaced.
 	GivenUp, Merged int
-	// Waiting is how much waits, Bytes what that takes, and Oldest for how long the oldest of it
-	// has.
+	// Waiting is the number of waiting messages, Bytes their size, and Oldest the age of the oldest one.
 	Waiting int
 	Bytes   int64
 	Oldest  time.Duration
-	// Reached: the receiver has answered. Down: it takes nothing at present. Full: there is no room
-	// for more.
+	// Reached is true if the receiver has ever answered, Down if it accepts no messages at present, and Full if there is no room
+	// for another message.
 	Reached, Down, Full bool
 }
 
-// status is how the delivery is.
+// status is the state of the delivery.
 type status struct {
 	Stats
 	condition
 	name       string        // of the receiver
 	about      string        // the object of the last failure
-	next       time.Duration // until the next try of what failed
-	worksAgain bool          // it was failing, which was said
-	ofRule     bool          // what is watched may be for others, too, who get it all the same
+	next       time.Duration // until the next retry
+	worksAgain bool          // true after a reported failure has ended
+	ofRule     bool          // true if the Queue belongs to a rule, so that backpressure affects only that
 }
 
-// condition is what has changed when it is worth a line.
+// condition has the parts of the status whose changes are logged.
 type condition struct {
 	failing, down, full bool
 	reason              string
@@ -72,8 +70,7 @@ func (q *Queue) status() status {
 	return s
 }
 
-// String says it in a line: delivering to NAME: exit status 1, 214 waiting, oldest 3 min, next try
-// in 16 s.
+// String returns a line such as "delivering to NAME: exit status 1, 214 waiting, oldest 3 min, next try in 16 s".
 func (s status) String() string {
 	return "delivering to " + s.name + ": " + strings.Join(s.words(), ", ")
 }
@@ -109,36 +106,36 @@ func (s status) words() (words []string) {
 }
 
 const (
-	// sayEvery is how often it is said that something waits, and sayAtMost how far apart two
-	// changes are said. What happens together is one.
-	sayEvery, sayAtMost, together = time.Minute, 5 * time.Second, 100 * time.Millisecond
-	// slow is for how long something waits before that is worth a word.
+	// logInterval is the time between two lines about waiting messages, and minLogInterval the minimum time between two lines
+	// about changes. Changes within logDelay cause one line.
+	logInterval, minLogInterval, logDelay = time.Minute, 5 * time.Second, 100 * time.Millisecond
+	// slow is the age from which a waiting message is worth a line.
 	slow = 10 * time.Second
 )
 
-// report says how it is until ctx ends.
+// report logs the status until ctx is done.
 func (q *Queue) report(ctx context.Context) {
-	tick := time.NewTicker(sayEvery)
+	tick := time.NewTicker(logInterval)
 	defer tick.Stop()
-	var said condition
+	var logged condition
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-q.schedule.changed:
-			pause(ctx, together)
+			pause(ctx, logDelay)
 			now := q.status()
-			if now.condition == said {
+			if now.condition == logged {
 				continue
 			}
-			now.worksAgain = said.failing && !now.failing
+			now.worksAgain = logged.failing && !now.failing
 			q.Log(now.String())
-			said = now.condition
-			pause(ctx, sayAtMost)
+			logged = now.condition
+			pause(ctx, minLogInterval)
 		case <-tick.C:
 			if now := q.status(); now.Waiting > 0 && (now.failing || now.Full || now.Oldest >= slow) {
 				q.Log(now.String())
-				said = now.condition
+				logged = now.condition
 			}
 		}
 	}
@@ -151,15 +148,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Status says in one line how the delivery is. Like Stats it may be called at any time, from any
-// goroutine.
+// Status describes the state of the delivery in one line. Status and Stats may be called from any goroutine.
 func (q *Queue) Status() string { return q.status().String() }
 
-// Stats returns how the delivery is.
+// Stats returns the counters.
 func (q *Queue) Stats() Stats { return q.status().Stats }
 
-// Summary says at the end what became of all that came. undelivered is how much of it was neither
-// delivered nor kept, in DeadLetters or for a later run.
+// Summary returns the counters in one line. undelivered is the number of messages that were neither delivered nor stored, in
+// DeadLetters or for a later run.
 func (q *Queue) Summary() (text string, undelivered int) {
 	s := q.status()
 	text = fmt.Sprintf("%s: %d delivered, %d repeated, %d given up, %d waiting", s.name, s.Delivered, s.Retried, s.GivenUp, s.Waiting)
@@ -178,7 +174,7 @@ func (q *Queue) Summary() (text string, undelivered int) {
 	return text, undelivered
 }
 
-// explain is an error in one line.
+// explain returns an error as one escaped line.
 func explain(err error) string {
 	line := []rune(output.EscapeLine(strings.Join(strings.Fields(err.Error()), " ")))
 	if len(line) > longestReason {
@@ -187,7 +183,7 @@ func explain(err error) string {
 	return string(line)
 }
 
-// span is a duration as people say it.
+// span formats a duration for people.
 func span(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

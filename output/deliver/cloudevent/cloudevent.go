@@ -1,4 +1,4 @@
-// Package cloudevent makes CloudEvents 1.0 of messages, for receivers of every kind.
+// Package cloudevent converts messages to CloudEvents 1.0.
 package cloudevent
 
 import (
@@ -15,7 +15,7 @@ import (
 	"dwatch/output/deliver"
 )
 
-// New returns a message as a CloudEvent, of this source if the message does not know its own. All attributes are strings but the time.
+// New returns a message as a CloudEvent. source applies unless the message has a source. All attributes except time are strings.
 func New(m *deliver.Message, source string) *event.Event {
 	subject, dataType := pathOf(m), typeOf(m.Body)
 	return &event.Event{
@@ -32,9 +32,8 @@ func New(m *deliver.Message, source string) *event.Event {
 	}
 }
 
-// extensions are the attributes beyond those of the specification. The first four are
-// called as those of Knative's ApiServerSource; a partitionkey makes Kafka keep the order
-// of the messages of an object.
+// extensions returns the extension attributes. The first four have the names of Knative's ApiServerSource. The partitionkey makes
+// Kafka keep the order of an object's messages.
 func extensions(m *deliver.Message, subject string) map[string]any {
 	all := map[string]any{
 		"apiversion":      m.APIVersion,
@@ -48,7 +47,7 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 	}
 	for name, value := range all {
 		if text := ToValidUTF8(value.(string)); text == "" {
-			delete(all, name) // an attribute has a value
+			delete(all, name) // attributes must not be empty
 		} else {
 			all[name] = text
 		}
@@ -56,11 +55,11 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 	return all
 }
 
-// yamlEvent is how an event in YAML begins.
+// yamlEvent matches the start of an event in YAML.
 var yamlEvent = regexp.MustCompile(`^type: [A-Z]+\n`)
 
-// typeOf is the media type of a message's body. A message that has waited for longer than
-// a run may not be as this run would print it.
+// typeOf returns the media type of a body. It depends on the body and not on the format of this run, because an earlier run may
+// have encoded the message.
 func typeOf(body []byte) string {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	switch {
@@ -86,10 +85,10 @@ func pathOf(m *deliver.Message) string {
 	return ToValidUTF8(path + "/" + r.Resource + "/" + m.Name)
 }
 
-// Valid makes a text of the server one that an attribute may have.
+// ToValidUTF8 replaces invalid bytes, which attributes must not contain.
 func ToValidUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// Attributes calls set with each attribute of an event but the type of its data.
+// EachAttribute calls set with each attribute of an event except datacontenttype.
 func EachAttribute(e *event.Event, set func(name, value string)) {
 	set("specversion", e.SpecVersion())
 	set("id", e.ID())
@@ -102,18 +101,17 @@ func EachAttribute(e *event.Event, set func(name, value string)) {
 	}
 }
 
-// Headers is Attributes, with each value as a header has it: the same in the bindings of HTTP and of NATS.
+// EachHeader is EachAttribute with values that are encoded for headers, as in the HTTP and NATS bindings.
 func EachHeader(e *event.Event, set func(name, value string)) {
 	EachAttribute(e, func(name, value string) { set(name, EscapeHeader(value)) })
 }
 
-// Escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP
-// binding of CloudEvents has it.
+// EscapeHeader encodes the value of an attribute for a header, by section 3.1.3.2 of the HTTP binding of CloudEvents.
 func EscapeHeader(value string) string {
 	return PercentEncode(value, func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' })
 }
 
-// Percent encodes each byte of a value that is not plain as in a URL: %2E is a dot.
+// PercentEncode encodes each byte for which plain returns false, as in a URL: %2E is a dot.
 func PercentEncode(value string, plain func(c byte) bool) string {
 	escaped := make([]byte, 0, len(value))
 	for i := range len(value) {

@@ -1,6 +1,5 @@
-// Package otlp writes a message as a log record of OpenTelemetry, for receivers that take OTLP over HTTP
-// (https://opentelemetry.io/docs/specs/otlp/): the attributes are called as those of the collector's
-// k8sobjects receiver, so that what was made for that works on.
+// Package otlp encodes messages as OpenTelemetry log records for receivers of OTLP over HTTP
+// (https://opentelemetry.io/docs/specs/otlp/). Attributes have the same names as in the collector's k8sobjects receiver.
 package otlp
 
 import (
@@ -20,15 +19,14 @@ import (
 	"dwatch/output/deliver"
 )
 
-// ContentType is that of what is sent and of what comes back: Protobuf, which every receiver has to take.
+// ContentType is the content type of requests and responses: Protobuf, which every receiver must support.
 const ContentType = "application/x-protobuf"
 
-// Path is where a receiver takes logs, if its address has no path.
+// LogsPath is the path of the endpoint for logs.
 const LogsPath = "/v1/logs"
 
-// Encode returns the request for one message, of the cluster that source stands for unless the message
-// knows its own. On the wire it is an ExportLogsServiceRequest, whose Go type would need all of gRPC;
-// LogsData has the same fields.
+// Encode returns the request body for a message: an ExportLogsServiceRequest. It uses the type LogsData, which has the same fields
+// and does not depend on gRPC. source identifies the cluster if the message does not.
 func Encode(m *deliver.Message, source string) ([]byte, error) {
 	at := uint64(m.Time.UnixNano())
 	record := &logs.LogRecord{
@@ -39,7 +37,7 @@ func Encode(m *deliver.Message, source string) ([]byte, error) {
 			"k8s.resource.name", m.Resource.Resource,
 			"event.domain", "k8s",
 			"event.name", m.Name,
-			"log.record.uid", m.ID, // by which one that came twice is known
+			"log.record.uid", m.ID, // the same for each attempt
 		),
 	}
 	if m.Source != "" {
@@ -47,7 +45,7 @@ func Encode(m *deliver.Message, source string) ([]byte, error) {
 	}
 	uid, _ := strings.CutPrefix(source, "urn:uuid:")
 	if uid == source {
-		uid = "" // it is an address
+		uid = "" // the source is an address
 	}
 	return proto.Marshal(&logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{
 		Resource: &resource.Resource{Attributes: attributes(
@@ -62,7 +60,7 @@ func Encode(m *deliver.Message, source string) ([]byte, error) {
 	}}})
 }
 
-// attributes are names and values in turns, but for those without a value.
+// attributes returns attributes from alternating names and values. It omits empty values.
 func attributes(pairs ...string) (all []*common.KeyValue) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -72,14 +70,14 @@ func attributes(pairs ...string) (all []*common.KeyValue) {
 	return all
 }
 
-// text is a string; Protobuf takes valid UTF-8 alone.
+// text returns a string as valid UTF-8, which Protobuf requires.
 func text(s string) *common.AnyValue {
 	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: valid(s)}}
 }
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// body is an event as a map, if it is JSON; else as the text that it is.
+// body returns an event as a map if it is JSON, otherwise as text.
 func body(b []byte) *common.AnyValue {
 	if trimmed := strings.TrimSpace(string(b)); strings.HasPrefix(trimmed, "{") && gjson.Valid(trimmed) {
 		return value(gjson.Parse(trimmed), 0)
@@ -87,11 +85,11 @@ func body(b []byte) *common.AnyValue {
 	return text(strings.TrimSuffix(string(b), "\n"))
 }
 
-// deepest is how deep a value is a map or a list; what is deeper is its JSON. Each is three messages on
-// the wire, of which some readers take a hundred in each other.
+// deepest is the maximum nesting of maps and lists. Deeper values are JSON text. Each level takes three nested messages, and some
+// readers accept only a hundred.
 const deepest = 30
 
-// value is JSON as OpenTelemetry has it. An integer of more than 64 bits, and what is no float, is its text.
+// value converts a JSON value. A number that is neither an int64 nor a float64 becomes text.
 func value(v gjson.Result, depth int) *common.AnyValue {
 	switch {
 	case v.Type == gjson.Null:
@@ -125,17 +123,17 @@ func number(raw string) *common.AnyValue {
 		return &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: n}}
 	}
 	f, err := strconv.ParseFloat(raw, 64)
-	if err != nil || !strings.ContainsAny(raw, ".eE") { // it has more digits than either
+	if err != nil || !strings.ContainsAny(raw, ".eE") { // an integer of more than 64 bits, or an overflow
 		return text(raw)
 	}
 	return &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: f}}
 }
 
-// longestReason is how much of what a receiver says is repeated.
+// longestReason is the maximum length of a receiver's message in an error.
 const longestReason = 200
 
-// Check returns an error if an answer of success says that the record was rejected, which is not to
-// be sent again: an ExportLogsServiceResponse, or the same as JSON. An empty answer says nothing.
+// CheckResponse returns an error if the body of a 2xx response, an ExportLogsServiceResponse as Protobuf or JSON, reports that the
+// record was rejected. The record must then not be sent again. An empty or invalid body means success.
 func CheckResponse(contentType string, answer []byte) error {
 	rejected, why := partial(answer)
 	if strings.HasPrefix(contentType, "application/json") {
@@ -160,8 +158,8 @@ func CheckResponse(contentType string, answer []byte) error {
 	return fmt.Errorf("the receiver rejected it: %.*s", longestReason, valid(why))
 }
 
-// partial reads an ExportLogsServiceResponse, whose field 1 is an ExportLogsPartialSuccess: how many
-// records were rejected (1), and why (2).
+// partial reads an ExportLogsServiceResponse. Its field 1 is an ExportLogsPartialSuccess with the number of rejected records (1)
+// and the reason (2).
 func partial(answer []byte) (rejected bool, why string) {
 	fields(answer, func(number protowire.Number, _ uint64, inner []byte) {
 		if number != 1 {
@@ -179,7 +177,7 @@ func partial(answer []byte) (rejected bool, why string) {
 	return rejected, why
 }
 
-// fields calls take with each field of a message, up to what is none: a number, or bytes.
+// fields calls take with each varint and bytes field of a message, and stops at invalid data.
 func fields(message []byte, take func(number protowire.Number, value uint64, bytes []byte)) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)

@@ -1,5 +1,5 @@
-// Package secret reads what receivers must not see on a command line: credentials, from files that are read again when they
-// change, or from the environment, and the certificates of a connection. No error has one of them in it.
+// Package secret reads credentials and certificates from files or environment variables. It reads a file again when the file
+// changes. No error contains a credential.
 package secret
 
 import (
@@ -10,30 +10,30 @@ import (
 	"sync"
 )
 
-// Source is where something secret is, in a file or a text. The zero value is none.
+// Source is the place of a secret. The zero value means that there is none.
 type Source struct {
-	Name       string // in errors: a flag, or a variable of the environment
-	Path, Text string // a file; if that is empty, what would be in it
-	IsBundle   bool   // of certificates, of which there may be many
+	Name       string // a flag or an environment variable, for errors
+	Path, Text string // a file or, if Path is empty, the content
+	IsBundle   bool   // true for certificates, which may be larger than credentials
 }
 
-// Is reports whether there is one.
+// IsSet reports whether there is a secret.
 func (s Source) IsSet() bool { return s.Path != "" || s.Text != "" }
 
-// longest is how large a file of credentials may be, and longestBundle one of certificates. A larger one is something else.
+// longest is the maximum size of a file with credentials, and longestBundle of one with certificates.
 const longest, longestBundle = 64 << 10, 16 << 20
 
-// Value is what a Source has, which makes sense. nil is none.
+// Value is the parsed content of a Source. A nil Value is valid and means that there is none.
 type Value[T any] struct {
 	Source
-	parse func(text string) (T, error) // its errors don't repeat the text
+	parse func(text string) (T, error) // its errors must not contain the text
 
 	mu    sync.Mutex
-	info  fs.FileInfo // of the file when it was read; nil: it can be read only once
+	info  fs.FileInfo // of the file when it was read; nil if it can be read only once
 	value T
 }
 
-// Load reads a Source, of which there may be none. Errors of parse must not repeat the text.
+// Load reads and parses a Source. It returns nil if the Source is not set. Errors of parse must not contain the text.
 func Load[T any](s Source, parse func(string) (T, error)) (*Value[T], error) {
 	if !s.IsSet() {
 		return nil, nil
@@ -45,7 +45,7 @@ func Load[T any](s Source, parse func(string) (T, error)) (*Value[T], error) {
 	return v, nil
 }
 
-// Get returns what the file says now. It does not read one that did not change. Of no Value it is the zero value.
+// Get returns the current value. It reads the file again only if it has changed. For a nil Value it returns the zero value.
 func (v *Value[T]) Get() (value T, err error) {
 	if v == nil {
 		return value, nil
@@ -66,11 +66,11 @@ func (v *Value[T]) Get() (value T, err error) {
 	return v.value, nil
 }
 
-// read reads and parses it. After an error it still is what it was before.
+// read reads and parses the Source. After an error, v is unchanged.
 func (v *Value[T]) read() (err error) {
 	text, info := v.Text, fs.FileInfo(nil)
 	if v.Path != "" {
-		if info, err = os.Stat(v.Path); err != nil { // before it is read, so that a later change is one
+		if info, err = os.Stat(v.Path); err != nil { // before reading, so that a concurrent change is noticed
 			return err
 		}
 		most := longest
@@ -86,7 +86,7 @@ func (v *Value[T]) read() (err error) {
 		return err
 	}
 	v.value, v.info = value, nil
-	if info != nil && info.Mode().IsRegular() { // a pipe is empty the next time
+	if info != nil && info.Mode().IsRegular() { // other files, such as pipes, can be read only once
 		v.info = info
 	}
 	return nil
@@ -105,7 +105,7 @@ func readFile(path string, most int) (string, error) {
 	return string(text), err
 }
 
-// explain says which one an error is about.
+// explain adds the name of the Source to an error.
 func (s *Source) explain(err error) error {
 	if s.Path != "" {
 		return fileError(s.Name, s.Path, err)

@@ -14,8 +14,8 @@ import (
 	"dwatch/output/deliver"
 )
 
-// TLS says how to speak it, as who, and with whom. Its files are read again for each connection, but for the authorities: who makes
-// several connections of one has Roots say when these are others.
+// TLSConfig returns a TLS configuration. It reads the client certificate again for each connection, but not the authorities: use
+// LoadRootCAs to notice their changes.
 func TLSConfig(o deliver.TLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := SetRootCAs(c, o.CA, "--to-ca"); err != nil {
@@ -28,12 +28,12 @@ func TLSConfig(o deliver.TLS) (*tls.Config, error) {
 		return nil, err
 	}
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return readPair(o.Cert, o.Key) // for each connection, as they may be renewed
+		return readPair(o.Cert, o.Key) // it may have been renewed
 	}
 	return c, nil
 }
 
-// Trust has only the authorities in a file be trusted, if there is one.
+// SetRootCAs makes c trust only the authorities in a file. If ca is empty, c is unchanged.
 func SetRootCAs(c *tls.Config, ca, flag string) error {
 	roots, err := LoadRootCAs(ca, flag)
 	if err == nil {
@@ -42,7 +42,7 @@ func SetRootCAs(c *tls.Config, ca, flag string) error {
 	return err
 }
 
-// Roots are the authorities in a file that a flag names, other ones once it has changed; nil: there is none.
+// LoadRootCAs returns the authorities in a file that flag names, or nil if ca is empty. The Value changes with the file.
 func LoadRootCAs(ca, flag string) (*Value[*x509.CertPool], error) {
 	return Load(Source{Name: flag, Path: ca, IsBundle: true}, func(text string) (*x509.CertPool, error) {
 		roots := x509.NewCertPool()
@@ -68,12 +68,12 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 
 func fileError(flag, path string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err // it names the file once more
+		err = failed.Err // without the path
 	}
 	return fmt.Errorf("%s %s: %w", flag, path, err)
 }
 
-// Explain adds what to do to why there is no connection. ca is the flag that names authorities.
+// ExplainConnectionError adds a hint to the error of a failed connection. ca is the flag for trusted authorities.
 func ExplainConnectionError(err error, ca string) error {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
@@ -84,12 +84,12 @@ func ExplainConnectionError(err error, ca string) error {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("it does not speak TLS: is it an http:// address?")
 	case errors.As(err, &op) && op.Op == "dial":
-		return op.Err // it names the address once more
+		return op.Err // without the address
 	}
 	return err
 }
 
-// IsLocal reports whether what goes to HOST or HOST:PORT stays on this machine.
+// IsLoopback reports whether HOST or HOST:PORT is this machine.
 func IsLoopback(address string) bool {
 	host := (&url.URL{Host: address}).Hostname()
 	return host == "localhost" || net.ParseIP(host).IsLoopback()

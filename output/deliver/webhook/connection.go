@@ -19,20 +19,19 @@ import (
 )
 
 const (
-	// dialTimeout bounds how long an address that does not answer is tried, and
-	// handshakeTimeout what comes before the first request.
+	// dialTimeout is for the TCP connection, and handshakeTimeout for TLS.
 	dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
-	// idleTimeout is how long a connection is kept that nothing is sent over.
+	// idleTimeout is how long an unused connection stays open.
 	idleTimeout = 90 * time.Second
-	// largeBody is from what size on a body is sent only when the receiver wants it, or has
-	// not said anything about it for expectTimeout. One that refuses it, and closes the
-	// connection, would else be taken for one that is gone. It is as curl does it.
+	// largeBody is the size from which a request has "Expect: 100-continue". The body is then sent when the server agrees, or
+	// after expectTimeout, as in curl. Otherwise a server that refuses the body and closes the connection would look like one
+	// that is down.
 	largeBody, expectTimeout = 1 << 20, time.Second
-	// longestHead is how long the headers of an answer may be.
+	// longestHead is the maximum size of the headers of a response.
 	longestHead = 64 << 10
 )
 
-// caFlag is the flag that names authorities.
+// caFlag is the flag for trusted authorities.
 const caFlag = "--to-ca"
 
 func newTransport(o Options) (*http.Transport, error) {
@@ -43,8 +42,8 @@ func newTransport(o Options) (*http.Transport, error) {
 	return transportTo(o.URL, tlsConfig, o.Workers)
 }
 
-// Transport returns what makes connections to an address, as those of a Webhook are made, for who asks there. ca is a
-// file with the authorities that are trusted, and flag says which one: empty for those of the system.
+// NewTransport returns a transport like that of a Receiver for other requests. ca is a file with the trusted authorities, or "" for
+// those of the system. flag is the flag that names the file.
 func NewTransport(to *url.URL, ca, flag string) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := secret.SetRootCAs(config, ca, flag); err != nil {
@@ -53,8 +52,8 @@ func NewTransport(to *url.URL, ca, flag string) (*http.Transport, error) {
 	return transportTo(to, config, 1)
 }
 
-// transportTo returns what makes the connections. They are of HTTP/1.1: a try that hangs
-// ends with its connection, and does not hold up those that would share one of HTTP/2.
+// transportTo returns a transport for HTTP/1.1. A request that hangs ends with its connection. With HTTP/2 it could affect other
+// requests on the same connection.
 func transportTo(address *url.URL, tlsConfig *tls.Config, workers int) (*http.Transport, error) {
 	proxy, err := proxyTo(address)
 	if err != nil {
@@ -78,8 +77,8 @@ func transportTo(address *url.URL, tlsConfig *tls.Config, workers int) (*http.Tr
 	}, nil
 }
 
-// proxyTo returns the proxy that the environment has for an address; nil: none. No error
-// has it in it, since there may be a password in that.
+// proxyTo returns the proxy from the environment for an address, or nil. Errors do not contain the proxy, which may have a
+// password.
 func proxyTo(address *url.URL) (*url.URL, error) {
 	config := httpproxy.FromEnvironment()
 	for _, proxy := range []string{config.HTTPSProxy, config.HTTPProxy} {
@@ -97,7 +96,7 @@ func proxyTo(address *url.URL) (*url.URL, error) {
 	return proxy, nil
 }
 
-// checkProxy says why a proxy leads nowhere.
+// checkProxy returns an error if a proxy refuses to connect.
 func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	if answer.StatusCode == http.StatusOK {
 		return nil
@@ -105,7 +104,7 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 	return fmt.Errorf("the proxy answers %s", said(answer.StatusCode))
 }
 
-// unanswered says why there was no answer. Without a connection, no message would fare better.
+// unanswered returns the error for a request without a response. It is a DownError if there was no connection.
 func (w *Receiver) unanswered(ctx context.Context, err error, connected bool) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
 	switch {

@@ -11,8 +11,7 @@ import (
 	"dwatch/output/deliver/secret"
 )
 
-// Token returns the bearer token of a source, for who shows it to somebody else; empty: there is none. Its errors
-// name it.
+// LoadToken returns the bearer token of a source, or "" if the source is not set. Errors contain the name of the source.
 func LoadToken(s secret.Source) (string, error) {
 	l, err := secret.Load(s, parseToken)
 	if err != nil {
@@ -25,14 +24,14 @@ func parseToken(text string) (string, error) {
 	token := strings.TrimSpace(text)
 	switch {
 	case token == "":
-		return "", errors.New("there is no token in it")
+		return "", errors.New("it contains no token")
 	case strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
-		return "", errors.New("it is no token: that is one word")
+		return "", errors.New("it is not a token, which is one word")
 	}
 	return token, nil
 }
 
-// parseHeaders reads lines "Name: value". Empty ones, and those that begin with #, say nothing.
+// parseHeaders parses lines "Name: value". It ignores empty lines and those that begin with #.
 func parseHeaders(text string) (http.Header, error) {
 	headers := http.Header{}
 	for i, line := range strings.Split(text, "\n") {
@@ -51,12 +50,12 @@ func parseHeaders(text string) (http.Header, error) {
 		headers.Add(name, value)
 	}
 	if len(headers) == 0 {
-		return nil, errors.New("there is no header in it")
+		return nil, errors.New("it contains no header")
 	}
 	return headers, nil
 }
 
-// isOurs reports whether a header says how or what is sent.
+// isOurs reports whether dwatch sets a header itself.
 func isOurs(name string) bool {
 	switch name = strings.ToLower(name); name {
 	case "host", "connection", "content-length", "content-type", "content-encoding", "expect",

@@ -24,12 +24,12 @@ import (
 	"dwatch/output/deliver/secret"
 )
 
-// Options say where messages go, and in which form.
+// Options configures a Receiver.
 type Options struct {
-	URL       *url.URL // of the scheme http or https, with a host
+	URL       *url.URL // with the scheme http or https and a host
 	Format    Format
 	UserAgent string
-	Workers   int // how many messages are sent at the same time
+	Workers   int // the number of concurrent requests
 	// Service is one of Services if the receiver is known to be that, whose responses have a meaning beyond the status.
 	Service string
 
@@ -37,16 +37,16 @@ type Options struct {
 	deliver.TLS
 }
 
-// Form is what a message looks like on the wire.
+// Format is the format of a request.
 type Format uint8
 
 const (
-	Binary     Format = iota // a CloudEvent: its attributes are headers, its data is the body
-	Structured               // a CloudEvent as one JSON document
-	OTLPLogs                 // a log record of OpenTelemetry
+	Binary     Format = iota // a CloudEvent whose attributes are headers and whose data is the body
+	Structured               // a CloudEvent as a JSON document
+	OTLPLogs                 // an OpenTelemetry log record
 )
 
-// Webhook is a Receiver behind a URL.
+// Receiver sends messages to a URL.
 type Receiver struct {
 	Options
 	source  string
@@ -54,7 +54,7 @@ type Receiver struct {
 	token   *secret.Value[string]
 	headers *secret.Value[http.Header]
 	signing *secret.Value[[][]byte]
-	unasked atomic.Bool // it does not take the question whether it wants a large body
+	unasked atomic.Bool // the server does not support Expect: 100-continue
 
 	mu        sync.Mutex
 	transport *http.Transport
@@ -62,7 +62,7 @@ type Receiver struct {
 
 var _ deliver.Receiver = (*Receiver)(nil)
 
-// New connects to nothing yet. Its errors are of files.
+// New returns a Receiver without connecting. It fails if a file is invalid.
 func New(o Options) (w *Receiver, err error) {
 	w = &Receiver{Options: o}
 	var wrong [4]error
@@ -80,8 +80,8 @@ func New(o Options) (w *Receiver, err error) {
 	return w, err
 }
 
-// connections returns what makes them, which is another one once other authorities are trusted: one that was made before is not used
-// any more.
+// connections returns the transport. It replaces the transport when the trusted authorities change, so that connections from before
+// are not used any more.
 func (w *Receiver) connections() (*http.Transport, error) {
 	roots, err := w.roots.Get()
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *Receiver) connections() (*http.Transport, error) {
 	return w.transport, nil
 }
 
-// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+// SetSource sets the attribute "source" of all messages, a URI. It must be called before Send.
 func (w *Receiver) SetSource(source string) { w.source = source }
 
 func (w *Receiver) Close() { w.transport.CloseIdleConnections() }
@@ -106,12 +106,12 @@ func (w *Receiver) Close() { w.transport.CloseIdleConnections() }
 func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { connected.Store(false) }, // again, if a connection that was kept is closed
+		GetConn: func(string) { connected.Store(false) }, // called again if an idle connection turns out to be closed
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	request, err := w.request(ctx, m)
 	if err != nil {
-		return &deliver.DownError{Err: err} // it is about a file, and so about all messages
+		return &deliver.DownError{Err: err} // a file is invalid, which affects all messages
 	}
 	connections, err := w.connections()
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	return checkResponse(w.Service, answer.StatusCode, text.String())
 }
 
-// request returns the request that sends a message. Its errors are of files.
+// request returns the request for a message. It fails if a file is invalid.
 func (w *Receiver) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
 	header := make(http.Header, 24)
 	body, err := w.encode(m, header)
@@ -152,8 +152,7 @@ func (w *Receiver) request(ctx context.Context, m *deliver.Message) (*http.Reque
 	if len(body) >= largeBody && !w.unasked.Load() {
 		header["Expect"] = []string{"100-continue"}
 	}
-	// The id makes a message known again, so the transport may send one a second time
-	// that went into a connection which the server was just closing.
+	// The transport may repeat a request that it sent while the server was closing the connection. The ID makes that safe.
 	header["Idempotency-Key"] = nil
 	if err := w.authorize(header, m.ID, body); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func (w *Receiver) request(ctx context.Context, m *deliver.Message) (*http.Reque
 	return request, nil
 }
 
-// encode returns the body of a request, and sets the headers that say what it is.
+// encode returns the body of a request, and sets the headers that describe it.
 func (w *Receiver) encode(m *deliver.Message, header http.Header) ([]byte, error) {
 	if w.Format == OTLPLogs {
 		header["Content-Type"] = []string{otlp.ContentType}
@@ -184,7 +183,7 @@ func (w *Receiver) encode(m *deliver.Message, header http.Header) ([]byte, error
 	return m.Body, nil
 }
 
-// authorize adds credentials, as they are now.
+// authorize adds the current credentials.
 func (w *Receiver) authorize(header http.Header, id string, body []byte) error {
 	more, headersErr := w.headers.Get()
 	token, tokenErr := w.token.Get()
@@ -199,18 +198,18 @@ func (w *Receiver) authorize(header http.Header, id string, body []byte) error {
 	return cmp.Or(headersErr, tokenErr, signingErr)
 }
 
-// longestAnswer is how much of an answer is read, and drainTimeout for how long, so that its
-// connection can be used again.
+// longestAnswer is the maximum number of bytes of a response that are read, and drainTimeout the maximum time. A response that has
+// been read completely lets the connection be reused.
 const (
 	longestAnswer = 256 << 10
 	drainTimeout  = time.Second
 )
 
 func drain(answer *http.Response, to io.Writer) {
-	if answer.StatusCode != http.StatusSwitchingProtocols { // which is a connection, without a deadline
+	if answer.StatusCode != http.StatusSwitchingProtocols { // its body is the connection, which has no end
 		late := time.AfterFunc(drainTimeout, func() { answer.Body.Close() })
 		defer late.Stop()
-		_, _ = io.CopyN(to, answer.Body, longestAnswer) // its status says enough without it
+		_, _ = io.CopyN(to, answer.Body, longestAnswer) // the status is sufficient
 	}
 	answer.Body.Close()
 }

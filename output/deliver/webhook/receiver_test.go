@@ -384,7 +384,7 @@ func TestCredentialsChange(t *testing.T) {
 	link("two")
 	is("other")
 	write("two", "longer than that")
-	if _, err := c.Get(); err == nil || err.Error() != "--token "+path+": it is no token: that is one word" {
+	if _, err := c.Get(); err == nil || err.Error() != "--token "+path+": it is not a token, which is one word" {
 		t.Error(err)
 	}
 	write("two", "third")

@@ -22,24 +22,24 @@ func statusError(code int, header http.Header, now time.Time) error {
 		return &deliver.RefusedError{Err: err}
 	}
 	after, asked := retryAfter(header, now)
-	if asked || code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired { // so each message would fare now
+	if asked || code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired { // other messages would get the same response
 		return &deliver.DownError{Err: err, RetryAfter: after}
 	}
 	return err
 }
 
-// final are those that the same message would get again.
+// final are the status codes that a repeated request would get again.
 var final = []int{
 	http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }
 
-// said is a status code in words, and what to do. Those of the answer may be anything.
+// said returns a status code with its standard text and a hint. The reason in the response may be anything.
 func said(code int) string {
 	hint := ""
 	switch {
 	case code >= 300 && code < 400:
-		hint = ": redirects are not followed; give --to the address where it leads"
+		hint = ": redirects are not followed; use their target in --to"
 	case code == http.StatusUnauthorized:
 		hint = ": check --to-token-file, --to-header-file or --to-cert"
 	case code == http.StatusNotFound:
@@ -50,11 +50,10 @@ func said(code int) string {
 	return fmt.Sprintf("HTTP %d %s%s", code, http.StatusText(code), hint)
 }
 
-// longestAsked is the longest wait that a receiver may ask for: a wrong date must not
-// end the delivery.
+// longestAsked is the maximum delay that a receiver may ask for. A wrong date must not end the delivery.
 const longestAsked = time.Hour
 
-// retryAfter reads the header Retry-After, which has seconds or a date.
+// retryAfter parses the header Retry-After, which contains seconds or a date. asked is false if it is missing or invalid.
 func retryAfter(h http.Header, now time.Time) (after time.Duration, asked bool) {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 63); err == nil {
@@ -65,7 +64,7 @@ func retryAfter(h http.Header, now time.Time) (after time.Duration, asked bool) 
 		return 0, false
 	}
 	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = theirs // its clock may be another
+		now = theirs // the clocks may differ
 	}
 	return min(max(at.Sub(now), 0), longestAsked), true
 }
