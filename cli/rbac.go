@@ -61,8 +61,13 @@ func (r *rbacOptions) validate() error {
 
 // takesRights reports whether a task asks a cluster: a recording takes no rights.
 func takesRights(of privileged) bool {
-	w, is := of.(*watchTask)
-	return !is || w.player == nil && w.browser == nil
+	switch of := of.(type) {
+	case *watchTask:
+		return of.player == nil && of.browser == nil
+	case *pastListTask:
+		return false
+	}
+	return true
 }
 
 func (r *rbacOptions) task() task { return &rolesTask{r.needs, r.format.Name} }

@@ -23,8 +23,10 @@ type watchTask struct {
 	receiver *sendOptions
 }
 
-// isLasting implements watcherTask. A comparison of two times ends soon.
-func (w *watchTask) isLasting() bool { return w.player == nil || !w.player.Difference }
+// isLasting implements watcherTask. A comparison of two times ends soon, and the page of a recording reports nothing after its start.
+func (w *watchTask) isLasting() bool {
+	return w.browser == nil && (w.player == nil || !w.player.Difference)
+}
 
 // run implements task.
 func (w *watchTask) run(ctx context.Context, c *console.Console) error {

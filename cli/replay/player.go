@@ -151,7 +151,11 @@ func (p *Player) open(ctx context.Context, r *run.Run) (run.Source, error) {
 }
 
 // Scope implements run.Source.
-func (p *Player) Scope() *run.Scope { return p.recording.Scope(p.session, p.now) }
+func (p *Player) Scope() *run.Scope {
+	scope := p.recording.Scope(p.session, p.now)
+	scope.Status = p.run.ReplayStatus
+	return scope
+}
 
 // now is the time of the event that was delivered last. When the recording was read, it is the end of the query.
 func (p *Player) now() time.Time {

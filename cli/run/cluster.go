@@ -174,6 +174,7 @@ func (r *Run) Replay(ctx context.Context, s *Session, sink event.Sink, play func
 	if err != nil {
 		return err
 	}
+	r.replayed.Store(of.reporter)
 	of.reporter.AnnounceTargets(s.Plan.Targets, "")
 	defer of.reporter.Wait()
 	return play(markLoss(head))

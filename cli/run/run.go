@@ -14,6 +14,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/lease"
 	"dwatch/cli/metrics"
+	"dwatch/cli/report"
 	"dwatch/cli/version"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
@@ -63,7 +64,8 @@ type Run struct {
 	state      *State
 	recordings *Recordings
 
-	output Output
+	output   Output
+	replayed atomic.Pointer[report.Reporter] // knows the status of a recording that is played
 	stageResults
 }
 
@@ -164,13 +166,14 @@ func (r *Run) Follow(ctx context.Context, open Opener) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p, err := r.Build(ctx, source.Scope(), cancel)
+	scope := source.Scope()
+	p, err := r.Build(ctx, scope, cancel)
 	if err != nil {
 		return err
 	}
 	defer r.sayHidden()
 	r.console.Status.Set(func() []string {
-		return append([]string{JoinStatus(source.Scope().Status(), r.Status())}, r.output.Problems()...)
+		return append([]string{JoinStatus(scope.Status(), r.Status())}, r.output.Problems()...)
 	})
 	return r.Deliver(ctx, cancel, func() error { return source.Run(ctx, p) }, func(err error) error { return r.end(ctx, err) })
 }
@@ -267,6 +270,14 @@ func (r *Run) end(ctx context.Context, err error) error {
 
 // ConditionHeld reports whether --until held.
 func (r *Run) ConditionHeld() bool { return r.conditionHeld }
+
+// ReplayStatus says how a recorded watch was at the time of the last event.
+func (r *Run) ReplayStatus() string {
+	if reporter := r.replayed.Load(); reporter != nil {
+		return reporter.Status()
+	}
+	return ""
+}
 
 // Printed is how many events the destination got so far.
 func (r *Run) Printed() int { return r.printed() }
