@@ -128,7 +128,7 @@ func (s *targetSet) watchTrigger(t event.Target, f *follower) {
 	shared.send = func(m message) {
 		shared.source.Budget.Release(m.ReservedBytes)
 		switch {
-		case m.Kind == source.Changed:
+		case m.Kind == source.Changed, m.Kind == source.Unreadable:
 			source.Signal(f.changed)
 		case m.Kind == source.SyncEnded, m.Kind == source.Connected && m.ResourceVersion != "":
 			if down.CompareAndSwap(true, false) {

@@ -75,7 +75,7 @@ func sideBySide(b *testing.B, stock runtime.NegotiatedSerializer, measure func(*
 	for _, test := range []struct {
 		name       string
 		serializer runtime.NegotiatedSerializer
-	}{{"stock", stock}, {"shallow", negotiated{stock, scanner{}}}, {"shallow,managedFields", negotiated{stock, scanner{keepManagedFields: true}}}} {
+	}{{"stock", stock}, {"raw", negotiated{stock, scanner{}}}, {"raw,managedFields", negotiated{stock, scanner{keepManagedFields: true}}}} {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			measure(b, test.serializer)

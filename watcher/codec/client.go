@@ -25,7 +25,7 @@ func (o Options) scanner() scanner {
 	return scanner{keepManagedFields: o.KeepManagedFields, shard: o.Shard, warn: func(string) {}}
 }
 
-// NewClient returns the stock dynamic client over a REST client that reads shallow objects. It uses
+// NewClient returns the stock dynamic client over a REST client that reads raw objects. It uses
 // dynamic.New because dynamic.NewForConfig would overwrite the serializer.
 func NewClient(config *rest.Config, client *http.Client, o Options) (*dynamic.DynamicClient, error) {
 	return newClient(config, client, o.scanner())

@@ -16,7 +16,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// compare compares a shallow object with the stock client's object from the same bytes, and its
+// compare compares a raw object with the stock client's object from the same bytes, and its
 // content with the bytes.
 func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstructured, managedFields bool) {
 	t.Helper()
@@ -34,7 +34,7 @@ func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstruc
 		t.Errorf("%s: the stock client's (-), the content (+):\n%.2000s", stock.GetName(), cmp.Diff(want, opened))
 	}
 	if diff := cmp.Diff(headOf(stock), headOf(got)); diff != "" {
-		t.Errorf("%s: the stock client's (-), the shallow object (+):\n%s", stock.GetName(), diff)
+		t.Errorf("%s: the stock client's (-), the raw object (+):\n%s", stock.GetName(), diff)
 	}
 	if strings.ContainsAny(content, "\n\r") {
 		t.Errorf("%s: more than one line", stock.GetName())

@@ -43,7 +43,7 @@ func watchable(t *testing.T) []schema.GroupVersionResource {
 	return resources
 }
 
-// TestConformance compares shallow objects of every type with those of the stock client, from the
+// TestConformance compares raw objects of every type with those of the stock client, from the
 // same bytes of a real API server.
 func TestConformance(t *testing.T) {
 	resources := watchable(t)
@@ -144,7 +144,7 @@ func (c clients) compareLists(t *testing.T, r schema.GroupVersionResource, optio
 func (c clients) compareList(t *testing.T, stock, got *unstructured.UnstructuredList, managedFields bool) {
 	t.Helper()
 	if diff := cmp.Diff(stock.Object, got.Object); diff != "" {
-		t.Errorf("the stock list (-), the shallow list (+):\n%s", diff)
+		t.Errorf("the stock list (-), the raw list (+):\n%s", diff)
 	}
 	var raw struct{ Items []json.RawMessage }
 	c.tape.mu.Lock()
@@ -189,7 +189,7 @@ func (c clients) compareWatches(t *testing.T, r schema.GroupVersionResource, opt
 		full, ok := e.Object.(*unstructured.Unstructured)
 		if !ok { // a Status
 			if !reflect.DeepEqual(e.Object, dropped[i].Object) {
-				t.Errorf("stock (-), shallow (+):\n%s", cmp.Diff(e.Object, dropped[i].Object))
+				t.Errorf("stock (-), raw (+):\n%s", cmp.Diff(e.Object, dropped[i].Object))
 			}
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// contentKey is the key of the content in a shallow object. The content is a string because
+// contentKey is the key of the content in a raw object. The content is a string because
 // client-go may deep-copy the object, which panics for a []byte.
 const contentKey = "\x00content"
 
@@ -34,7 +34,7 @@ func IdentityOf(u *unstructured.Unstructured) *event.Identity {
 	}
 }
 
-// unreadableKey is set in a shallow object whose content was not valid JSON. unreadablePrefix begins
+// unreadableKey is set in a raw object whose content was not valid JSON. unreadablePrefix begins
 // the text that framer writes for such an object.
 const (
 	unreadableKey    = "\x00unreadable"

@@ -1,14 +1,14 @@
 // Package codec is a serializer for the dynamic client that keeps the server's bytes.
 //
 // A full decode costs ten to fifty times as much as copying the bytes, and a watcher rarely needs
-// the content. A shallow object is an *unstructured.Unstructured that contains
+// the content. A raw object is an *unstructured.Unstructured that contains
 //
 //   - apiVersion and kind
 //   - of the metadata: name, namespace, uid and resourceVersion. An object without a name, such as a bookmark, also has its annotations
 //   - the whole object as a string, under a key that no JSON object of the API has. These are the server's bytes, without managedFields unless they were requested
 //
 // client-go's factory, informer, store and generic lister use it like a whole object. Other code
-// must not: use [Content] for the whole object, and never encode a shallow one.
+// must not: use [Content] for the whole object, and never encode a raw one.
 //
 // # Contract
 //
@@ -26,5 +26,5 @@
 // an unrequested Table) is decoded by the stock serializer.
 //
 // All functions are safe for concurrent use. Only [TakeContent] and [Columns.Complete] change a
-// shallow object.
+// raw object.
 package codec

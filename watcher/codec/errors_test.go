@@ -48,9 +48,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func watchError(t *testing.T, c clients, shallow bool, r schema.GroupVersionResource, options metav1.ListOptions) error {
+func watchError(t *testing.T, c clients, raw bool, r schema.GroupVersionResource, options metav1.ListOptions) error {
 	client := c.stock
-	if shallow {
+	if raw {
 		client = c.drop
 	}
 	w, err := client.Resource(r).Watch(t.Context(), options)
@@ -63,7 +63,7 @@ func watchError(t *testing.T, c clients, shallow bool, r schema.GroupVersionReso
 func compareErrors(t *testing.T, want, got error) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
-		t.Errorf("stock (-), shallow (+):\n%s\n%v\n%v", cmp.Diff(want, got), want, got)
+		t.Errorf("stock (-), raw (+):\n%s\n%v\n%v", cmp.Diff(want, got), want, got)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestExpired(t *testing.T) {
 	}
 	want := watchUntilBookmark(t, c.stock, gadgets, options)
 	if diff := cmp.Diff(want, events); diff != "" {
-		t.Errorf("stock (-), shallow (+):\n%s", diff)
+		t.Errorf("stock (-), raw (+):\n%s", diff)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestTable(t *testing.T) {
 	want, wantErr := c.stock.Resource(pods).List(t.Context(), metav1.ListOptions{})
 	compareErrors(t, wantErr, err)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("stock (-), shallow (+):\n%s", diff)
+		t.Errorf("stock (-), raw (+):\n%s", diff)
 	}
 	c.compareWatches(t, pods, initialEvents)
 }
@@ -112,7 +112,7 @@ func TestBrokenBody(t *testing.T) {
 			want, wantErr := c.stock.Resource(pods).List(t.Context(), metav1.ListOptions{})
 			compareErrors(t, wantErr, err)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%d %s: stock (-), shallow (+):\n%s", code, body, diff)
+				t.Errorf("%d %s: stock (-), raw (+):\n%s", code, body, diff)
 			}
 			if code != 200 {
 				c.tape.erase()

@@ -59,7 +59,7 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// scanner makes shallow objects from JSON text. They share no memory with the text.
+// scanner makes raw objects from JSON text. They share no memory with the text.
 type scanner struct {
 	keepManagedFields bool
 	tables            bool // decodes rows of tables as objects
@@ -142,7 +142,7 @@ func (s scanner) warnRepaired(list string) {
 // span is a range of a text. It is empty if to is 0.
 type span struct{ from, to int }
 
-// object makes a shallow object from text, which must be valid JSON. It returns nil if text is not
+// object makes a raw object from text, which must be valid JSON. It returns nil if text is not
 // an object of the API. defaults is the type for items of a typed list.
 func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructured, error) {
 	text = strings.TrimSpace(text)
@@ -243,7 +243,7 @@ func cut(text string, out span, front string) (string, error) {
 	return alias(content), nil
 }
 
-// unstructured makes the shallow object. Strings that a store retains get their own memory, so that
+// unstructured makes the raw object. Strings that a store retains get their own memory, so that
 // they don't keep the content alive. Strings that many objects have in common share one copy.
 func (f *found) unstructured(content string) *unstructured.Unstructured {
 	own := strings.Join([]string{f.name, f.uid, f.resourceVersion}, "")

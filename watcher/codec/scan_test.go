@@ -70,13 +70,13 @@ func TestObject(t *testing.T) {
 			if diff := cmp.Diff(test.want, Content(u)); diff != "" {
 				t.Error(diff)
 			}
-			checkShallow(t, u)
+			checkRaw(t, u)
 		})
 	}
 }
 
-// checkShallow compares a shallow object with its content.
-func checkShallow(t *testing.T, u *unstructured.Unstructured) {
+// checkRaw compares a raw object with its content.
+func checkRaw(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	full, err := event.NewObject(IdentityOf(u), Content(u)).Decode()
 	if err != nil {
@@ -89,7 +89,7 @@ func checkShallow(t *testing.T, u *unstructured.Unstructured) {
 		return facts{u.GetAPIVersion(), u.GetKind(), u.GetName(), u.GetNamespace(), string(u.GetUID()), u.GetResourceVersion()}
 	}
 	if diff := cmp.Diff(of(full), of(u)); diff != "" {
-		t.Errorf("content (-), shallow (+):\n%s", diff)
+		t.Errorf("content (-), raw (+):\n%s", diff)
 	}
 }
 

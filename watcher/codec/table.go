@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Keys of a shallow object that came as a row of a table: its cells, and the column definitions if
+// Keys of a raw object that came as a row of a table: its cells, and the column definitions if
 // the server sent them with it, as JSON.
 const (
 	cellsKey   = "\x00cells"
@@ -22,7 +22,7 @@ const (
 
 // NewTableClient is like NewClient, but requests the rows that kubectl would show
 // (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A row is a
-// shallow object, see [Columns]. Its content is the whole object if full is set, and otherwise a
+// raw object, see [Columns]. Its content is the whole object if full is set, and otherwise a
 // PartialObjectMetadata. A server that does not support tables sends objects.
 func NewTableClient(config *rest.Config, client *http.Client, o Options, full bool) (*dynamic.DynamicClient, error) {
 	tables := withRequest(client, func(r *http.Request) {
@@ -43,7 +43,7 @@ func (s scanner) isTable(t typeMeta) bool {
 	return s.tables && t.kind == "Table" && strings.HasPrefix(t.apiVersion, "meta.k8s.io/")
 }
 
-// row makes a shallow object from a table with one row, as watches send it.
+// row makes a raw object from a table with one row, as watches send it.
 func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 	rows := gjson.Get(table, "rows").Array()
 	if len(rows) != 1 {
@@ -59,7 +59,7 @@ func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// rows makes shallow objects from the rows of a list.
+// rows makes raw objects from the rows of a list.
 func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) error {
 	rows := table.Get("rows")
 	if !rows.IsArray() {
@@ -75,7 +75,7 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	})
 }
 
-// cells makes a shallow object from a row.
+// cells makes a raw object from a row.
 func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	object := row.Get("object")
 	if !object.IsObject() {

@@ -132,7 +132,7 @@ func (s *stored) GetName() string            { return s.Identity.Name }
 func (s *stored) GetUID() types.UID          { return s.Identity.UID }
 func (s *stored) GetResourceVersion() string { return s.Identity.ResourceVersion }
 
-// observationKey is the key of the observation in a shallow object on its way through the informer.
+// observationKey is the key of the observation in a raw object on its way through the informer.
 const observationKey = "\x00observation"
 
 // transform is the informer's transform, which returns the object for the store. client-go calls it

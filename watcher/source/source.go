@@ -17,7 +17,7 @@ import (
 
 // Options says how to watch. Client and Budget are required.
 type Options struct {
-	// Client reads shallow objects of package codec. It must not have a timeout, because that would
+	// Client reads raw objects of package codec. It must not have a timeout, because that would
 	// end every watch.
 	Client dynamic.Interface
 	Budget *ByteBudget
@@ -91,7 +91,8 @@ func (s *Source) SetTarget(t event.Target) { s.target = t }
 // Recheck renews the watch of the running session, unless it is still listing. It does not block.
 func (s *Source) Recheck() { Signal(s.recheck) }
 
-// Relist makes the running session list all objects again. It does not block.
+// Relist makes the running session list all objects again, unless it is already listing. It does not
+// block.
 func (s *Source) Relist() { Signal(s.relist) }
 
 // Signal sends a signal to c, which has capacity one, unless one is already waiting.
@@ -169,9 +170,8 @@ func (o *Options) tweakFor(t event.Target) func(*metav1.ListOptions) {
 	}
 }
 
-// Observer receives the observations of a Source in order. Observe is called from several
-// goroutines, but not concurrently for one object, and must not block. The ByteBudget limits the
-// memory of the observations.
+// Observer receives the observations of a Source in order. Observe is called from several goroutines
+// and must not block. The ByteBudget limits the memory of the observations.
 type Observer interface{ Observe(o Observation) }
 
 // ObservationKind is the kind of an Observation.
