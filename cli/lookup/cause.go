@@ -97,26 +97,25 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	return s.found
 }
 
-// FindCrashLoop returns a pod of a workload that runs now, but keeps crashing, and why. pod is empty if there is none, or
-// if that is unknown.
-func (c *CauseFinder) FindCrashLoop(ctx context.Context, o event.Object) (pod, why string) {
+// FindCrashLoop returns a pod of a workload that runs now, but keeps crashing, and why. pod is empty if there is none.
+func (c *CauseFinder) FindCrashLoop(ctx context.Context, o event.Object) (pod, why string, err error) {
 	u, err := o.Decode()
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
 	s := c.search(refTo(o))
 	list, err := s.content.Resource(podsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxPods})
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
 	for i := range list.Items {
 		one := &list.Items[i]
 		if status.Of(one).ClearsAt.IsZero() || !s.belongs(ctx, podRef(one)) {
 			continue
 		}
-		return "po/" + one.GetName(), status.OfMasked(one, c.masks.MaskObject).Message
+		return "po/" + one.GetName(), status.OfMasked(one, c.masks.MaskObject).Message, nil
 	}
-	return "", ""
+	return "", "", nil
 }
 
 func (c *CauseFinder) search(root owner.Ref) *search {

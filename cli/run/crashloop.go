@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/cli/lookup"
@@ -37,9 +38,12 @@ func (c *crashLoops) confirm(e *event.Event) bool {
 		finder = c.run.scope.Lookup(e.Target.Cluster).NewCauseFinder(c.run.cfg.Print.Compare.Masks)
 		c.finders[e.Target.Cluster] = finder
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, lookup.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), lookup.Timeout) // the run may be ending
 	defer cancel()
-	pod, why := finder.FindCrashLoop(ctx, o)
+	pod, why, err := finder.FindCrashLoop(ctx, o)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return c.found[o.UID] == "" // as before
+	}
 	if pod == "" {
 		delete(c.found, o.UID)
 		return true
