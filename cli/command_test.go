@@ -76,7 +76,7 @@ func TestMoved(t *testing.T) {
 		{"--redeliver=f"}:                     "dwatch send --redeliver FILE --to URL sends it again",
 		{"deploy", "--print-rbac"}:            "dwatch rbac deploy prints it",
 		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, and not of dwatch: see 'dwatch send --help'",
-		{"list", "pods", "--where=true"}:      "--where is a flag of dwatch live, dwatch send, dwatch, and not of dwatch list: see 'dwatch live --help'",
+		{"list", "pods", "--until=true"}:      "--until is a flag of dwatch live, dwatch send, dwatch, and not of dwatch list: see 'dwatch live --help'",
 		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, and not of dwatch wait: see 'dwatch serve --help'",
 		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it asks for pages of a size of its own: leave it out",
 		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",

@@ -36,10 +36,10 @@ func (l *listOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
-		}, flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete by then")),
+		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json")
+			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")
 		}, flags.SortBy(&l.list.print.Order)),
 	}
 }
@@ -52,7 +52,14 @@ func (l *listOptions) complete(args []string, t console.Terminal) (err error) {
 	if l.list.selection, err = l.selected(args); err != nil {
 		return err
 	}
-	l.look.format.Resolve("json")
+	if t.IsTerminal && !l.all.Changed("show-managed-fields") {
+		l.look.format.Resolve("table") // as kubectl get
+	} else {
+		l.look.format.Resolve("json")
+	}
+	if err := checkListWhere(l.list.where); err != nil {
+		return err
+	}
 	if err := l.look.read(&l.list.print, t, l.all); err != nil {
 		return err
 	}
@@ -85,6 +92,7 @@ type listTask struct {
 	print         output.Options
 	keepManaged   bool
 	ignoreMissing bool
+	where         []flags.Condition
 }
 
 func (l *listTask) needs() []run.Need {
@@ -113,10 +121,13 @@ func (l *listTask) run(ctx context.Context, c *console.Console) error {
 			return s.Rights.DescribeDenials(ctx, err)
 		}
 		run.CheckMasks(ctx, s, &l.print, objects)
+		run.CheckListWhere(ctx, s, l.where, objects)
+		exist := len(objects) > 0
+		objects = l.filter(c, objects, time.Now())
 		l.fillTable(s)
-		l.print.SingleObject = isSingleObject(s.Plan.Targets)
+		l.print.SingleObject = isSingleObject(s.Plan.Targets) && !l.omitsObject(objects)
 		err = l.printAll(c, objects, s.NothingFound())
-		if len(objects) == 0 && !l.ignoreMissing {
+		if !exist && !l.ignoreMissing {
 			s.SayMissingNamespaces(ctx)
 		}
 		return err
@@ -149,10 +160,11 @@ func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 			s.SayMissingNamespaces(ctx)
 		}
 		run.CheckMasks(ctx, s, &l.print, objects)
+		run.CheckListWhere(ctx, s, l.where, objects)
 		mu.Lock()
 		defer mu.Unlock()
 		l.fillTable(s)
-		return objects, nil
+		return l.filter(c, objects, time.Now()), nil
 	})
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), run.ErrTimeout) {
 		return run.EndOf(ctx, ctx.Err(), true)
@@ -191,8 +203,8 @@ func (l *listTask) list(ctx context.Context, s *run.Session) ([]event.Object, er
 	o := s.WatchOptions()
 	o.IgnoreMissing = l.ignoreMissing || l.selection.WithRelated
 	// kubectl's templates and sort keys see the managed fields, too.
-	o.KeepManagedFields = l.keepManaged || l.print.Template != nil || l.print.Order.MayRead("metadata", "managedFields")
-	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.HasSubject()
+	o.KeepManagedFields = l.keepManaged || l.print.Template != nil || l.print.Order.MayRead("metadata", "managedFields") || l.needsManagedFields()
+	o.Tables, o.FullObjects = isTable, l.print.Order != nil || s.HasSubject() || len(l.where) > 0
 	w, err := watcher.New(o)
 	if err != nil {
 		return nil, err
@@ -276,8 +288,10 @@ func (p *pastListTask) list(ctx context.Context, c *console.Console) error {
 		return err
 	}
 	var missing error
-	for _, state := range all {
-		none := p.missing(state)
+	for i := range all {
+		state := &all[i]
+		none := p.missing(*state)
+		state.Objects = p.filter(c, state.Objects, state.Proof.To)
 		if none != nil && state.Proof.IsComplete() {
 			missing = cmp.Or(missing, none)
 		}
@@ -290,7 +304,7 @@ func (p *pastListTask) list(ctx context.Context, c *console.Console) error {
 	if missing == nil || from.IsSeveral() {
 		p.fillTable(s)
 		p.print.MultiCluster, p.print.ClusterNames = from.IsSeveral(), from.ClusterNames()
-		p.print.SingleObject = isSingleObject(s.Plan.Targets) && !p.print.MultiCluster
+		p.print.SingleObject = isSingleObject(s.Plan.Targets) && !p.print.MultiCluster && !p.omitsObject(all[0].Objects)
 		if err := p.printAll(c, objectsOf(all), s.NothingFound()); err != nil {
 			return err // the gaps do not matter if the list was not printed
 		}

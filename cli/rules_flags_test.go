@@ -47,7 +47,7 @@ func TestFlagsWithRules(t *testing.T) {
 		flags       map[string]string
 	}{
 		{inRule, hook, map[string]string{
-			"exclude": "events", "namespace": "shop", "namespace-selector": "team=shop", "all-namespaces": "true", "selector": "app=web",
+			"exclude": "events", "namespace": "shop", "exclude-namespace": "kube-*", "namespace-selector": "team=shop", "all-namespaces": "true", "selector": "app=web",
 			"field-selector": "metadata.name=a", "for": "deploy/web", "wait": "true", "watch-only": "true", "types": "added", "where": "failed",
 			"settle": "30s", "output": "json", "changes": "true", "patch": "true", "old": "true", "mask": "data.k", "show-secrets": "true",
 			"show-managed-fields": "true", "template": "slack", "batch": "true", "workers": "3", "deadline": "20s", "max-backoff": "10s", "rate": "2.5",

@@ -22,7 +22,7 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	switch f.Name {
 	case "resource", "exclude":
 		return c.items(false)
-	case "namespace":
+	case "namespace", "exclude-namespace":
 		return c.namespace
 	case "for": // of dwatch wait it is a condition
 		if words == nil {

@@ -61,6 +61,14 @@ func Where(to *[]Condition) Adder {
 	}
 }
 
+// ListWhere adds the flag for conditions that the objects of a list must match.
+func ListWhere(to *[]Condition) Adder {
+	return func(f *pflag.FlagSet) {
+		Where(to)(f)
+		f.Lookup("where").Usage = "List only objects of which `EXPR` holds, in CEL or a word, e.g. unready or \"object.spec.replicas > 3\" (repeatable: all must hold); see docs/expressions.md"
+	}
+}
+
 // Timeout ends a run after a time, if it is not 0; then says what happens when that is over.
 func Timeout(to *time.Duration, then string) Adder {
 	return func(f *pflag.FlagSet) {

@@ -22,6 +22,7 @@ import (
 type Targets struct {
 	resources  []string
 	namespaces []string
+	excluded   []string // namespaces to leave out
 	request    plan.Request
 }
 
@@ -29,12 +30,13 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
 	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched, '*.GROUP' what is in a group")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
-	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; repeatable; by default that of the kubeconfig context")
+	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; '!kube-*' leaves out; repeatable; by default that of the kubeconfig context")
+	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Look in all namespaces but `NAMESPACE`, a name or a pattern such as 'kube-*'; with -n or --namespace-selector, in all of those but this (repeatable, commas)")
 	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")
 	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
 	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
-	notEmpty(f, "exclude", "namespace", "namespace-selector")
+	notEmpty(f, "exclude", "namespace", "exclude-namespace", "namespace-selector")
 }
 
 // AddWait adds the flag for what the server may have later.
@@ -65,7 +67,12 @@ func (t *Targets) HasResources(args []string) bool { return len(t.resources)+len
 func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error) {
 	r := t.request
 	r.Arguments = arguments
+	excluded := t.excluded
 	for _, n := range t.namespaces {
+		if n, isExcluded := strings.CutPrefix(strings.TrimSpace(n), "!"); isExcluded {
+			excluded = append(slices.Clip(excluded), n)
+			continue
+		}
 		n, err := clientcmd.RemoveNamespacesPrefix(strings.TrimSpace(n))
 		if err != nil {
 			return r, err
@@ -84,17 +91,44 @@ func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error
 			r.Namespaces = append(r.Namespaces, n)
 		}
 	}
-	return r, nil
+	return r, excludeNamespaces(&r, excluded)
+}
+
+// excludeNamespaces adds the namespaces to leave out.
+func excludeNamespaces(r *plan.Request, excluded []string) error {
+	for _, n := range excluded {
+		n = strings.TrimSpace(n)
+		if isPattern(n) {
+			if err := checkPattern(n); err != nil {
+				return err
+			}
+		} else if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
+			return fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
+		}
+		for _, named := range r.Namespaces {
+			if matches, _ := path.Match(n, named); matches {
+				return fmt.Errorf("namespace %s is both named and excluded by %s", named, n)
+			}
+		}
+		if !slices.Contains(r.ExcludedNamespaces, n) {
+			r.ExcludedNamespaces = append(r.ExcludedNamespaces, n)
+		}
+	}
+	if len(r.ExcludedNamespaces) > 0 && r.AllNamespaces {
+		r.AllNamespaces, r.IncludeClusterScoped = false, true
+		r.Namespaces, r.NamespacePatterns = nil, nil
+	}
+	return nil
 }
 
 func isPattern(namespace string) bool { return strings.ContainsAny(namespace, `*?[`) }
 
 func checkPattern(pattern string) error {
 	if strings.Trim(pattern, "*") == "" {
-		return fmt.Errorf("invalid namespace %q: all namespaces are -A", pattern)
+		return fmt.Errorf("invalid namespace %q: -A selects all namespaces", pattern)
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Errorf("invalid namespace %q: in a pattern, * is any characters, ? is one, and [a-z] is one of these", pattern)
+		return fmt.Errorf("invalid namespace %q: in a pattern, * matches any characters, ? matches one, and [a-z] one of these", pattern)
 	}
 	return nil
 }

@@ -20,10 +20,9 @@ type Namespace struct {
 	Labels map[string]string
 }
 
-// Chooses reports whether namespaces are chosen by what they are called or by their labels, so that
-// they come and go.
+// SelectsNamespaces reports whether patterns or labels select the namespaces, so that new ones may match later.
 func (r Request) SelectsNamespaces() bool {
-	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "")
+	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "" || len(r.ExcludedNamespaces) > 0)
 }
 
 // placed are the namespaces to watch in, and where they are chosen, all that there are.
@@ -79,21 +78,36 @@ func (e *NamespacesError) Explain() string {
 }
 
 func (r Request) matches(n Namespace, selector labels.Selector) bool {
-	if r.NamespaceSelector != "" {
+	switch {
+	case matchesAny(r.ExcludedNamespaces, n.Name):
+		return false
+	case r.NamespaceSelector != "":
 		return selector.Matches(labels.Set(n.Labels))
+	case len(r.Namespaces)+len(r.NamespacePatterns) == 0:
+		return true // only exclusions are given
 	}
-	return slices.ContainsFunc(r.NamespacePatterns, func(pattern string) bool {
-		matches, _ := path.Match(pattern, n.Name)
+	return matchesAny(r.NamespacePatterns, n.Name)
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matches, _ := path.Match(pattern, name)
 		return matches
 	})
 }
 
-// Choice says what chooses namespaces, as it was typed.
+// NamespaceFlag returns the flags that select the namespaces, for messages.
 func (r Request) NamespaceFlag() string {
+	var words []string
 	if r.NamespaceSelector != "" {
-		return "--namespace-selector " + r.NamespaceSelector
+		words = append(words, "--namespace-selector "+r.NamespaceSelector)
+	} else if len(r.NamespacePatterns) > 0 {
+		words = append(words, "-n "+strings.Join(r.NamespacePatterns, ","))
 	}
-	return "-n " + strings.Join(r.NamespacePatterns, ",")
+	if len(r.ExcludedNamespaces) > 0 {
+		words = append(words, "--exclude-namespace "+strings.Join(r.ExcludedNamespaces, ","))
+	}
+	return strings.Join(words, " ")
 }
 
 // IsNowhere reports whether namespaces are chosen, and none is.

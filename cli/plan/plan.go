@@ -89,7 +89,7 @@ func (d *draft) finish(r Request) {
 	var err error
 	d.Selection.Labels, d.Selection.Fields, err = r.NormalizedSelectors()
 	d.mistake(err)
-	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces {
+	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces && !r.IncludeClusterScoped {
 		d.noteClusterScoped()
 	}
 }
@@ -142,10 +142,15 @@ type Request struct {
 	Exclude       []string          // resources
 	Namespaces    []string          // empty: in Home
 	AllNamespaces bool              // whatever Namespaces says
-	// Patterns, as in path.Match, choose namespaces besides those, and NamespaceSelector by their
-	// labels; there is at most one of the two.
+	// NamespacePatterns (see path.Match) select namespaces in addition to Namespaces. NamespaceSelector selects
+	// namespaces by their labels. At most one of the two is set.
 	NamespacePatterns []string
 	NamespaceSelector string
+	// ExcludedNamespaces are names and patterns of namespaces to leave out. If nothing else selects namespaces, all
+	// others are selected. AllNamespaces must be false.
+	ExcludedNamespaces []string
+	// IncludeClusterScoped makes '*' include cluster-scoped resources although AllNamespaces is false.
+	IncludeClusterScoped bool
 	// List asks the server for all namespaces. It has to be set where they are chosen; without it
 	// all are.
 	ListNamespaces func(context.Context) ([]Namespace, error)
@@ -167,19 +172,22 @@ type Request struct {
 	WithTimeout func(context.Context) (context.Context, context.CancelFunc)
 }
 
-// Where returns the namespaces to watch in, of which some may be patterns: one that is empty for all
-// of them.
+// WatchedNamespaces returns the names and patterns of the namespaces to watch. Excluded ones begin with "!". A single
+// empty string means all namespaces.
 func (r Request) WatchedNamespaces() []string {
 	switch {
 	case r.AllNamespaces:
 		return []string{""}
 	case r.NamespaceSelector != "":
 		return nil
-	case len(r.Namespaces)+len(r.NamespacePatterns) == 0:
+	case len(r.Namespaces)+len(r.NamespacePatterns)+len(r.ExcludedNamespaces) == 0:
 		return []string{r.DefaultNamespace}
-	default:
-		return slices.Concat(r.Namespaces, r.NamespacePatterns)
 	}
+	named := slices.Concat(r.Namespaces, r.NamespacePatterns)
+	for _, n := range r.ExcludedNamespaces {
+		named = append(named, "!"+n)
+	}
+	return named
 }
 
 // Selects reports whether not all objects are asked for, besides by name.

@@ -203,7 +203,7 @@ func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []str
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return namespaces
 	}
-	if name == mapper.AllResources && !p.request.AllNamespaces {
+	if name == mapper.AllResources && !p.request.AllNamespaces && !p.request.IncludeClusterScoped {
 		return nil // everything in the namespace is meant
 	}
 	return []string{""}

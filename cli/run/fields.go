@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/cli/flags"
 	"dwatch/cli/lookup"
 	"dwatch/output"
 	"dwatch/watcher/event"
@@ -80,10 +81,25 @@ func maskedFields(p *output.Options) change.Patterns {
 
 // CheckMasks warns about fields of --mask that none of the listed objects has or can have: they hide nothing.
 func CheckMasks(ctx context.Context, s *Session, p *output.Options, objects []event.Object) {
-	named, kinds := appendNamed(nil, "mask", maskedFields(p)), map[schema.GroupVersionKind]string{}
+	checkListFields(ctx, s, appendNamed(nil, "mask", maskedFields(p)), objects)
+}
+
+// CheckListWhere warns about fields in --where that none of the listed objects has or can have.
+func CheckListWhere(ctx context.Context, s *Session, where []flags.Condition, objects []event.Object) {
+	var named []namedFields
+	for _, c := range where {
+		for _, f := range c.Fields {
+			named = append(named, namedFields{c.Flag, f})
+		}
+	}
+	checkListFields(ctx, s, named, objects)
+}
+
+func checkListFields(ctx context.Context, s *Session, named []namedFields, objects []event.Object) {
 	if len(named) == 0 {
 		return
 	}
+	kinds := map[schema.GroupVersionKind]string{}
 	for _, t := range s.Plan.Targets {
 		kinds[t.Mapping.GroupVersionKind] = t.Resource().GroupResource().String()
 	}

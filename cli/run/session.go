@@ -164,7 +164,7 @@ func (s *Scope) CommandLine() string {
 	switch {
 	case r.AllNamespaces:
 		words = append(words, "-A")
-	case r.NamespaceSelector != "":
+	case r.SelectsNamespaces() && len(r.Namespaces) == 0:
 		words = append(words, r.NamespaceFlag())
 	case len(r.Namespaces)+len(r.NamespacePatterns) > 0:
 		words = append(words, "-n "+strings.Join(r.WatchedNamespaces(), ","))
