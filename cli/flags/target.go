@@ -96,6 +96,9 @@ func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error
 
 // excludeNamespaces adds the namespaces to leave out.
 func excludeNamespaces(r *plan.Request, excluded []string) error {
+	if len(excluded) > 0 && r.AllNamespaces {
+		r.AllNamespaces, r.Namespaces, r.NamespacePatterns = false, nil, []string{plan.AllNamespacesPattern}
+	}
 	for _, n := range excluded {
 		n = strings.TrimSpace(n)
 		if isPattern(n) {
@@ -110,13 +113,9 @@ func excludeNamespaces(r *plan.Request, excluded []string) error {
 				return fmt.Errorf("namespace %s is both named and excluded by %s", named, n)
 			}
 		}
-		if !slices.Contains(r.ExcludedNamespaces, n) {
-			r.ExcludedNamespaces = append(r.ExcludedNamespaces, n)
+		if without := "!" + n; !slices.Contains(r.NamespacePatterns, without) {
+			r.NamespacePatterns = append(r.NamespacePatterns, without)
 		}
-	}
-	if len(r.ExcludedNamespaces) > 0 && r.AllNamespaces {
-		r.AllNamespaces, r.IncludeClusterScoped = false, true
-		r.Namespaces, r.NamespacePatterns = nil, nil
 	}
 	return nil
 }

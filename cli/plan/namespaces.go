@@ -22,7 +22,7 @@ type Namespace struct {
 
 // SelectsNamespaces reports whether patterns or labels select the namespaces, so that new ones may match later.
 func (r Request) SelectsNamespaces() bool {
-	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "" || len(r.ExcludedNamespaces) > 0)
+	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "")
 }
 
 // placed are the namespaces to watch in, and where they are chosen, all that there are.
@@ -78,15 +78,31 @@ func (e *NamespacesError) Explain() string {
 }
 
 func (r Request) matches(n Namespace, selector labels.Selector) bool {
+	included, excluded := splitPatterns(r.NamespacePatterns)
 	switch {
-	case matchesAny(r.ExcludedNamespaces, n.Name):
+	case matchesAny(excluded, n.Name):
 		return false
 	case r.NamespaceSelector != "":
 		return selector.Matches(labels.Set(n.Labels))
-	case len(r.Namespaces)+len(r.NamespacePatterns) == 0:
+	case len(r.Namespaces)+len(included) == 0:
 		return true // only exclusions are given
 	}
-	return matchesAny(r.NamespacePatterns, n.Name)
+	return matchesAny(included, n.Name)
+}
+
+// AllNamespacesPattern is the pattern for -A with exclusions.
+const AllNamespacesPattern = "*"
+
+// splitPatterns separates patterns that leave namespaces out, without their "!", from the others.
+func splitPatterns(patterns []string) (included, excluded []string) {
+	for _, p := range patterns {
+		if left, is := strings.CutPrefix(p, "!"); is {
+			excluded = append(excluded, left)
+		} else {
+			included = append(included, p)
+		}
+	}
+	return included, excluded
 }
 
 func matchesAny(patterns []string, name string) bool {
@@ -99,13 +115,14 @@ func matchesAny(patterns []string, name string) bool {
 // NamespaceFlag returns the flags that select the namespaces, for messages.
 func (r Request) NamespaceFlag() string {
 	var words []string
+	included, excluded := splitPatterns(r.NamespacePatterns)
 	if r.NamespaceSelector != "" {
 		words = append(words, "--namespace-selector "+r.NamespaceSelector)
-	} else if len(r.NamespacePatterns) > 0 {
-		words = append(words, "-n "+strings.Join(r.NamespacePatterns, ","))
+	} else if included = slices.DeleteFunc(included, func(p string) bool { return p == AllNamespacesPattern }); len(included) > 0 {
+		words = append(words, "-n "+strings.Join(included, ","))
 	}
-	if len(r.ExcludedNamespaces) > 0 {
-		words = append(words, "--exclude-namespace "+strings.Join(r.ExcludedNamespaces, ","))
+	if len(excluded) > 0 {
+		words = append(words, "--exclude-namespace "+strings.Join(excluded, ","))
 	}
 	return strings.Join(words, " ")
 }

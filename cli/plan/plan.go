@@ -89,7 +89,7 @@ func (d *draft) finish(r Request) {
 	var err error
 	d.Selection.Labels, d.Selection.Fields, err = r.NormalizedSelectors()
 	d.mistake(err)
-	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces && !r.IncludeClusterScoped {
+	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces && !slices.Contains(r.NamespacePatterns, AllNamespacesPattern) {
 		d.noteClusterScoped()
 	}
 }
@@ -142,15 +142,11 @@ type Request struct {
 	Exclude       []string          // resources
 	Namespaces    []string          // empty: in Home
 	AllNamespaces bool              // whatever Namespaces says
-	// NamespacePatterns (see path.Match) select namespaces in addition to Namespaces. NamespaceSelector selects
-	// namespaces by their labels. At most one of the two is set.
+	// NamespacePatterns (see path.Match) select namespaces in addition to Namespaces. A pattern that begins with "!"
+	// leaves namespaces out. If there are only such patterns, and neither Namespaces nor NamespaceSelector is set, all
+	// other namespaces are selected. The pattern "*" stands for -A: it also selects cluster-scoped resources.
 	NamespacePatterns []string
-	NamespaceSelector string
-	// ExcludedNamespaces are names and patterns of namespaces to leave out. If nothing else selects namespaces, all
-	// others are selected. AllNamespaces must be false.
-	ExcludedNamespaces []string
-	// IncludeClusterScoped makes '*' include cluster-scoped resources although AllNamespaces is false.
-	IncludeClusterScoped bool
+	NamespaceSelector string // selects namespaces by their labels
 	// List asks the server for all namespaces. It has to be set where they are chosen; without it
 	// all are.
 	ListNamespaces func(context.Context) ([]Namespace, error)
@@ -180,14 +176,10 @@ func (r Request) WatchedNamespaces() []string {
 		return []string{""}
 	case r.NamespaceSelector != "":
 		return nil
-	case len(r.Namespaces)+len(r.NamespacePatterns)+len(r.ExcludedNamespaces) == 0:
+	case len(r.Namespaces)+len(r.NamespacePatterns) == 0:
 		return []string{r.DefaultNamespace}
 	}
-	named := slices.Concat(r.Namespaces, r.NamespacePatterns)
-	for _, n := range r.ExcludedNamespaces {
-		named = append(named, "!"+n)
-	}
-	return named
+	return slices.Concat(r.Namespaces, r.NamespacePatterns)
 }
 
 // Selects reports whether not all objects are asked for, besides by name.

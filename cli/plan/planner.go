@@ -203,7 +203,7 @@ func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []str
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return namespaces
 	}
-	if name == mapper.AllResources && !p.request.AllNamespaces && !p.request.IncludeClusterScoped {
+	if name == mapper.AllResources && !p.request.AllNamespaces && !slices.Contains(p.request.NamespacePatterns, AllNamespacesPattern) {
 		return nil // everything in the namespace is meant
 	}
 	return []string{""}
