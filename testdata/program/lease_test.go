@@ -304,7 +304,7 @@ func TestLeaseFrozen(t *testing.T) {
 	}
 	b.signal(syscall.SIGTERM)
 	b.waits(t)
-	a.says(t, "a is from an earlier term: others have led since")
+	a.says(t, "a is from an earlier term: changes since then are sent")
 	r.awaitOne("a", "DELETED", "goes")
 	r.write("last", 1)
 	r.awaitOne("a", "ADDED", "last")
@@ -360,7 +360,7 @@ func TestLeaseServerAway(t *testing.T) {
 	}
 	r.refuse = func(string) bool { return held.Load() }
 	a := r.start("a")
-	a.says(t, "^leading since .*; without --state the last states of what is there are told")
+	a.says(t, "^leading since .*; without --state, existing objects are sent again")
 	r.write("one", 1)
 	r.awaitOne("a", "ADDED", "one")
 	held.Store(true)

@@ -169,7 +169,7 @@ func rulesReread(t *testing.T, kept bool) {
 	p.says(t, `^\S+/rules\.yaml: the rules stay as they were$`)
 	write(stays, changes("after"), rule("new", cm), rule("other", secrets))
 	p.says(t, `was read again: new: new, other; changed: changes; removed: goes; as before: stays$`)
-	p.says(t, `^rule goes: it is let go`)
+	p.says(t, `^rule goes: removed`)
 	p.says(t, `^rule goes: .* 0 given up, 0 waiting`)
 	gone := to.got(t, "/goes", 0)
 	n := to.got(t, "/new", 0)[0].n
