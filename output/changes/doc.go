@@ -13,17 +13,19 @@
 //	10:28:40 ! reconnected, nothing missed
 //	10:31:09 ! deploy/web  fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 40 s
 //
-// Signs carry the meaning: = what is there, + added, - deleted, ~ changed, < what happened before,
-// as the cluster remembers it, > what followed a change (Options.Fold), ! what becomes of the watch, which somebody else puts into words
-// ([View.Note]), or once, when it is found, a fight or a hot loop (package churn). Colours only help; they are ANSI's
-// numbers, so that the user's theme decides. One line if one value changed, a block if more. Who
-// did it is a field manager, which is a program, as the object itself says (KEP-555).
+// The sign tells what a line is about:
+//
+//	=  existing objects            <  history that the cluster remembers
+//	+  added                       >  what followed a change (Options.Fold)
+//	-  deleted                     !  the state of the watch ([View.Note]), a fight or a hot loop (package churn)
+//	~  changed
+//
+// Colours are optional, and are those of the user's theme. If one value changed, the event has one line, otherwise a block. The
+// author of a change is a field manager, which is a program (KEP-555).
 //
 // # Contract
 //
-// A [View] is a Sink. With Options.Fold it holds events back: they are shown, or counted in a line,
-// by later calls of Deliver, Tick and End. Events in which nothing but noise changed are counted, not
-// shown. It needs the state before ([event.Event.Old]) and metadata.managedFields;
-// without them it shows less. Nothing that comes from a server can steer the terminal:
-// control characters and marks of direction are escaped.
+// A [View] is an event.Sink. With Options.Fold it buffers events. Later calls of Deliver, FlushDue and FlushAll show them or count
+// them in a line. Events that change only noise are counted and not shown. A View needs [event.Event.Old] and
+// metadata.managedFields, and shows less without them. All text from a server is escaped.
 package changes

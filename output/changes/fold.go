@@ -14,8 +14,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// folds are what followed changes that somebody meant, each said in one line when it has come to its
-// end, and before that now and then.
+// folds counts the changes that follow intentional changes. It shows a line for each intentional change when the following changes
+// have settled, and from time to time before that.
 type folds struct {
 	*View
 	all     map[*inventory.IntentionalChange]*followed
@@ -23,35 +23,35 @@ type folds struct {
 	early   []early
 }
 
-// early is an event that has come before what its object belongs to is known: nothing orders two watches.
+// early is an event that arrived before its owner is known. The events of two watches are not ordered.
 type early struct {
 	event  event.Event
 	change inventory.Change
 }
 
 const (
-	// settles is how long nothing more follows before that is the end, and goesOn after what time
-	// it is said how far it is: then each time that a third more has passed.
+	// settles is the time without changes after which they have settled. goesOn is the time until the first line about progress.
+	// Later intervals grow with the total time.
 	settles, goesOn = time.Second, 10 * time.Second
-	// forgotten is how long nothing more follows before a change is let go.
+	// forgotten is the time without changes after which an intentional change is removed.
 	forgotten = 10 * time.Minute
 )
 
-// followed is what followed one change.
+// followed has the changes that followed an intentional one.
 type followed struct {
 	lead       *inventory.IntentionalChange
 	changes    int
-	told       int // of them, in the last line
+	told       int // the value of changes in the last line
 	last       time.Time
 	saidAt     time.Time
-	open       map[string]bool // the objects that are not yet as they are to be
-	kinds      []string        // of which some came or went
+	open       map[string]bool // the objects that are not Current yet
+	kinds      []string        // the kinds in came and went
 	came, went map[string]int
-	wrong      map[string]*wrong // by what it has in common with others
-	wrongs     []string
+	wrong      map[string]*wrong // by kind and reason
+	wrongs     []string          // the keys of wrong, in order of arrival
 }
 
-// wrong is what goes wrong in one way.
+// wrong counts equal failures.
 type wrong struct {
 	times   int
 	objects map[string]bool
@@ -69,8 +69,8 @@ func (f *folds) of(lead *inventory.IntentionalChange) *followed {
 	return g
 }
 
-// take takes an event that followed a change which somebody meant; false: it is to be shown, as it was
-// meant itself, or nobody knows what it followed.
+// take counts or buffers an event that follows an intentional change. It returns false if the event must be shown, because it is
+// intentional or has no known cause.
 func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !f.Fold {
 		return false
@@ -80,7 +80,7 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 		return false
 	}
 	if f.settleEarly(e.Time, false); !c.IntentionalOrWarning && c.CausedBy == nil {
-		f.look.inventory.FindCause(c) // what came early may be what it followed
+		f.look.inventory.FindCause(c) // an early event may be the cause
 	}
 	switch {
 	case c.IntentionalOrWarning:
@@ -102,8 +102,7 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 	return false
 }
 
-// begin has pods that come lead to what follows below a workload that is not watched: the first of them is shown. What
-// starts a Job again and again is none.
+// begin starts a group when the first new Pod of an unwatched workload appears. Jobs start no group.
 func (f *folds) begin(e *event.Event, c *inventory.Change) {
 	if e.Type != event.Added || e.Object.Kind != "Pod" || c.Root.Group != "apps" || f.watches(c) {
 		return
@@ -114,14 +113,14 @@ func (f *folds) begin(e *event.Event, c *inventory.Change) {
 	f.of(c.CausedBy).count(e, c, f.ShortName(e.Target.Resource()))
 }
 
-// watches reports whether objects of the kind of the Root of a change are watched.
+// watches reports whether the kind of the change's Root is watched.
 func (f *folds) watches(c *inventory.Change) bool {
 	return slices.ContainsFunc(f.look.links.All(), func(l *event.WatchState) bool {
 		return l.Target.Cluster == c.State.Entry.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
 	})
 }
 
-// add counts an event to what followed.
+// add counts an event for its cause.
 func (f *folds) add(e *event.Event, c *inventory.Change) {
 	g := f.of(c.CausedBy)
 	g.changes, g.last = g.changes+1, e.Time
@@ -135,28 +134,28 @@ func (f *folds) add(e *event.Event, c *inventory.Change) {
 	f.showFound(e, f.churn.Observe(e, c.Diff))
 }
 
-// maxEarly is how many events wait at most for what is above their objects.
+// maxEarly is the maximum number of buffered early events.
 const maxEarly = 1000
 
-// isEarly reports whether an object belongs to one that is watched, and is not known yet; or has come, to
-// which a change of that may lead that is not known yet; or that nobody has said yet to what it belongs.
+// isEarly reports whether an event must wait, because its cause may become known soon or an earlier event of the object waits.
 func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
-	return f.waits(c) || // in its order
+	return f.waits(c) ||
 		len(f.early) < maxEarly && f.mayFollow(e, c)
 }
 
-// mayFollow reports whether it may still become known that an event followed a change.
+// mayFollow reports whether the cause of an event may become known soon: its owners are being looked up, or their events may be on
+// the way.
 func (f *folds) mayFollow(e *event.Event, c *inventory.Change) bool {
 	return c.RootPending || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Entry.Cluster, c.Root.UID)) && f.watches(c)
 }
 
-// waits reports whether an event of the same object waits.
+// waits reports whether an earlier event of the same object waits.
 func (f *folds) waits(c *inventory.Change) bool {
 	return slices.ContainsFunc(f.early, func(one early) bool { return one.change.State.Entry == c.State.Entry })
 }
 
-// settleEarly takes what has come early once it is known what it followed, and shows what has waited
-// for long enough, or all.
+// settleEarly counts early events whose cause has become known, and shows those that have waited long enough. If all is set, no
+// event keeps waiting.
 func (f *folds) settleEarly(now time.Time, all bool) {
 	for len(f.early) > 0 {
 		one := &f.early[0]
@@ -177,7 +176,7 @@ func (f *folds) settleEarly(now time.Time, all bool) {
 	}
 }
 
-// superseded says what followed the last change of an object before it is changed again.
+// superseded shows what followed the last intentional change of an object before the next one is shown.
 func (f *folds) superseded(e *event.Event, c *inventory.Change) {
 	end := "then changed again "
 	if e.Type == event.Deleted {
@@ -190,7 +189,7 @@ func (f *folds) superseded(e *event.Event, c *inventory.Change) {
 	}
 }
 
-// count takes what came, what went, and what is not yet as it is to be.
+// count counts added and deleted objects, and tracks which objects are not Current.
 func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
 	counts := map[event.Type]map[string]int{event.Added: g.came, event.Deleted: g.went}[e.Type]
 	if counts != nil {
@@ -206,7 +205,7 @@ func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
 	}
 }
 
-// isOpen reports whether an object is not yet as it is to be.
+// isOpen reports whether an object is in progress, failed or terminating.
 func isOpen(s *inventory.State) bool {
 	switch s.Status {
 	case kstatus.InProgressStatus, kstatus.FailedStatus, kstatus.TerminatingStatus:
@@ -215,7 +214,7 @@ func isOpen(s *inventory.State) bool {
 	return false
 }
 
-// settled takes what is not shown: what somebody asks to see may be less than what says how it went.
+// settled takes an event that is not shown. A filter may hide the changes that show the end of a rollout.
 func (f *folds) settled(e *event.Event, c *inventory.Change) {
 	s := c.State
 	if isOpen(s) {
@@ -230,8 +229,7 @@ func (f *folds) settled(e *event.Event, c *inventory.Change) {
 	}
 }
 
-// showWrong shows at once what has gone wrong, if nothing else has in the same way: the others are
-// counted.
+// showWrong shows a failure at once if it is the first of its kind, and counts it.
 func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 	sort, text := f.wentWrong(e, c)
 	if text == "" {
@@ -242,7 +240,7 @@ func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 	if known == nil {
 		known = &wrong{objects: map[string]bool{}}
 		g.wrong[sort], g.wrongs = known, append(g.wrongs, sort)
-		sign := '~' // it was started again
+		sign := '~' // restarted
 		if sort != f.ShortName(e.Target.Resource())+" "+restarted || c.State.Status == kstatus.FailedStatus {
 			sign = wrongSign(c.State.Status, sign)
 		}
@@ -252,11 +250,10 @@ func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 	known.objects[c.State.Entry.ID] = true
 }
 
-// restarted is what pods have in common of which a container was.
+// restarted is the reason for restarts of containers.
 const restarted = "restarted"
 
-// wentWrong says what is wrong with an object since a change, and what that has in common with others;
-// empty if it was so before, or nothing is.
+// wentWrong describes the failure that an event reveals. sort is equal for equal failures. Both are empty if there is no new failure.
 func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text string) {
 	s, before := c.State, c.Before
 	if e.Type == event.Deleted {
@@ -274,7 +271,7 @@ func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text strin
 	return "", ""
 }
 
-// say says what there is to say because time has passed, or all.
+// say shows the lines that are due. If all is set, it shows a line for each group with new changes.
 func (f *folds) say(now time.Time, all bool) {
 	f.settleEarly(now, all)
 	for _, g := range f.ordered {
@@ -285,7 +282,7 @@ func (f *folds) say(now time.Time, all bool) {
 	f.forget(now)
 }
 
-// isDue reports whether it is time to say what followed.
+// isDue reports whether the line of a group is due.
 func (f *folds) isDue(g *followed, now time.Time) bool {
 	if now.Sub(g.last) >= settles && f.isDone(g) {
 		return true
@@ -293,13 +290,13 @@ func (f *folds) isDue(g *followed, now time.Time) bool {
 	return now.Sub(g.saidAt) >= max(goesOn, g.saidAt.Sub(g.lead.Time)/3)
 }
 
-// isDone reports whether all is as it is to be.
+// isDone reports whether the changed object and all objects of the group are Current.
 func (f *folds) isDone(g *followed) bool {
 	s := f.look.present(g.lead.Entry)
 	return len(g.open) == 0 && (s == nil || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus)
 }
 
-// forget lets go of what nothing has followed for long.
+// forget removes groups without recent changes.
 func (f *folds) forget(now time.Time) {
 	f.ordered = slices.DeleteFunc(f.ordered, func(g *followed) bool { return g.told == g.changes && now.Sub(g.last) > forgotten })
 	if len(f.ordered) < len(f.all) {
@@ -307,7 +304,7 @@ func (f *folds) forget(now time.Time) {
 	}
 }
 
-// sayFollowed says in one line what followed, and how that ended, or how far it is.
+// sayFollowed shows the line of a group. end describes the result or the progress.
 func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 	g.told, g.saidAt = g.changes, now
 	text := fmt.Sprintf("%d %s", g.changes, plural(g.changes, "change"))
@@ -338,10 +335,10 @@ func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 	f.wrapped(now, '>', f.look.named(g.lead.Entry), text, "")
 }
 
-// asAsked are kinds in the order in which they are watched: that in which they came is chance.
+// asAsked sorts kinds in the order of the targets.
 func (f *folds) asAsked(kinds []string) []string {
 	targets := f.Targets
-	if f.look != nil { // of several clusters they are known by now
+	if f.look != nil { // it also has the targets of several clusters
 		targets = nil
 		for _, l := range f.look.links.All() {
 			targets = append(targets, l.Target)
@@ -354,7 +351,7 @@ func (f *folds) asAsked(kinds []string) []string {
 	return kinds
 }
 
-// after says after how long something was so.
+// after formats the time from a change to the next one.
 func after(d time.Duration) string {
 	if d < time.Second {
 		return "within 1 s"
@@ -362,7 +359,7 @@ func after(d time.Duration) string {
 	return "after " + age(d)
 }
 
-// howFar says how what followed ended, and how long that took, or since when it has not.
+// howFar describes the result and duration of a group, or its progress.
 func (f *folds) howFar(g *followed, now time.Time) string {
 	s, took, passed := f.look.present(g.lead.Entry), g.last.Sub(g.lead.Time), ""
 	if d := now.Sub(g.lead.Time); d >= time.Second {
@@ -381,6 +378,7 @@ func (f *folds) howFar(g *followed, now time.Time) string {
 	return "not done" + passed
 }
 
+// plural returns a noun, with an "s" unless n is 1.
 func plural(n int, what string) string {
 	if n == 1 {
 		return what

@@ -11,40 +11,38 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// atStart knows what is wrong with what exists at the start, for a View.
-type atStart struct {
-	of *View // by which objects are named
+// initialTallies counts the initial objects of each target that are not ready.
+type initialTallies struct {
+	of *View // for the names of objects
 
-	lock sync.Mutex // of its own: the View may wait for its reader
-	// tallies are those of the targets of which not all objects have been named yet, and whole the others that
-	// have not been shown.
+	lock sync.Mutex // separate from View.mu, because the View may block in a write
+	// tallies are the tallies of targets without a Synced event yet. whole are the complete ones that have not been shown.
 	tallies, whole map[event.Key]*tally
 }
 
-func newAtStart(v *View) *atStart {
-	return &atStart{of: v, tallies: map[event.Key]*tally{}, whole: map[event.Key]*tally{}}
+func newInitialTallies(v *View) *initialTallies {
+	return &initialTallies{of: v, tallies: map[event.Key]*tally{}, whole: map[event.Key]*tally{}}
 }
 
-// Count takes events before some of them are left out, with Options.Filtered: of what exists at the start it is
-// said what is wrong with it.
-func (a *atStart) Count(batch []event.Event) error {
+// Count takes all events if Options.Prefiltered is set, including those that are filtered out afterwards. Without Prefiltered it does
+// nothing.
+func (a *initialTallies) Count(batch []event.Event) error {
 	if !a.of.Prefiltered {
 		return nil
 	}
 	return a.count(batch)
 }
 
-// countSeen counts an event that comes to the View, if it has not been counted before.
-func (a *atStart) countSeen(e *event.Event) error {
+// countSeen counts an event that the View receives, unless Count does.
+func (a *initialTallies) countSeen(e *event.Event) error {
 	if a.of.Prefiltered {
 		return nil
 	}
 	return a.count([]event.Event{*e})
 }
 
-// count takes objects that exist at the start into the tallies of their targets, and what becomes of
-// them until all are named.
-func (a *atStart) count(batch []event.Event) error {
+// count adds initial objects, and their changes until the Synced event, to the tallies of their targets.
+func (a *initialTallies) count(batch []event.Event) error {
 	if a.of.ShowInitial {
 		return nil
 	}
@@ -72,8 +70,8 @@ func (a *atStart) count(batch []event.Event) error {
 	return nil
 }
 
-// counted returns the tally of a target whose objects have been named, once; nil: nothing was counted.
-func (a *atStart) counted(of event.Key) *tally {
+// counted removes and returns the complete tally of a target. It returns nil if there is none.
+func (a *initialTallies) counted(of event.Key) *tally {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	t := a.whole[of]
@@ -81,22 +79,21 @@ func (a *atStart) counted(of event.Key) *tally {
 	return t
 }
 
-// tally knows what is not as it should be, among the objects that a target has at the start, until
-// all of them have been named.
+// tally has the initial objects of a target that have failed or are not ready.
 type tally struct {
-	seen  int // of all the objects
-	found int // so far, of those that are wrong
+	seen  int // number of objects
+	found int // number of faults so far, including those that have ended
 	wrong map[objectKey]fault
 }
 
-// fault is an object that is not as it should be.
+// fault describes an object that has failed or is not ready.
 type fault struct {
-	failed bool // or else it is not ready
-	order  int
-	text   string // the object, and why
+	failed bool
+	order  int    // by time
+	text   string // the object and the reason
 }
 
-// take counts an event. faultOf says what is wrong with its object.
+// take counts an event. faultOf returns the fault of its object, if any.
 func (t *tally) take(e *event.Event, faultOf func(*event.Event) (fault, error)) error {
 	switch e.Type {
 	case event.Added:
@@ -125,8 +122,8 @@ func (t *tally) take(e *event.Event, faultOf func(*event.Event) (fault, error)) 
 	return nil
 }
 
-// fault is what is wrong with an object; without text if nothing is.
-func (a *atStart) fault(e *event.Event) (f fault, err error) {
+// fault returns the fault of an object. Its text is empty if the object is ready.
+func (a *initialTallies) fault(e *event.Event) (f fault, err error) {
 	if e.Object.IsEvent() || !status.MayNotBeCurrent(e.Object.GroupVersionKind(), e.Object.Raw()) {
 		return f, nil
 	}
@@ -141,13 +138,13 @@ func (a *atStart) fault(e *event.Event) (f fault, err error) {
 	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(a.of.subject(e).String() + " " + clean(s.Message))}, nil
 }
 
-// words are what is behind the number of all; empty if nothing is wrong, or not all were seen.
+// words returns the text that follows the number of objects. It is empty if all are ready, or if some objects were not counted.
 func (t *tally) words(count int) (text string) {
 	if t == nil || t.seen != count || len(t.wrong) == 0 {
 		return ""
 	}
 	var failed int
-	var one fault // the first of those that failed, or else of those that are not ready
+	var one fault // the first that failed, otherwise the first that is not ready
 	for _, f := range t.wrong {
 		if f.failed {
 			failed++

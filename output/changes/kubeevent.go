@@ -11,11 +11,10 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// kubeEvents is the View of Events of Kubernetes.
+// kubeEvents shows Kubernetes Events.
 type kubeEvents struct{ *View }
 
-// show shows an Event of Kubernetes as what it says. If only its count has
-// changed, its message is not repeated; that it expired is noise.
+// show shows a Kubernetes Event. If only its count has changed, the message is not repeated. Its deletion counts as noise.
 func (v kubeEvents) show(e *event.Event) {
 	now := v.parse(e.Object)
 	sign := addedSign(e)
@@ -42,6 +41,7 @@ func (v kubeEvents) show(e *event.Event) {
 	v.write(e, sign, now, head, text)
 }
 
+// showPast shows the initial Events in the order of their times.
 func (v kubeEvents) showPast() {
 	for i := range v.past {
 		e := &v.past[i]
@@ -57,7 +57,7 @@ func (v kubeEvents) showPast() {
 	v.past, v.shown = nil, shown
 }
 
-// parse reads an Event, as far as it is not masked; it says nothing if it is not known.
+// parse parses a masked Event. It returns the zero Event if o is zero.
 func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 	if o.IsZero() {
 		return kubeevent.Event{}
@@ -65,7 +65,7 @@ func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 	return kubeevent.Parse(v.Compare.Masks.MaskJSON(o.Raw()))
 }
 
-// write writes one line, or the message below it if that does not fit.
+// write writes an Event on one line. If it does not fit, the message is below.
 func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
 	subject, who := v.placed(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.InvolvedObjectName())), clean(now.ReportingComponent)
 	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.room(who) {

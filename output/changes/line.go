@@ -12,12 +12,12 @@ import (
 
 const ellipsis = "…"
 
-// subject is what a line is about. The name of its cluster, of several, has a colour.
+// subject is the object that a line is about. The cluster is coloured, and empty unless there are several.
 type subject struct{ before, cluster, after string }
 
 func (s subject) String() string { return s.before + s.cluster + s.after }
 
-// line writes one line: time, sign, subject, text, and on the right who did it.
+// line writes a line with time, sign, subject and text, and with who at the right margin.
 func (v *View) line(t time.Time, sign rune, subject subject, text, who string) {
 	left := v.clock(t) + " " + string(sign) + " " + subject.String()
 	if text != "" {
@@ -27,7 +27,7 @@ func (v *View) line(t time.Time, sign rune, subject subject, text, who string) {
 	v.write(v.paint(line, sign, len(v.clock(t))+1, subject), who)
 }
 
-// wrapped writes one line, or more if that does not hold all.
+// wrapped writes a line, and wraps the text onto more lines if necessary.
 func (v *View) wrapped(t time.Time, sign rune, subject subject, text, who string) {
 	if displaywidth.String(subject.String()+"  "+text) <= v.room("") {
 		v.line(t, sign, subject, text, who)
@@ -39,12 +39,12 @@ func (v *View) wrapped(t time.Time, sign rune, subject subject, text, who string
 	}
 }
 
-// detail writes a line that belongs to the one before.
+// detail writes an indented line.
 func (v *View) detail(text, who string) {
 	v.write(v.fit(strings.Repeat(" ", v.indent())+text, who))
 }
 
-// fit cuts a line to the terminal, and returns who if it fits beside it, on the right.
+// fit cuts a line to the width of the terminal or, if who fits on the same line, pads the line and returns who.
 func (v *View) fit(line, who string) (string, string) {
 	width := displaywidth.String(line)
 	switch {
@@ -68,13 +68,12 @@ func (v *View) write(line, who string) {
 	v.w.WriteByte('\n')
 }
 
-// clock is the local time at the front of a line; with Timestamps also the date,
-// milliseconds and the offset of the zone.
+// clock returns the time at the start of a line.
 func (v *View) clock(t time.Time) string { return output.FormatClock(t, v.FullTimestamps) }
 
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 
-// room returns how many columns there are for a detail beside who.
+// room returns the number of columns for a detail on one line with who.
 func (v *View) room(who string) int {
 	room := v.width - v.indent()
 	if who != "" {
@@ -83,10 +82,10 @@ func (v *View) room(who string) int {
 	return max(room, 8)
 }
 
-// colors are those of the signs, by ANSI's numbers.
+// colors are the ANSI colours of the signs.
 var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34", '>': "33", '✗': "31", '◌': "33", '●': "32"}
 
-// paint colours the sign in a line, which stands at this byte, and behind it the cluster, as far as it is whole.
+// paint colours the sign, which is at byte at of the line, and the name of the cluster, unless that was cut.
 func (v *View) paint(line string, sign rune, at int, subject subject) string {
 	if !v.Color {
 		return line
@@ -111,7 +110,7 @@ func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
 }
 
-// cutFront shortens a path at its front, up to the next field or item in it unless that is far.
+// cutFront shortens a path at its start. It cuts in front of a field or list item if one is near.
 func cutFront(path string, width int) string {
 	if displaywidth.String(path) <= width {
 		return path
@@ -125,13 +124,13 @@ func cutFront(path string, width int) string {
 	case i < 0 || i >= leastPath/2 || path[len(path)-len(rest)-1] == '.':
 	case rest[i] == '.':
 		rest = rest[i+1:]
-	default: // of an item, what tells it from others
+	default: // keeps the key of the item
 		rest = rest[i:]
 	}
 	return ellipsis + rest
 }
 
-// wrap breaks text between words where there are any, and nowhere else: names have hyphens.
+// wrap breaks text at spaces. It does not break at hyphens, which are part of names.
 func wrap(text string, width int) (lines []string) {
 	for width > 0 && displaywidth.String(text) > width {
 		head := displaywidth.TruncateString(text, width, "")

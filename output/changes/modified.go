@@ -16,19 +16,19 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-const maxRows = 40 // of an event, unless all are shown
+const maxRows = 40 // maximum number of changes of an event; NoTruncate shows all
 
-// showModified shows what changed, unless that is nothing but noise.
+// showModified shows the changes of an event, unless all are noise.
 func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 	if e.Old.IsZero() {
 		v.shown++
-		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
+		v.line(e.Time, '~', v.subject(e), "changed; the previous state is unknown", "")
 		return nil
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
 	result := between(e, c, v.Compare)
 	if found := v.churn.Observe(e, &result); len(found) > 0 {
-		defer v.showFound(e, found) // after the change by which it is known
+		defer v.showFound(e, found) // below the change
 	}
 	changes, text := result.Changes, ""
 	if isTerminating(now) {
@@ -65,7 +65,7 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 	return err
 }
 
-// withLater adds to what is said of a change that it was only found when all was listed again.
+// withLater adds to a text that only a relist revealed the change.
 func withLater(e *event.Event, text string) string {
 	switch {
 	case !e.Listed:
@@ -76,14 +76,14 @@ func withLater(e *event.Event, text string) string {
 	return text + ", " + inventory.DetectedLate
 }
 
-// showFound says that there is a fight or a hot loop.
+// showFound shows fights and hot loops.
 func (v *View) showFound(e *event.Event, found []*churn.Finding) {
 	for _, f := range found {
 		v.wrapped(e.Time, '!', v.subject(e), clean(f.String()), "")
 	}
 }
 
-// between is what an event changed.
+// between returns the changes of an event. It uses those of c, if known.
 func between(e *event.Event, c *inventory.Change, o change.Options) change.Result {
 	if c != nil && c.Diff != nil {
 		return change.Result{Changes: slices.Clone(c.Diff.Changes), NoiseCount: c.Diff.NoiseCount}
@@ -91,8 +91,8 @@ func between(e *event.Event, c *inventory.Change, o change.Options) change.Resul
 	return change.Diff(e.Old.Raw(), e.Object.Raw(), o)
 }
 
-// turnedWrong says what is wrong with a Pod since the change, by the sign of that; empty if nothing is, or it was so
-// before. Of other objects the changes say it.
+// turnedWrong describes the problem of a Pod that is new with this event, and returns its sign. text is empty if there is none. For
+// other kinds the changes themselves show the problem.
 func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, text string, err error) {
 	sign = changedSign(e)
 	inStatus := func(c change.Change) bool { return len(c.Path) == 0 || c.Path[0].Field == "status" }
@@ -117,8 +117,7 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 	return wrongSign(is.Word, sign), describe(now, v.Compare.Masks), nil
 }
 
-// wrongSign is that of what has failed, or waits for what does not come, as of a line that says what needs a look;
-// of anything else it is as it was.
+// wrongSign returns the sign for a status: that of a problem or, for other statuses, sign.
 func wrongSign(word kstatus.Status, sign rune) rune {
 	switch word {
 	case kstatus.FailedStatus:
@@ -130,11 +129,11 @@ func wrongSign(word kstatus.Status, sign rune) rune {
 }
 
 func isTerminating(object string) bool {
-	const field = "deletionTimestamp" // to look for the text is faster
+	const field = "deletionTimestamp" // searching the text first is faster
 	return strings.Contains(object, field) && gjson.Get(object, "metadata."+field).Exists()
 }
 
-// withoutDeletion leaves out what says that an object is being deleted.
+// withoutDeletion removes the changes of the deletion fields.
 func withoutDeletion(changes []change.Change) []change.Change {
 	return slices.DeleteFunc(changes, func(c change.Change) bool {
 		path := c.Path.String()
@@ -142,7 +141,7 @@ func withoutDeletion(changes []change.Change) []change.Change {
 	})
 }
 
-// changedSign tells what nobody saw from what changed.
+// changedSign returns the sign of a Modified event.
 func changedSign(e *event.Event) rune {
 	if e.Reconstructed != nil {
 		return '<'
@@ -150,7 +149,7 @@ func changedSign(e *event.Event) rune {
 	return '~'
 }
 
-// showChanges writes one line if that holds all, or else a block.
+// showChanges writes one line if it has room for all changes, otherwise a block.
 func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
@@ -166,11 +165,11 @@ func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, t
 	v.showRows(changes, who)
 }
 
-// showRows writes the changes that are not by who with their writers.
+// showRows writes the changes of a block. Changes by other managers than who have their own manager.
 func (v *View) showRows(changes []change.Change, who string) {
 	for i, c := range changes {
 		if i == maxRows && len(changes) > maxRows+1 && !v.NoTruncate {
-			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
+			v.detail(fmt.Sprintf("%s %d more changes; --full shows them", ellipsis, len(changes)-i), "")
 			break
 		}
 		by := nameOf(c.Writer)
@@ -181,9 +180,9 @@ func (v *View) showRows(changes []change.Change, who string) {
 	}
 }
 
-// showRestarts writes a line for each restart, and below what else changed.
+// showRestarts writes a line for each restart, followed by the other changes.
 func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change, who string) {
-	sign := '~' // it runs again
+	sign := '~'
 	if now, err := v.open(e.Object); err == nil && status.Of(now).Word == kstatus.FailedStatus {
 		sign = inventory.SeverityFailed.Sign()
 	}
@@ -194,7 +193,7 @@ func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change
 	v.showRows(rest, who)
 }
 
-// showRow writes a change on one line, or what does not fit there on more.
+// showRow writes a change on one line, or on more lines if it does not fit.
 func (v *View) showRow(r row, by string) {
 	if one, fits := r.inLine(v.room(by)); fits {
 		v.detail(one, by)
@@ -214,8 +213,8 @@ func (v *View) showRow(r row, by string) {
 	}
 }
 
-// writer is who made the changes; empty if they were several. An event is one write, so who made
-// those that are known made the others, too; not so after a gap, when it may be several.
+// writer returns the manager of the changes, or "" if there are several. An event is one write, so the known manager also made the
+// changes without one. That does not hold for an event from a list, which may combine several writes.
 func writer(e *event.Event, changes []change.Change) string {
 	who, open := "", false
 	for _, c := range changes {
@@ -237,7 +236,7 @@ func writer(e *event.Event, changes []change.Change) string {
 	return who
 }
 
-// nameOf is a field manager; "unknown" where the object does not say who it was.
+// nameOf returns the name of a field manager, or "unknown".
 func nameOf(w change.Writer) string {
 	if !w.IsKnown() {
 		return "unknown"

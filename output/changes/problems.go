@@ -14,33 +14,34 @@ import (
 	"dwatch/watcher/event"
 )
 
-// look knows what there is, as far as it takes to say what needs a look, and what followed what.
-type look struct {
+// problemView has an inventory of the objects, from which it lists problems and finds the causes of changes. A nil problemView is
+// valid and does nothing.
+type problemView struct {
 	*View
 	inventory *inventory.Inventory
 	links     *event.WatchStates
 	last      inventory.Change
-	resources map[schema.GroupResource]schema.GroupVersionResource // of which there were events
-	said      map[string]bool                                      // at the start, what needs a look: by cluster
-	waits     time.Time                                            // since when that waits for what is asked for; zero: it does not
+	resources map[schema.GroupResource]schema.GroupVersionResource // the versions in the events
+	said      map[string]bool                                      // clusters whose initial problems have been shown
+	waits     time.Time                                            // since when the initial problems wait for lookups; zero if they do not
 }
 
 const (
-	// maxEnded is of how many deleted objects it is known what followed.
+	// maxEnded is the number of deleted objects that the inventory keeps, to find what followed their deletion.
 	maxEnded = 1000
-	// maxCauses is for how many problems it is looked for after what they came.
+	// maxCauses is the number of problems for which the inventory looks for a cause.
 	maxCauses = 20
 )
 
-func newLook(v *View) *look {
-	l := &look{View: v, said: map[string]bool{}, links: event.NewWatchStates(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
+func newProblemView(v *View) *problemView {
+	l := &problemView{View: v, said: map[string]bool{}, links: event.NewWatchStates(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
 	l.inventory = inventory.New(inventory.Options{WithoutContent: true, Compare: &v.Compare, Masks: v.Compare.Masks, MaxDeleted: maxEnded, LookupOwners: v.LookupOwners, LookupWarning: v.LookupWarning, Targets: v.Targets, KubeEventsFiltered: v.KubeEventsFiltered},
 		func(changes []inventory.Change) { l.last = changes[0] })
 	return l
 }
 
-// observe takes the one event of a batch. It returns what it changed; nil: that is not known.
-func (l *look) observe(ctx context.Context, one []event.Event) (*inventory.Change, error) {
+// observe takes a batch of one event. It returns the change, or nil for a status event or a reconstructed one.
+func (l *problemView) observe(ctx context.Context, one []event.Event) (*inventory.Change, error) {
 	switch {
 	case l == nil, one[0].Reconstructed != nil:
 		return nil, nil
@@ -57,8 +58,8 @@ func (l *look) observe(ctx context.Context, one []event.Event) (*inventory.Chang
 	return &c, nil
 }
 
-// lines say what needs a look, or that nothing does.
-func (l *look) lines(now time.Time) (lines []string) {
+// lines returns the current problems, or a line that there are none.
+func (l *problemView) lines(now time.Time) (lines []string) {
 	if l == nil || l.Prefiltered {
 		return nil
 	}
@@ -75,8 +76,8 @@ func (l *look) lines(now time.Time) (lines []string) {
 	return lines
 }
 
-// noProblem says that there is none, as far as that is known.
-func (l *look) noProblem() string {
+// noProblem returns the text for an empty list of problems.
+func (l *problemView) noProblem() string {
 	if !inventory.HasHealth(l.links.All()) {
 		return inventory.NoHealth
 	}
@@ -95,8 +96,9 @@ func (l *look) noProblem() string {
 	return inventory.DescribeHealth(connected, len(all))
 }
 
-// problems calls add for each, or each of a cluster, with as much of it as has room. What after has no room there is below.
-func (l *look) problems(now time.Time, cluster string, add func(sign rune, s subject, text, below string)) {
+// problems calls add for each problem of a cluster or, if cluster is empty, of all. If the cause does not fit into text, it is in
+// below.
+func (l *problemView) problems(now time.Time, cluster string, add func(sign rune, s subject, text, below string)) {
 	all := l.inventory.Problems(now, maxCauses, l.Compare)
 	for n := range all {
 		if cluster != "" && all[n].State.Entry.Cluster != cluster {
@@ -117,9 +119,8 @@ func (l *look) problems(now time.Time, cluster string, add func(sign rune, s sub
 	}
 }
 
-// atStart shows what needs a look once it is known how the watch of each target stands, of several
-// clusters when that is known of one.
-func (l *look) atStart(at time.Time) {
+// atStart shows the initial problems of each cluster whose targets have all left PhaseConnecting.
+func (l *problemView) atStart(at time.Time) {
 	if l == nil || l.Prefiltered {
 		return
 	}
@@ -135,7 +136,7 @@ func (l *look) atStart(at time.Time) {
 		s.connecting = s.connecting || phase == event.PhaseConnecting
 		s.unknown = s.unknown || phase != event.PhaseLive && phase != event.PhaseGone
 	}
-	if len(all) == 0 { // what comes later was not there at the start
+	if len(all) == 0 { // targets that are added later have no initial problems
 		l.said[""] = true
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(all)) {
@@ -150,15 +151,15 @@ func (l *look) atStart(at time.Time) {
 	}
 }
 
-// mostAsked is how long what needs a look waits at the start for what is asked for.
+// mostAsked is how long the initial problems wait for lookups.
 const mostAsked = 2 * time.Second
 
-// isAsking reports whether what is wrong is still asked for, and that is worth waiting for.
-func (l *look) isAsking(at time.Time) bool {
+// isAsking reports whether the initial problems should wait for lookups.
+func (l *problemView) isAsking(at time.Time) bool {
 	if l.HasPendingLookups == nil {
 		return false
 	}
-	l.inventory.Problems(at, 0, l.Compare) // has it asked for
+	l.inventory.Problems(at, 0, l.Compare) // starts the lookups
 	if !l.HasPendingLookups() || !l.waits.IsZero() && at.Sub(l.waits) >= mostAsked {
 		l.waits = time.Time{}
 		return false
@@ -167,8 +168,8 @@ func (l *look) isAsking(at time.Time) bool {
 	return true
 }
 
-// late says what waits at the start, when it is known.
-func (l *look) late(now time.Time, all bool) {
+// late shows initial problems that waited for lookups, once these have ended. If all is set, it does not wait.
+func (l *problemView) late(now time.Time, all bool) {
 	if l == nil || l.waits.IsZero() {
 		return
 	}
@@ -178,13 +179,13 @@ func (l *look) late(now time.Time, all bool) {
 	l.atStart(now)
 }
 
-// standing is how it is with all that is watched of a cluster.
+// standing is the state of all targets of a cluster.
 type standing struct {
 	objects             int
 	connecting, unknown bool
 }
 
-func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
+func (l *problemView) showAtStart(cluster string, unknown bool, at time.Time) {
 	quiet := true
 	l.problems(at, cluster, func(sign rune, s subject, text, below string) {
 		l.line(at, sign, s, text, "")
@@ -206,23 +207,23 @@ func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
 	l.line(at, '=', subject{cluster: clean(cluster), after: text}, "", "")
 }
 
-// short is the name that a resource is shown by.
-func (l *look) short(r schema.GroupResource) string {
+// short returns the short name of a resource.
+func (l *problemView) short(r schema.GroupResource) string {
 	if known, is := l.resources[r]; is {
 		return l.ShortName(known)
 	}
 	return r.Resource
 }
 
-// present is the state of an object; nil if it is not there.
-func (l *look) present(o *inventory.Entry) *inventory.State {
+// present returns the current state of an object, or nil if it does not exist.
+func (l *problemView) present(o *inventory.Entry) *inventory.State {
 	for _, s := range l.inventory.ExistingByID([]string{o.ID}) {
 		return s
 	}
 	return nil
 }
 
-// named is an object that no event is about.
-func (l *look) named(o *inventory.Entry) subject {
+// named returns an object of the inventory as the subject of a line.
+func (l *problemView) named(o *inventory.Entry) subject {
 	return l.placed(o.Cluster, o.Namespace, clean(l.short(o.Resource)+"/"+o.Name))
 }

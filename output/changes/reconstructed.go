@@ -8,10 +8,10 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// maxHeld is how many values that a manager holds are shown, unless all are.
+// maxHeld is the maximum number of shown fields that a manager owns. NoTruncate shows all.
 const maxHeld = 3
 
-// reconstruction is the View of what nobody saw: with a sign of its own, whatever it is.
+// reconstruction shows reconstructed events.
 type reconstruction struct{ *View }
 
 func (v reconstruction) show(e *event.Event) {
@@ -31,7 +31,7 @@ func (v reconstruction) show(e *event.Event) {
 	}
 }
 
-// writers are those who wrote in that second.
+// writers returns the managers that wrote in the second of the event.
 func writers(e *event.Event) string {
 	var names []string
 	for _, w := range e.Reconstructed.Writers {
@@ -40,8 +40,7 @@ func writers(e *event.Event) string {
 	return strings.Join(names, ", ")
 }
 
-// showWrite shows that a manager wrote, and what it holds since: which of that it set then is not
-// known.
+// showWrite shows a write of a manager, and the fields that it has owned since. Which of them it changed is unknown.
 func (v reconstruction) showWrite(e *event.Event) {
 	held := change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
 	if len(held.Changes) == 0 && (held.NoiseCount > 0 || len(v.Compare.Only) > 0) {
@@ -65,7 +64,7 @@ func (v reconstruction) showWrite(e *event.Event) {
 	v.line(e.Time, '<', subject, cutEnd(text, max(v.room(who)-len(subject.String())-2, MinWidth/2)), who)
 }
 
-// held is a field that a manager holds, with its value if that is short.
+// held returns a field that a manager owns, with its value if that is short.
 func (v reconstruction) held(c change.Change) string {
 	const short = 40
 	path, value := clean(c.Path.String()), text(c.New, false)
@@ -78,7 +77,7 @@ func (v reconstruction) held(c change.Change) string {
 	return path + " = " + value
 }
 
-// showRollout shows the template that came.
+// showRollout shows the change of a template.
 func (v reconstruction) showRollout(e *event.Event) {
 	result := change.Diff(e.Old.Raw(), e.Object.Raw(), v.Compare)
 	if len(result.Changes) == 0 {

@@ -8,12 +8,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// repeats are changes like others of the same object before: of those that come soon after each other,
-// one is shown now and then, and in the end the last.
+// repeats buffers changes that are equal to earlier changes of the same object. It shows one of them from time to time, and finally
+// the last one.
 type repeats struct {
 	*View
 	held map[repeatKey]*repeat
-	keys []repeatKey // of held, in the order in which they came
+	keys []repeatKey // of held, in order of arrival
 }
 
 type repeatKey struct {
@@ -24,14 +24,14 @@ type repeatKey struct {
 type repeat struct {
 	event   event.Event
 	change  inventory.Change
-	waiting bool // the event has not been shown
+	waiting bool // true if the event has not been shown
 	saidAt  time.Time
 }
 
-// maxRepeats is how many are held at most, each with an object as it is and as it was.
+// maxRepeats is the maximum number of buffered events, each with two states of an object.
 const maxRepeats = 500
 
-// take takes an event that repeats what was shown a short while ago; false: it is to be shown now.
+// take buffers an event that repeats a recent one. It returns false if the event must be shown now.
 func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !r.Fold || !c.IsSignificant() || c.IntentionalOrWarning && c.State.EventType == "" {
 		return false
@@ -58,7 +58,7 @@ func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
 	return true
 }
 
-// release shows what is held of an object before something else of it is shown.
+// release shows the buffered event of an object before another event of it is shown. If forget is set, the object was deleted.
 func (r *repeats) release(id string, forget bool) {
 	for n := 0; n < len(r.keys); n++ {
 		key := r.keys[n]
@@ -78,7 +78,7 @@ func (r *repeats) drop(n int) {
 	r.keys = append(r.keys[:n], r.keys[n+1:]...)
 }
 
-// say shows what is held for long enough: each time that half as much time again has passed.
+// say shows the events that are due. The interval grows with the time since the first repetition. If all is set, it shows all.
 func (r *repeats) say(now time.Time, all bool) {
 	for n := 0; n < len(r.keys); n++ {
 		one := r.held[r.keys[n]]
@@ -93,7 +93,7 @@ func (r *repeats) say(now time.Time, all bool) {
 	}
 }
 
-// show shows the last one, and how often it was so.
+// show shows the last event and the number of repetitions.
 func (r *repeats) show(one *repeat) {
 	if !one.waiting {
 		return

@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/object/pod"
 )
 
-// foldRestarts returns a line for each container that was restarted: how often by now, and how
-// it had ended; and of the changes those that are not in it.
+// foldRestarts returns a line for each container that restarted, with the number of restarts and the reason of the last termination,
+// and the changes that these lines do not cover.
 func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) (lines []string, rest []change.Change) {
 	if !slices.ContainsFunc(changes, isRestart) {
 		return nil, changes
@@ -65,7 +65,7 @@ func restartLine(r pod.Restart) string {
 	return line
 }
 
-// isRestart reports whether a container's count of restarts went up.
+// isRestart reports whether the restart count of a container increased.
 func isRestart(c change.Change) bool {
 	if c.Kind != change.Changed || containerOf(c.Path) == "" || c.Path[len(c.Path)-1].Field != "restartCount" {
 		return false
@@ -77,8 +77,7 @@ func isRestart(c change.Change) bool {
 	return isNumber && too && err == nil && wrong == nil && is > was
 }
 
-// isOfRestart reports whether a path within a container's status leads to what a restart changes
-// by itself: its line stands for that.
+// isOfRestart reports whether a restart changes a field of a container's status by itself. The line of the restart covers it.
 func isOfRestart(path change.Path) bool {
 	switch path[3].Field {
 	case "restartCount", "state", "lastState", "containerID", "ready", "started":
@@ -87,7 +86,7 @@ func isOfRestart(path change.Path) bool {
 	return false
 }
 
-// containerOf is the container in whose status a path leads; empty if it does not.
+// containerOf returns the name of the container to whose status a path belongs, or "".
 func containerOf(path change.Path) string {
 	if len(path) < 4 || path[2].Item == nil || change.ListKey(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
 		return ""
@@ -96,7 +95,7 @@ func containerOf(path change.Path) string {
 	return name
 }
 
-// isReadiness reports whether a path leads to whether a pod is ready, or its containers are.
+// isReadiness reports whether a path belongs to the condition Ready or ContainersReady.
 func isReadiness(path change.Path) bool {
 	if len(path) < 3 || path[2].Item == nil || change.ListKey(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
 		return false
@@ -105,7 +104,7 @@ func isReadiness(path change.Path) bool {
 	return kind == "Ready" || kind == "ContainersReady"
 }
 
-// readiness says what a change of the condition Ready makes of the pod; empty if that is nothing.
+// readiness describes a change of the condition Ready. It returns "" for other changes.
 func readiness(c change.Change) string {
 	isStatus := len(c.Path) == 3 || c.Path[3].Field == "status"
 	now, _ := c.New.(string)

@@ -20,11 +20,11 @@ type row struct {
 }
 
 const (
-	maxValue  = 120 // columns of a value that are shown, unless all are
-	maxProse  = 400 // columns, if it consists of words
-	before    = 16  // bytes of a long value that are shown before the first difference
-	maxDiff   = 20  // lines of a diff
-	leastPath = 24  // columns to which a path may be cut
+	maxValue  = 120 // maximum columns of a value
+	maxProse  = 400 // maximum columns of prose
+	before    = 16  // bytes in front of the first difference that are shown of a long value
+	maxDiff   = 20  // maximum lines of a diff
+	leastPath = 24  // minimum columns of a path that is cut
 )
 
 func (v *View) row(c change.Change) row {
@@ -52,7 +52,7 @@ func (v *View) row(c change.Change) row {
 	return r
 }
 
-// diff is the difference between two texts, each line of it fit for a terminal.
+// diff returns the escaped lines of a unified diff.
 func (v *View) diff(before, after string) string {
 	lines := strings.Split(strings.TrimSuffix(change.UnifiedDiff(before, after), "\n"), "\n")
 	more := ""
@@ -66,7 +66,7 @@ func (v *View) diff(before, after string) string {
 	return strings.Join(lines, "\n") + more
 }
 
-// text is a value in full, with quotes if it is quoted, which shows its type, or could be mistaken.
+// text returns a value in full. A string has quotes if quoted is set, or if it could be misread without.
 func text(value any, quoted bool) string {
 	text, isText := value.(string)
 	if !isText || quoted || isMistakable(text) {
@@ -75,14 +75,14 @@ func text(value any, quoted bool) string {
 	return clean(text)
 }
 
-// isMistakable reports whether text needs quotes to be distinguished from what stands beside it.
+// isMistakable reports whether a string could be misread without quotes.
 func isMistakable(text string) bool {
 	return text == "" || text != strings.TrimSpace(text) || change.IsMultiline(text) || text[0] == '"' || strings.Contains(text, "→")
 }
 
 func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
 
-// shortenFrom cuts a value that is too long at its end, and in front of this byte.
+// shortenFrom shortens a value that is too long: at its end, and to the part from a byte on.
 func (v *View) shortenFrom(text string, from int) string {
 	most := v.most(text)
 	if v.NoTruncate || displaywidth.String(text) <= most {
@@ -95,7 +95,7 @@ func (v *View) shortenFrom(text string, from int) string {
 	return cutEnd(rest, most-len(whole)) + whole
 }
 
-// most is how many columns of a value are shown. Prose has more: it ends with what matters.
+// most returns the maximum columns of a value. Prose has more, because its end often matters.
 func (v *View) most(text string) int {
 	if isProse(text) {
 		return maxProse
@@ -103,7 +103,7 @@ func (v *View) most(text string) int {
 	return min(maxValue, v.room("")-len("  + "))
 }
 
-// shortenBoth cuts two values so that their first difference is to be seen, however far it is.
+// shortenBoth shortens two values so that both show their first difference.
 func (v *View) shortenBoth(old, new string) (string, string) {
 	from := 0
 	for from < min(len(old), len(new)) && old[from] == new[from] {
@@ -122,7 +122,7 @@ func (v *View) shortenBoth(old, new string) (string, string) {
 	return v.shortenFrom(old, from), v.shortenFrom(new, from)
 }
 
-// isProse: words, and not the data of a program.
+// isProse reports whether a text consists of words.
 func isProse(text string) bool {
 	return text != "" && !strings.ContainsRune(`[{"`, rune(text[0])) && strings.Count(text, " ") > len(text)/20
 }
@@ -134,7 +134,7 @@ func size(bytes int) string {
 	return fmt.Sprintf("%.1f KB", float64(bytes)/1000)
 }
 
-// inLine returns the row on one line, its path cut in front if that helps, and whether it fits.
+// inLine returns the row on one line, with a shortened path if necessary. It returns false if the row does not fit.
 func (r row) inLine(room int) (string, bool) {
 	if r.diff != "" {
 		return "", false
@@ -155,7 +155,7 @@ func (r row) what() string {
 	switch r.kind {
 	case change.Added:
 		return "+ " + r.new
-	case change.Removed: // behind a path "- 30s" would read as a number
+	case change.Removed: // "- 30s" after a path could be read as a negative number
 		return "removed (was " + r.old + ")"
 	case change.Moved:
 		return "moved from [" + r.old + "] to [" + r.new + "]"
@@ -179,5 +179,5 @@ func (r row) lines() []string {
 	}
 }
 
-// clean makes text from a server harmless.
+// clean escapes text from a server.
 func clean(text string) string { return output.EscapeLine(text) }

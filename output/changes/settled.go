@@ -15,20 +15,20 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// settlement shows what became of an object and of what belongs to it until they were quiet.
+// settlement shows the events of a SettledGroup: a root object and the objects that it owns, once they have been quiet.
 type settlement struct {
 	*View
 	of      *event.SettledGroup
 	rollout bool
-	shown   int // of the objects that belong to it
-	hidden  int
-	began   int // what the buffer had
+	shown   int // number of shown events of owned objects
+	hidden  int // number of hidden ones
+	began   int // size of the output buffer at the start
 }
 
-// maxBelow is how many objects that belong to one are shown beside it, unless all are.
+// maxBelow is the maximum number of shown events of owned objects. NoTruncate shows all.
 const maxBelow = 10
 
-// show shows all that became quiet with the first of its events, if that comes: else each by itself.
+// show shows the whole group with its first event. If a filter dropped that, each event is shown by itself.
 func (s *settlement) show(e *event.Event) error {
 	of := e.Settled.Group
 	if !e.Settled.IsFirst(e) {
@@ -47,14 +47,14 @@ func (s *settlement) show(e *event.Event) error {
 		}
 	}
 	if s.hidden > 0 {
-		s.detail(fmt.Sprintf("%s %d objects more", ellipsis, s.hidden), "")
+		s.detail(fmt.Sprintf("%s %d more objects", ellipsis, s.hidden), "")
 	}
 	s.showOutcome(e)
 	return nil
 }
 
-// showLead shows what somebody meant by what changed of the object; where that is nothing, and it is alone,
-// all that changed.
+// showLead shows the intentional changes of the root object. If there are none and the group has only this event, it shows all
+// changes.
 func (s *settlement) showLead(e *event.Event) error {
 	switch {
 	case e.Type != event.Modified:
@@ -74,7 +74,7 @@ func (s *settlement) showLead(e *event.Event) error {
 	return nil
 }
 
-// isWorkload: what its status says is how far it is, and that is said at the end.
+// isWorkload reports whether the object is a workload. Its status shows the progress, which showOutcome describes.
 func (s *settlement) isWorkload(e *event.Event) bool {
 	return owner.MayOwnPods(e.Object.GroupVersionKind().GroupKind())
 }
@@ -99,8 +99,8 @@ func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
 	s.showChanges(&began, changedSign(&began), changes, withLater(e, ""), 0)
 }
 
-// showBelow shows of an object that belongs to the first what is not only how that went: what somebody meant,
-// restarts, and warnings. Where the first does not stand for all it is shown as by itself.
+// showBelow shows the intentional changes, restarts and Warnings of an owned object. If the group has no root, it shows the whole
+// event.
 func (s *settlement) showBelow(e, lead *event.Event) error {
 	called := e.Object.Namespace == lead.Object.Namespace && e.Object.Name == lead.Object.Name && e.Target.Resource() == lead.Target.Resource()
 	switch {
@@ -127,7 +127,7 @@ func (s *settlement) showBelow(e, lead *event.Event) error {
 	return nil
 }
 
-// take shows one more object, if there are not too many.
+// take calls show unless maxBelow is reached.
 func (s *settlement) take(show func() error) error {
 	if s.shown >= maxBelow && !s.NoTruncate {
 		s.hidden++
@@ -137,7 +137,7 @@ func (s *settlement) take(show func() error) error {
 	return show()
 }
 
-// showOutcome says in a line how it ended, where there is more to say than what the lines before do.
+// showOutcome shows a line with the result, unless the lines before already say everything.
 func (s *settlement) showOutcome(e *event.Event) {
 	of := s.of
 	state := s.state(e)
@@ -161,7 +161,7 @@ func (s *settlement) showOutcome(e *event.Event) {
 	s.showWrong()
 }
 
-// isSilent reports whether nothing has been shown yet.
+// isSilent reports whether no line of the group has been written.
 func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
 
 var cutWords = map[event.FlushReason]string{
@@ -173,7 +173,7 @@ var cutWords = map[event.FlushReason]string{
 	event.FlushOrdering:     "not quiet yet: what comes next does not wait",
 }
 
-// state is in which the object is in the end; empty if there is nothing to say.
+// state describes the final status of the root object. It is empty if that is not worth mentioning.
 func (s *settlement) state(e *event.Event) string {
 	switch of := s.of; {
 	case of.Status == "":
@@ -193,7 +193,7 @@ func (s *settlement) state(e *event.Event) string {
 	return ""
 }
 
-// counts says how many objects came and went, of what the first stands for.
+// counts returns the numbers of owned objects that were added and deleted, by kind.
 func (s *settlement) counts() string {
 	if !s.of.HasRoot {
 		return ""
@@ -230,7 +230,7 @@ func (s *settlement) counts() string {
 	return strings.Join(parts, "; ")
 }
 
-// showWrong names what belongs to the object and says what is wrong with it.
+// showWrong lists the owned objects that are not ready.
 func (s *settlement) showWrong() {
 	for _, w := range s.of.Unhealthy {
 		e := event.Event{Target: w.Target, Object: event.NewObject(&event.Identity{Namespace: w.Namespace, Name: w.Name}, "")}

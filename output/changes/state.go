@@ -26,7 +26,7 @@ func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
 	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
 }
 
-// addedSign tells what exists at the start, and what nobody saw, from what is added.
+// addedSign returns the sign of an Added event.
 func addedSign(e *event.Event) rune {
 	switch {
 	case e.Reconstructed != nil:
@@ -40,7 +40,7 @@ func addedSign(e *event.Event) rune {
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
-	if v.Compare.DistinctObjects { // it never was there, perhaps
+	if v.Compare.DistinctObjects { // the two objects are not states of the same one
 		v.line(e.Time, '-', v.subject(e), "not there", "")
 		return
 	}
@@ -66,7 +66,7 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Key(), e.Object.Namespace, e.Object.Name}
 }
 
-// describe says in a few words what an object is, without a reason that is made of what is masked.
+// describe returns the status of an object with its message, unless that contains a masked value.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 	s := status.OfMasked(u, masks.MaskObject)
 	switch {
@@ -78,7 +78,7 @@ func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 	return s.Word.String()
 }
 
-// age is a duration as kubectl would say it aloud.
+// age formats a duration for people.
 func age(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

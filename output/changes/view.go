@@ -25,76 +25,77 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Options say how to show events. The zero value shows one namespace, without noise and colour.
+// Options configures a View. The zero value shows objects of one namespace, without colours.
 type Options struct {
-	// Width returns the columns of the terminal as it is now. Nil, or 0: nothing is cut.
+	// Width returns the current number of columns of the terminal. If it is nil or returns 0, lines are not cut.
 	Width func() int
 	Color bool
-	// Timestamps shows the date, milliseconds and the offset of the zone.
+	// FullTimestamps adds date, milliseconds and the offset of the zone to times.
 	FullTimestamps bool
-	// Full shortens nothing.
+	// NoTruncate shows values in full.
 	NoTruncate bool
-	// Initial shows each object that exists at the start; otherwise they are counted.
+	// ShowInitial shows each initial object. Otherwise the View counts them.
 	ShowInitial bool
-	// Filtered: some events may be left out before. All of them come to Count then.
+	// Prefiltered is true if a filter upstream drops events. The caller then passes all events to Count.
 	Prefiltered bool
-	// Past shows, not counted, the Events of Kubernetes that exist at the start at their own times.
+	// InitialEvents shows the initial Kubernetes Events at their own times, instead of counting them.
 	InitialEvents bool
-	// Namespaces shows the namespace of each object.
+	// ShowNamespaces shows the namespace of each object.
 	ShowNamespaces bool
-	// ShortName returns the name that a resource is shown by; nil means its plural.
+	// ShortName returns the short name of a resource. nil means the plural.
 	ShortName func(schema.GroupVersionResource) string
-	// Targets are what is watched at first; of several clusters those come that their marks name.
+	// Targets are the targets of the watch. Targets of several clusters may be missing, and come with their status events.
 	Targets []event.Target
-	// Clusters returns those that are asked for, whether they answer or not; nil: it is one.
+	// Clusters returns the selected clusters, whether they are connected or not. It is nil unless there are several.
 	Clusters func() []event.Cluster
-	// Look says at the start what needs a look.
+	// ShowProblems shows at the start which objects have problems.
 	ShowProblems bool
-	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
-	// It does not wait.
+	// LookupOwners returns the owners of an object that is not watched. known is false while the lookup is under way. It does not
+	// block. nil means that owners cannot be looked up.
 	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
-	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known
-	// yet; nil: nobody can. It does not wait. IsAsking reports whether something is asked for that was never known.
+	// LookupWarning returns the message and the time of the latest Warning about an object, or zero values while that is unknown.
+	// It does not block. nil means that Warnings cannot be looked up. HasPendingLookups reports whether a first lookup is under
+	// way, and may be nil.
 	LookupWarning     func(cluster string, o owner.Ref) (why string, last time.Time)
 	HasPendingLookups func() bool
-	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
+	// KubeEventsFiltered is true if Kubernetes Events may be filtered out upstream.
 	KubeEventsFiltered bool
-	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
-	// and of changes that repeat others of the same object only some: see Tick and End.
+	// Fold requires ShowProblems. It shows the changes that follow an intentional change in one line once they have settled, and
+	// only some of the equal changes of an object. See FlushDue and FlushAll.
 	Fold bool
-	// Compare says which changes count and what is masked.
+	// Compare selects the changes that count, and masks values.
 	Compare change.Options
 }
 
 const (
-	// MinWidth is the least width for which there are lines.
+	// MinWidth is the minimum width of a terminal for which lines are laid out.
 	MinWidth = 40
 	// endless is the width of lines that are not for a terminal.
 	endless = 1 << 30
 )
 
-// View shows events, which come from one goroutine, and notes, which may come from any.
+// View writes events as lines of text. Deliver must be called from one goroutine, other methods may be called from any.
 type View struct {
 	Options
-	mu    sync.Mutex // for all but hidden
+	mu    sync.Mutex // guards all fields except hidden
 	w     *bufio.Writer
-	width int // of the present batch or note
-	// hidden counts the events in which nothing but noise changed.
+	width int // of the current call
+	// hidden counts the events that change only noise.
 	hidden atomic.Int64
-	// shown counts the others.
+	// shown counts the other events of objects.
 	shown int
-	// gone has when the last objects were deleted, each until one of the same name takes its place.
+	// gone has the times of the latest deletions, until an object of the same name is created.
 	gone *lru.Cache
-	past []event.Event // that wait for the last of them
+	past []event.Event // initial Kubernetes Events before the Synced event
 	// churn finds fights and hot loops.
 	churn *churn.Tally
-	*atStart
-	look    *look // nil without Options.Look
+	*initialTallies
+	look    *problemView // nil without Options.ShowProblems
 	folds   folds
 	repeats repeats
-	told    weak.Pointer[event.SettledGroup] // that was shown last; its objects do not stay in memory for it
-	failed  error                            // to show what was held back; the next Deliver returns it
-	palette output.Palette                   // of the names of clusters
+	told    weak.Pointer[event.SettledGroup] // the last group that was shown; weak, to release its objects
+	failed  error                            // from showing buffered events; the next Deliver returns it
+	palette output.Palette                   // for the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)
@@ -108,9 +109,9 @@ func New(w io.Writer, o Options) *View {
 	if o.Clusters != nil {
 		v.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
 	}
-	v.atStart = newAtStart(v)
+	v.initialTallies = newInitialTallies(v)
 	if o.ShowProblems {
-		v.look = newLook(v)
+		v.look = newProblemView(v)
 	}
 	v.folds.View, v.repeats.View = v, v
 	return v
@@ -136,8 +137,8 @@ func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 	return cmp.Or(v.failed, v.w.Flush())
 }
 
-// Note shows, at once, what somebody else has to say about the watch: on as many lines as it takes,
-// so that nothing of it is cut. If it can't be written, the next Deliver returns the error.
+// Note writes a message about the watch at once, on as many lines as it needs. If the write fails, the next Deliver returns the
+// error.
 func (v *View) Note(at time.Time, text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -152,18 +153,18 @@ func (v *View) Note(at time.Time, text string) {
 	v.w.Flush() // it keeps its error
 }
 
-// Look says what needs a look now, a line each, or that nothing does. It says nothing without
-// Options.Look, and where not all objects come to the View.
+// DescribeProblems returns a line for each current problem, or one that there are none. It returns nil without
+// Options.ShowProblems, and with Options.Prefiltered.
 func (v *View) DescribeProblems(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.look.lines(now)
 }
 
-// Tick shows what was held back for long enough, with Options.Fold. It is called now and then.
+// FlushDue shows the buffered events that are due. With Options.Fold it must be called periodically.
 func (v *View) FlushDue(now time.Time) { v.late(now, false) }
 
-// End shows all that was held back. It is called last.
+// FlushAll shows all buffered events. It is called at the end.
 func (v *View) FlushAll(now time.Time) { v.late(now, true) }
 
 func (v *View) late(now time.Time, all bool) {
@@ -183,13 +184,13 @@ func (v *View) measure() {
 	}
 }
 
-// Hidden returns, at any time, how many events were not shown: nothing but noise changed.
+// Hidden returns the number of events that changed only noise. It may be called at any time.
 func (v *View) Hidden() int { return int(v.hidden.Load()) }
 
-// Shown returns how many events of objects were shown, when no Deliver is under way.
+// Shown returns the number of events of objects that were shown. It must not be called during Deliver.
 func (v *View) Shown() int { return v.shown }
 
-// show shows an event; c is what it changed, nil if that is not known.
+// show shows, buffers or counts an event. c is its change, or nil without a problemView.
 func (v *View) show(e *event.Event, c *inventory.Change) error {
 	switch {
 	case e.Reconstructed != nil:
@@ -206,13 +207,13 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 		v.past = append(v.past, *e)
 		return nil
 	case e.Type.IsStatus():
-		return nil // what becomes of the watch comes as a note
+		return nil // Note gets these messages
 	}
 	if err := v.countSeen(e); err != nil {
 		return err
 	}
 	if e.Initial && !v.ShowInitial {
-		return nil // it is counted
+		return nil
 	}
 	if e.Settled != nil {
 		return (&settlement{View: v}).show(e)
@@ -223,7 +224,7 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 	return v.showOne(e, c)
 }
 
-// showOne shows an event of an object that is neither only counted nor held back.
+// showOne shows an event of an object.
 func (v *View) showOne(e *event.Event, c *inventory.Change) error {
 	switch {
 	case e.Object.IsEvent():
@@ -253,7 +254,7 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// showCount says how many objects a target has at the start, and what is wrong with them.
+// showCount shows the number of initial objects of a target, and how many of them are not ready.
 func (v *View) showCount(e *event.Event) {
 	wrong := v.counted(e.Target.Key())
 	if e.Count == 0 || v.ShowInitial {
@@ -294,12 +295,12 @@ func (v *View) isOneOfSeveral(t event.Target) bool {
 	})
 }
 
-// subject is the object by a name that kubectl takes, such as default po/web.
+// subject returns the object of an event, such as "default po/web".
 func (v *View) subject(e *event.Event) subject {
 	return v.placed(e.Target.Cluster, e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
 }
 
-// placed puts the namespace of an object before its name, and the cluster, where there are several.
+// placed returns a subject with the namespace, if namespaces are shown, and the cluster, if there are several.
 func (v *View) placed(cluster, namespace, name string) subject {
 	if v.ShowNamespaces && namespace != "" {
 		name = clean(namespace) + " " + name

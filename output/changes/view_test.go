@@ -103,7 +103,7 @@ func TestShow(t *testing.T) {
 		"lost":               {0, []event.Event{lost}, " - deploy/web  found out later\n"},
 		"replaced":           {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
 		"what is there":      {0, []event.Event{count}, " = 3 deployments in shop\n"},
-		"old is not known":   {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; what, is not known: the state before is not\n"},
+		"old is not known":   {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; the previous state is unknown\n"},
 		"nothing but noise":  {0, []event.Event{modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)}, ""},
 		"a mark of the wire": {0, []event.Event{{Type: event.Disconnected, Target: deployments, Time: at}}, ""},
 	} {
@@ -173,7 +173,7 @@ func TestManyChanges(t *testing.T) {
 	for i := range maxRows + 3 {
 		keys = append(keys, fmt.Sprintf(`"k%02d":"x"`, i))
 	}
-	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 changes more; --full shows them"} {
+	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 more changes; --full shows them"} {
 		e := modified(t, "ConfigMap", `"data":{}`, `"data":{`+strings.Join(keys[:count], ",")+`}`)
 		if got := shown(t, options(0), e); !strings.HasSuffix(got, " "+want+"\n") || strings.Count(got, "\n") > maxRows+2 {
 			t.Errorf("%d: %s", count, got)
