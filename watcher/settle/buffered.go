@@ -9,41 +9,41 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// held is an object that changed, from its first state to the last.
-type held struct {
-	id, up  string
-	event   event.Event // the last one; its type and Old say what became of the object since the first
-	came    bool        // the first is that it came
-	since   time.Time
-	from    time.Time // of the first change that is more than noise; zero: none is
-	until   time.Time // of the last one
-	changes int
-	size    int64
-	after   *held // what had its name before, and waited then; nil: nothing
-	isGone  bool  // it waits no longer
+// pendingObject is the buffered changes of one object, merged into one event.
+type pendingObject struct {
+	id, owner   string
+	event       event.Event // the latest event, with the Type and Old of the merged change
+	created     bool        // the first event was ADDED
+	since       time.Time
+	firstChange time.Time // time of the first significant change; zero if there is none
+	lastChange  time.Time // time of the last significant change
+	changes     int
+	size        int64
+	predecessor *pendingObject // previous object with the same name that was pending at that time, or nil
+	released    bool           // no longer pending
 }
 
-// overhead is what an object takes beside its content.
+// overhead is the approximate memory use of a pending object without its content.
 const overhead = 1 << 10
 
-func newHeld(id, up string, e *event.Event, counts bool) *held {
-	h := &held{id: id, up: up, event: *e, came: e.Type == event.Added, since: e.Time, changes: 1}
-	h.note(e.Time, counts)
-	h.measure()
+func newPendingObject(id, up string, e *event.Event, counts bool) *pendingObject {
+	h := &pendingObject{id: id, owner: up, event: *e, created: e.Type == event.Added, since: e.Time, changes: 1}
+	h.recordChange(e.Time, counts)
+	h.updateSize()
 	return h
 }
 
-// takes reports whether an event is one more of the same: of an object that is gone nothing is.
-func (h *held) takes(e *event.Event) bool {
+// accepts reports whether an event can be merged: not after a deletion, and not an ADDED.
+func (h *pendingObject) accepts(e *event.Event) bool {
 	return h.event.Type != event.Deleted && e.Type != event.Added
 }
 
-// add takes one more event. counts says that it is more than noise.
-func (h *held) add(e *event.Event, counts bool) {
+// add merges an event. counts is true if the event is significant.
+func (h *pendingObject) add(e *event.Event, counts bool) {
 	first := h.event
 	h.event = *e
 	h.changes++
-	h.note(e.Time, counts)
+	h.recordChange(e.Time, counts)
 	switch h.event.Listed = first.Listed || e.Listed; {
 	case e.Type == event.Deleted:
 		h.event.Old = event.Object{}
@@ -52,44 +52,44 @@ func (h *held) add(e *event.Event, counts bool) {
 	default:
 		h.event.Old, h.event.Digests = first.Old, first.Digests
 	}
-	h.measure()
+	h.updateSize()
 }
 
-func (h *held) note(at time.Time, counts bool) {
+func (h *pendingObject) recordChange(at time.Time, counts bool) {
 	if !counts {
 		return
 	}
-	if h.until = at; h.from.IsZero() {
-		h.from = at
+	if h.lastChange = at; h.firstChange.IsZero() {
+		h.firstChange = at
 	}
 }
 
-func (h *held) measure() {
+func (h *pendingObject) updateSize() {
 	h.size = overhead + int64(len(h.event.Object.Raw()))
 	if !h.event.Old.IsZero() {
 		h.size *= 2
 	}
 }
 
-// isNews reports whether an event says more than that time passes.
-func isNews(e *event.Event, o change.Options) bool {
+// isSignificant reports whether an event is more than noise.
+func isSignificant(e *event.Event, o change.Options) bool {
 	switch {
 	case e.Object.IsEvent():
-		return e.Type == event.Added // not how often by now, nor that it expired
+		return e.Type == event.Added // neither repetitions nor expiry
 	case e.Type != event.Modified, e.Old.IsZero():
 		return true
 	}
 	return len(change.Diff(e.Old.Raw(), e.Object.Raw(), o).Changes) > 0
 }
 
-// shown is an object as a resource shows it: two may show the same, such as both of events.
-type shown struct {
+// resourceObject identifies an object within a resource. Two resources can serve the same object, as those of events do.
+type resourceObject struct {
 	id       string
 	resource schema.GroupResource
 }
 
-func shownBy(id string, e *event.Event) shown {
-	return shown{id, e.Target.Resource().GroupResource()}
+func resourceObjectOf(id string, e *event.Event) resourceObject {
+	return resourceObject{id, e.Target.Resource().GroupResource()}
 }
 
 type name struct {

@@ -1,27 +1,31 @@
-// Package settle has a stage that holds events until what they are about is quiet, so that it is told of
-// once.
+// Package settle provides a stage that buffers the changes of an object, and of everything it owns, until they are
+// quiet, and then emits one event per object (--settle).
 //
-//	events -> Stage: of each object that changes the first state and the last
-//	              -> one event for each, of all that belongs together, when nothing more comes
+//	events -> Stage: merges the changes of each object
+//	              -> one event for each object of a group, when the group is quiet
+//
+// # Groups
+//
+// A group is a root object with all watched objects below it, as their owner references say. A Kubernetes Event belongs
+// to the object that it is about. Objects that had the same name one after the other are in the same group.
+//
+// A group is quiet when there was no significant change for Options.QuietPeriod and none of its objects is in progress.
+// An object in progress that reports a reason does not delay its group, because it may stay like that. A group is not
+// quiet while the watch of one of its objects is disconnected or relists, and for QuietPeriod after that.
+//
+// A group that is not quiet is released, too, and SettledGroup.FlushReason says why: after Options.MaxWait, at the end
+// of the run, when its target is no longer watched, before an unbuffered event of an object that took one of its names,
+// and when the buffer is full, the oldest first.
 //
 // # Contract
 //
-// What belongs together is an object that nothing owns, and what it owns, and what that owns, as far as it
-// is watched: each is known by the owner that it names. An Event of Kubernetes belongs to the object that it
-// is about. It is quiet when for Options.Quiet nothing has changed but noise, and nothing of it is under way:
-// unless something says what is wrong, for then nobody knows when it will go on. While the watch of it is lost, or
-// all is listed anew, it is not quiet, nor until it has been heard of for as long. After Options.Max it is told
-// of all the same, and Settlement.Cut says so; so it is at the end, where its target leaves, before what took its
-// name and does not wait, and the oldest first where too much waits.
+// Each object of a group gets one event, from its first buffered state to the last. A created object is ADDED with its
+// last state. A deleted object is DELETED, even if it was created in the same period. The events of objects with the
+// same name keep their order. Initial objects are not buffered.
 //
-// Of each object there is one event, of the first state to the last. An object that came is Added, in its last
-// state; one that went is Deleted, also if it had only come meanwhile. The events of one object, and of
-// those that had its name one after the other, go on in their order: these are told of together, whatever they
-// belong to. What existed at the start does not wait.
+// Deliver returns nil for buffered events. The stage must therefore be upstream of the checkpoint (watcher/resume):
+// buffered events have not been reported when the process is killed, and are observed again.
 //
-// A Stage returns nil for what it holds. So it stands in front of a stage that believes that (watcher/resume):
-// what it holds when the process is killed has not been reported, and is observed again.
-//
-// Time passes by heartbeats: they come from the goroutine of all other events, and go no further. Everything
-// is called from that goroutine but Waiting and Status.
+// The clock of the stage are heartbeat events, which it consumes. All methods except Pending and Status must be called
+// from one goroutine.
 package settle

@@ -11,129 +11,130 @@ import (
 	"dwatch/watcher/event"
 )
 
-// bundle is what waits and belongs together.
-type bundle struct {
-	root    string
-	held    []*held   // in the order in which they came
-	since   time.Time // when the first came
-	from    time.Time // the first change that is more than noise; zero: none is
-	until   time.Time // the last one
-	changes int
+// group is a set of pending objects that are released together.
+type group struct {
+	root        string
+	objects     []*pendingObject // in the order of their first event
+	since       time.Time        // time of the first event
+	firstChange time.Time        // the first change that is more than noise; zero: none is
+	lastChange  time.Time        // the last one
+	changes     int
 }
 
-// roots say what belongs together: what belongs to one object, and what took the name of another that waits, or
-// belongs to what did.
-type roots struct {
-	known  *known
-	joined map[string]string // a root by one that its objects are told of with
+// grouping assigns objects to groups: by their root owner, and by names that several pending objects had one after the
+// other.
+type grouping struct {
+	tracker *tracker
+	joined  map[string]string // root -> root of the group that it was joined with
 }
 
-// roots are those of what waits now.
-func (s *Stage) roots() roots {
-	r := roots{&s.known, map[string]string{}}
+// grouping returns the grouping of the pending objects.
+func (s *Stage) grouping() grouping {
+	r := grouping{&s.tracker, map[string]string{}}
 	for _, h := range s.waiting {
-		if h.after == nil || h.after.isGone {
+		if h.predecessor == nil || h.predecessor.released {
 			continue
 		}
-		if after, now := r.of(h.after.id, h.after.up), r.of(h.id, h.up); after != now {
+		if after, now := r.root(h.predecessor.id, h.predecessor.owner), r.root(h.id, h.owner); after != now {
 			r.joined[now] = after
 		}
 	}
 	return r
 }
 
-// of is what an object is told of with others by.
-func (r roots) of(id, up string) string {
-	root, _ := r.known.root(id, up)
+// root returns the root that identifies the group of an object.
+func (r grouping) root(id, up string) string {
+	root, _ := r.tracker.root(id, up)
 	for above, is := r.joined[root]; is; above, is = r.joined[root] {
 		root = above
 	}
 	return root
 }
 
-// bundles are all that waits, the oldest first.
-func (s *Stage) bundles(r roots) []*bundle {
-	var all []*bundle
-	byRoot := map[string]*bundle{}
+// groups returns the groups of all pending objects, the oldest first.
+func (s *Stage) groups(r grouping) []*group {
+	var all []*group
+	byRoot := map[string]*group{}
 	for _, h := range s.waiting {
-		root := r.of(h.id, h.up)
+		root := r.root(h.id, h.owner)
 		b := byRoot[root]
 		if b == nil {
-			b = &bundle{root: root, since: h.since, until: h.since}
+			b = &group{root: root, since: h.since, lastChange: h.since}
 			all, byRoot[root] = append(all, b), b
 		}
-		b.held = append(b.held, h)
+		b.objects = append(b.objects, h)
 		b.changes += h.changes
-		if b.from.IsZero() || !h.from.IsZero() && h.from.Before(b.from) {
-			b.from = h.from
+		if b.firstChange.IsZero() || !h.firstChange.IsZero() && h.firstChange.Before(b.firstChange) {
+			b.firstChange = h.firstChange
 		}
-		if h.until.After(b.until) {
-			b.until = h.until
+		if h.lastChange.After(b.lastChange) {
+			b.lastChange = h.lastChange
 		}
 	}
 	return all
 }
 
-// settle lets go of the bundles of which it is due, and which are told why then.
-func (s *Stage) settle(due func(*bundle) (event.FlushReason, bool)) {
-	var wrong map[string][]*wrong
+// release releases the groups that are due. due also returns why a group is released that is not quiet.
+func (s *Stage) release(due func(*group) (event.FlushReason, bool)) {
+	var wrong map[string][]*unhealthyObject
 	told := false
-	r := s.roots()
-	for _, b := range s.bundles(r) {
+	r := s.grouping()
+	for _, b := range s.groups(r) {
 		cut, is := due(b)
 		if !is {
 			continue
 		}
 		if wrong == nil {
-			wrong = s.wrongByRoot(r)
+			wrong = s.unhealthyByRoot(r)
 		}
-		s.tell(b, cut, wrong[b.root])
+		s.releaseGroup(b, cut, wrong[b.root])
 		told = true
 	}
 	if told {
-		s.waiting = slices.DeleteFunc(s.waiting, func(h *held) bool { return h.isGone })
+		s.waiting = slices.DeleteFunc(s.waiting, func(h *pendingObject) bool { return h.released })
 	}
 }
 
-// tell lets a bundle go on: first what is nearest to its root, then the others in the order in which they came.
-func (s *Stage) tell(b *bundle, cut event.FlushReason, wrong []*wrong) {
-	lead := s.lead(b)
-	slices.SortStableFunc(b.held, func(x, y *held) int {
+// releaseGroup releases a group: first the object that is nearest to the root, then the others in the order of their
+// first event. unhealthy are the unhealthy objects under the same root.
+func (s *Stage) releaseGroup(b *group, cut event.FlushReason, wrong []*unhealthyObject) {
+	lead := s.first(b)
+	slices.SortStableFunc(b.objects, func(x, y *pendingObject) int {
 		return cmp.Compare(rank(x == lead), rank(y == lead))
 	})
-	all := &event.SettledGroup{HasRoot: s.isTop(lead, b), Changes: b.changes, Since: b.since, Until: b.until, FlushReason: cut}
-	if !b.from.IsZero() {
-		all.Since = b.from
+	all := &event.SettledGroup{HasRoot: s.hasRoot(lead, b), Changes: b.changes, Since: b.since, Until: b.lastChange, FlushReason: cut}
+	if !b.firstChange.IsZero() {
+		all.Since = b.firstChange
 	}
 	present := lead
-	for _, h := range b.held {
+	for _, h := range b.objects {
 		if nameOf(&h.event) == nameOf(&lead.event) {
 			present = h
 		}
 		e := h.event
-		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, ShortLived: h.came && e.Type == event.Deleted, Group: all}
+		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, ShortLived: h.created && e.Type == event.Deleted, Group: all}
 		all.Events = append(all.Events, e)
-		s.letGo(h)
+		s.releaseObject(h)
 	}
 	if e := &present.event; !e.Object.IsEvent() && e.Type != event.Deleted {
 		all.Status = kstatus.CurrentStatus.String()
-		if w := s.known.wrong[present.id]; w != nil {
+		if w := s.tracker.unhealthy[present.id]; w != nil {
 			all.Status, all.Message = w.Status, w.Message
 		}
 	}
 	for _, w := range wrong {
-		if w == s.known.wrong[present.id] {
+		if w == s.tracker.unhealthy[present.id] {
 			continue
 		}
-		if all.UnhealthyCount++; w.says && len(all.Unhealthy) < maxWrong {
+		if all.UnhealthyCount++; w.hasReason && len(all.Unhealthy) < maxUnhealthy {
 			all.Unhealthy = append(all.Unhealthy, w.UnhealthyObject)
 		}
 	}
-	s.passing = append(s.passing, all.Events...)
+	s.released = append(s.released, all.Events...)
 }
 
-// maxWrong is of how many objects it is said what is wrong.
-const maxWrong = 5
+// maxUnhealthy is the maximum number of unhealthy objects that are listed.
+const maxUnhealthy = 5
 
 func rank(first bool) int {
 	if first {
@@ -142,91 +143,91 @@ func rank(first bool) int {
 	return 1
 }
 
-// lead is what the others of a bundle are told with: what is nearest to the root, and is no Event, and of
-// that what came first; of what had its name one after the other, the first.
-func (s *Stage) lead(b *bundle) *held {
-	distance := func(h *held) int {
-		_, depth := s.known.root(h.id, h.up)
+// first returns the object that represents the group: the one that is nearest to the root and not an Event, or its first
+// pending predecessor.
+func (s *Stage) first(b *group) *pendingObject {
+	distance := func(h *pendingObject) int {
+		_, depth := s.tracker.root(h.id, h.owner)
 		if h.event.Object.IsEvent() {
 			depth += maxDepth
 		}
 		return depth
 	}
-	lead := slices.MinFunc(b.held, func(x, y *held) int { return distance(x) - distance(y) })
-	for lead.after != nil && !lead.after.isGone {
-		lead = lead.after
+	lead := slices.MinFunc(b.objects, func(x, y *pendingObject) int { return distance(x) - distance(y) })
+	for lead.predecessor != nil && !lead.predecessor.released {
+		lead = lead.predecessor
 	}
 	return lead
 }
 
-// isTop reports whether all of a bundle belongs to its lead, or to what had the name of that.
-func (s *Stage) isTop(lead *held, b *bundle) bool {
+// hasRoot reports whether all objects of a group have the same root: the first object, or another one with its name.
+func (s *Stage) hasRoot(lead *pendingObject, b *group) bool {
 	called := map[string]bool{}
-	for _, h := range b.held {
+	for _, h := range b.objects {
 		if nameOf(&h.event) == nameOf(&lead.event) {
 			called[h.id] = true
 		}
 	}
-	return !slices.ContainsFunc(b.held, func(h *held) bool {
-		root, _ := s.known.root(h.id, h.up)
+	return !slices.ContainsFunc(b.objects, func(h *pendingObject) bool {
+		root, _ := s.tracker.root(h.id, h.owner)
 		return !called[root]
 	})
 }
 
-// letGo has an object wait no longer.
-func (s *Stage) letGo(h *held) {
-	h.isGone = true
+// releaseObject removes an object from the indexes.
+func (s *Stage) releaseObject(h *pendingObject) {
+	h.released = true
 	s.bytes -= h.size
-	if as := shownBy(h.id, &h.event); s.last[as] == h {
-		delete(s.last, as)
+	if as := resourceObjectOf(h.id, &h.event); s.byObject[as] == h {
+		delete(s.byObject, as)
 	}
-	if called := nameOf(&h.event); s.named[called] == h {
-		delete(s.named, called)
+	if called := nameOf(&h.event); s.byName[called] == h {
+		delete(s.byName, called)
 	}
 }
 
-// wrongByRoot are the objects that are not Current by what they belong to, in the order of their names.
-func (s *Stage) wrongByRoot(r roots) map[string][]*wrong {
-	all := map[string][]*wrong{}
-	for id, w := range s.known.wrong {
-		root := r.of(id, s.known.up[id].id)
+// unhealthyByRoot returns the unhealthy objects by root, ordered by resource, namespace and name.
+func (s *Stage) unhealthyByRoot(r grouping) map[string][]*unhealthyObject {
+	all := map[string][]*unhealthyObject{}
+	for id, w := range s.tracker.unhealthy {
+		root := r.root(id, s.tracker.owners[id].id)
 		all[root] = append(all[root], w)
 	}
 	for _, some := range all {
-		slices.SortFunc(some, func(a, b *wrong) int {
+		slices.SortFunc(some, func(a, b *unhealthyObject) int {
 			return cmp.Or(strings.Compare(a.Target.Resource().Resource, b.Target.Resource().Resource), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
 	}
 	return all
 }
 
-// stuck are those of which something says what is wrong with it.
-func (s *Stage) stuck() map[string]bool {
-	r := s.roots()
+// rootsWithReason returns the roots below which an unhealthy object reports a reason.
+func (s *Stage) rootsWithReason() map[string]bool {
+	r := s.grouping()
 	all := map[string]bool{}
-	for id, w := range s.known.wrong {
-		if w.says {
-			all[r.of(id, s.known.up[id].id)] = true
+	for id, w := range s.tracker.unhealthy {
+		if w.hasReason {
+			all[r.root(id, s.tracker.owners[id].id)] = true
 		}
 	}
 	return all
 }
 
-// isUnderWay reports whether what waits, or what it belongs to, is about to become something else.
-func (s *Stage) isUnderWay(b *bundle) bool {
+// isInProgress reports whether an object of the group, or its root, is in progress.
+func (s *Stage) isInProgress(b *group) bool {
 	waits := func(id string) bool {
-		w := s.known.wrong[id]
-		return w != nil && w.waits
+		w := s.tracker.unhealthy[id]
+		return w != nil && w.inProgress
 	}
-	return slices.ContainsFunc(b.held, func(h *held) bool {
-		root, _ := s.known.root(h.id, h.up)
+	return slices.ContainsFunc(b.objects, func(h *pendingObject) bool {
+		root, _ := s.tracker.root(h.id, h.owner)
 		return waits(root) || waits(h.id)
 	})
 }
 
-// heard reports whether all that happens to what waits is heard of, and since when.
-func (s *Stage) heard(b *bundle) (is bool, since time.Time) {
-	for _, h := range b.held {
+// connectedSince reports whether the watches of all objects in the group are connected, and since when.
+func (s *Stage) connectedSince(b *group) (is bool, since time.Time) {
+	for _, h := range b.objects {
 		link := s.links.Get(h.event.Target)
 		switch {
 		case link.LastStatus == "": // before the first Synced

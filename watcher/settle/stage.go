@@ -12,57 +12,58 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Options say when something is quiet.
+// Options configures a Stage.
 type Options struct {
-	// Quiet is for how long nothing may change, and Max after what time nobody waits any longer.
+	// QuietPeriod is the time without significant changes after which a group is quiet. MaxWait is the maximum time for
+	// which a group is buffered.
 	QuietPeriod, MaxWait time.Duration
-	// Room is how many bytes may wait; 0: DefaultRoom.
+	// MaxBytes bounds the buffer. Zero means DefaultMaxBytes.
 	MaxBytes int64
-	// Compare says which changes count. What its Masks cover is in no reason.
+	// Compare tells which changes are significant. Values that its Masks hide appear in no reason.
 	Compare change.Options
-	Warn    func(line string) // nil: nobody is told that there is no room
+	Warn    func(line string) // called when the buffer is full; nil disables it
 }
 
-// DefaultRoom is how much waits by default.
+// DefaultMaxBytes is the default size of the buffer.
 const DefaultMaxBytes = 64 << 20
 
-// Beat is how often a Stage needs a heartbeat.
+// HeartbeatInterval is the interval at which the Stage needs heartbeats.
 func (o *Options) HeartbeatInterval() time.Duration {
 	return min(max(o.QuietPeriod/10, 100*time.Millisecond), time.Second)
 }
 
-// Stage is a Sink that holds events. See the package comment.
+// Stage is a Sink that buffers events. See the package comment.
 type Stage struct {
 	Options
 	next event.Sink
 
-	known   known
-	links   *event.WatchStates
-	waiting []*held         // in the order in which they came
-	last    map[shown]*held // the last one of an object that waits
-	named   map[name]*held  // and of a name
-	bytes   int64
-	looked  time.Time // when it was looked last what is quiet
-	passing []event.Event
-	told    bool // that there is no room, and there still is none
+	tracker   tracker
+	links     *event.WatchStates
+	waiting   []*pendingObject                  // in the order of their first event
+	byObject  map[resourceObject]*pendingObject // latest pending entry of each object
+	byName    map[name]*pendingObject           // latest pending entry of each name
+	bytes     int64
+	checkedAt time.Time // time of the last check for quiet groups
+	released  []event.Event
+	warned    bool // a warning was issued since the buffer last had room
 
-	changes, objects atomic.Int64 // that wait
+	changes, objects atomic.Int64 // that are pending
 }
 
 var _ event.Sink = (*Stage)(nil)
 
-// New returns a Stage before next.
+// New returns a Stage that delivers to next.
 func New(next event.Sink, o Options) *Stage {
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewWatchStates(nil), last: map[shown]*held{}, named: map[name]*held{}}
+	return &Stage{Options: o, next: next, tracker: newTracker(o.Compare.Masks), links: event.NewWatchStates(nil), byObject: map[resourceObject]*pendingObject{}, byName: map[name]*pendingObject{}}
 }
 
 // Deliver implements event.Sink.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
-	s.passing = s.passing[:0]
+	s.released = s.released[:0]
 	var beat time.Time
 	for i := range batch {
 		if e := &batch[i]; e.Type == event.Heartbeat {
@@ -71,26 +72,26 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 			s.take(e)
 		}
 	}
-	if !beat.IsZero() { // only now: what comes behind one in a batch was received before it
-		s.look(beat)
+	if !beat.IsZero() { // after all events of the batch, which were received before the heartbeat
+		s.releaseQuiet(beat)
 	}
 	s.makeRoom()
-	return s.pass(ctx)
+	return s.deliverReleased(ctx)
 }
 
-// End delivers all that waits. It is called last.
+// Flush delivers all pending events. No other method may be called after it, except Pending and Status.
 func (s *Stage) Flush(ctx context.Context) error {
-	s.passing = s.passing[:0]
-	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushShutdown, true })
-	return s.pass(ctx)
+	s.released = s.released[:0]
+	s.release(func(*group) (event.FlushReason, bool) { return event.FlushShutdown, true })
+	return s.deliverReleased(ctx)
 }
 
-// Waiting is how much waits. It may be called at any time.
+// Pending returns the numbers of buffered changes and objects. It is safe for concurrent use.
 func (s *Stage) Pending() (changes, objects int) {
 	return int(s.changes.Load()), int(s.objects.Load())
 }
 
-// Status says how much waits; empty if nothing does. It may be called at any time, also of nil.
+// Status describes the buffered changes. It returns "" if there are none or s is nil. It is safe for concurrent use.
 func (s *Stage) Status() string {
 	if s == nil {
 		return ""
@@ -107,14 +108,14 @@ func (s *Stage) Status() string {
 	}
 }
 
-// pass delivers what is to go on.
-func (s *Stage) pass(ctx context.Context) error {
+// deliverReleased delivers the released events to the next Sink.
+func (s *Stage) deliverReleased(ctx context.Context) error {
 	s.count()
-	if len(s.passing) == 0 {
+	if len(s.released) == 0 {
 		return nil
 	}
-	defer func() { clear(s.passing) }() // so that the objects do not stay in memory
-	return s.next.Deliver(ctx, s.passing)
+	defer func() { clear(s.released) }() // release the objects
+	return s.next.Deliver(ctx, s.released)
 }
 
 func (s *Stage) count() {
@@ -130,82 +131,84 @@ func (s *Stage) take(e *event.Event) {
 	s.links.Observe(e)
 	switch {
 	case e.Type.IsStatus():
-		s.mark(e)
-		s.passing = append(s.passing, *e)
+		s.observeStatus(e)
+		s.released = append(s.released, *e)
 	case e.Reconstructed != nil:
-		s.passing = append(s.passing, *e)
+		s.released = append(s.released, *e)
 	default:
 		id := idOf(e)
-		up := s.known.observe(id, e)
-		if e.Initial && s.last[shownBy(id, e)] == nil {
-			s.letGoBefore(e)
-			s.passing = append(s.passing, *e)
+		up := s.tracker.observe(id, e)
+		if e.Initial && s.byObject[resourceObjectOf(id, e)] == nil {
+			s.releasePredecessor(e)
+			s.released = append(s.released, *e)
 			return
 		}
-		s.hold(id, up, e)
+		s.buffer(id, up, e)
 	}
 }
 
-// letGoBefore lets go what had the name of an object that does not wait.
-func (s *Stage) letGoBefore(e *event.Event) {
-	before := s.named[nameOf(e)]
+// releasePredecessor releases a pending object before an unbuffered event of another object with its name.
+func (s *Stage) releasePredecessor(e *event.Event) {
+	before := s.byName[nameOf(e)]
 	if before == nil {
 		return
 	}
-	s.settle(func(b *bundle) (event.FlushReason, bool) { return event.FlushOrdering, slices.Contains(b.held, before) })
-}
-
-// mark lets go what a mark is about, which says that its target, or one of which it takes the place, is watched
-// no more.
-func (s *Stage) mark(e *event.Event) {
-	key := e.Target.Key()
-	switch e.Type {
-	case event.Left, event.Gone:
-		s.letGoOf(event.FlushUnwatched, func(o event.Key) bool { return o == key })
-	case event.Arrived, event.Joined:
-		s.letGoOf(event.FlushOrdering, key.Covers)
-	}
-	if e.Type == event.Left {
-		s.known.leave(key)
-	}
-}
-
-// letGoOf lets go what waits of some targets, and what belongs to it.
-func (s *Stage) letGoOf(cut event.FlushReason, is func(event.Key) bool) {
-	s.settle(func(b *bundle) (event.FlushReason, bool) {
-		return cut, slices.ContainsFunc(b.held, func(h *held) bool { return is(h.event.Target.Key()) })
+	s.release(func(b *group) (event.FlushReason, bool) {
+		return event.FlushOrdering, slices.Contains(b.objects, before)
 	})
 }
 
-// hold has an event wait.
-func (s *Stage) hold(id, up string, e *event.Event) {
-	counts := isNews(e, s.Compare)
-	as := shownBy(id, e)
-	h := s.last[as]
-	if h != nil && h.takes(e) {
+// observeStatus releases the objects of targets that a status event ends: its own target, or targets that a new one
+// replaces.
+func (s *Stage) observeStatus(e *event.Event) {
+	key := e.Target.Key()
+	switch e.Type {
+	case event.Left, event.Gone:
+		s.releaseTargets(event.FlushUnwatched, func(o event.Key) bool { return o == key })
+	case event.Arrived, event.Joined:
+		s.releaseTargets(event.FlushOrdering, key.Covers)
+	}
+	if e.Type == event.Left {
+		s.tracker.dropTarget(key)
+	}
+}
+
+// releaseTargets releases the groups with objects of some targets.
+func (s *Stage) releaseTargets(cut event.FlushReason, is func(event.Key) bool) {
+	s.release(func(b *group) (event.FlushReason, bool) {
+		return cut, slices.ContainsFunc(b.objects, func(h *pendingObject) bool { return is(h.event.Target.Key()) })
+	})
+}
+
+// buffer adds an event to the pending object, or creates one.
+func (s *Stage) buffer(id, up string, e *event.Event) {
+	counts := isSignificant(e, s.Compare)
+	as := resourceObjectOf(id, e)
+	h := s.byObject[as]
+	if h != nil && h.accepts(e) {
 		s.bytes -= h.size
-		h.up = up // it may have got an owner
+		h.owner = up // an owner may have been set
 		h.add(e, counts)
 	} else {
 		called := nameOf(e)
-		h = newHeld(id, up, e, counts)
-		h.after = s.named[called]
-		s.waiting, s.last[as], s.named[called] = append(s.waiting, h), h, h
+		h = newPendingObject(id, up, e, counts)
+		h.predecessor = s.byName[called]
+		s.waiting, s.byObject[as], s.byName[called] = append(s.waiting, h), h, h
 	}
 	s.bytes += h.size
 }
 
-// look lets go what is quiet now.
-func (s *Stage) look(now time.Time) {
-	if len(s.waiting) == 0 || now.Sub(s.looked) < s.HeartbeatInterval()/2 { // several clusters have a heart each
+// releaseQuiet releases the groups that are quiet or have waited for too long.
+func (s *Stage) releaseQuiet(now time.Time) {
+	if len(s.waiting) == 0 || now.Sub(s.checkedAt) < s.HeartbeatInterval()/2 { // several clusters send heartbeats
 		return
 	}
-	s.looked = now
-	stuck := s.stuck()
-	s.settle(func(b *bundle) (event.FlushReason, bool) {
-		heard, since := s.heard(b)
+	s.checkedAt = now
+	stuck := s.rootsWithReason()
+	s.release(func(b *group) (event.FlushReason, bool) {
+		heard, since := s.connectedSince(b)
 		switch {
-		case heard && now.Sub(b.until) >= s.QuietPeriod && now.Sub(since) >= s.QuietPeriod && (stuck[b.root] || !s.isUnderWay(b)):
+		case heard && now.Sub(b.lastChange) >= s.QuietPeriod && now.Sub(since) >= s.QuietPeriod && (stuck[b.root] || !s.isInProgress(b)):
 			return "", true
 		case now.Sub(b.since) < s.MaxWait:
 		case heard:
@@ -215,18 +218,18 @@ func (s *Stage) look(now time.Time) {
 		}
 		return "", false
 	})
-	s.known.forget(now.Add(-s.MaxWait))
+	s.tracker.forget(now.Add(-s.MaxWait))
 }
 
-// makeRoom lets go the oldest of what waits while that is too much.
+// makeRoom releases the oldest groups until the buffer is half empty, if it is full.
 func (s *Stage) makeRoom() {
 	if s.bytes <= s.MaxBytes {
-		s.told = s.told && s.bytes > s.MaxBytes/2
+		s.warned = s.warned && s.bytes > s.MaxBytes/2
 		return
 	}
-	if !s.told {
-		s.told = true
-		s.Warn(fmt.Sprintf("--settle: there is room for %d MiB of what waits for quiet, and more changes: the oldest is told as it is", s.MaxBytes>>20))
+	if !s.warned {
+		s.warned = true
+		s.Warn(fmt.Sprintf("--settle: the buffer of %d MiB is full, emitting the oldest changes before they are quiet", s.MaxBytes>>20))
 	}
-	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.MaxBytes/2 })
+	s.release(func(*group) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.MaxBytes/2 })
 }

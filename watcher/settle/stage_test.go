@@ -15,10 +15,10 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// began is when the tests begin.
+// began is the time at which the tests begin.
 var began = time.Unix(1_700_000_000, 0)
 
-// bench is a Stage, and what it lets go.
+// bench is a Stage with a recorder of its output.
 type bench struct {
 	t     *testing.T
 	stage *Stage
@@ -37,16 +37,16 @@ func newBench(t *testing.T, o Options) *bench {
 	return b
 }
 
-// one is an object: "pods web-1 of:rs-a", with what stands behind as its content.
+// one describes an object. of is the UID of its owner.
 type one struct {
 	resource, name, uid, of string
-	status                  string // of a pod, a member of the status
+	status                  string // members of the status, as JSON
 	spec                    string
 }
 
 var kinds = map[string]struct{ apiVersion, kind string }{
 	"deployments": {"apps/v1", "Deployment"}, "replicasets": {"apps/v1", "ReplicaSet"}, "pods": {"v1", "Pod"}, "configmaps": {"v1", "ConfigMap"},
-	"settings": {"x.io/v1", "ConfigMap"}, // which shows the same objects
+	"settings": {"x.io/v1", "ConfigMap"}, // serves the same objects
 }
 
 func (b *bench) event(kind event.Type, o one) event.Event {
@@ -90,7 +90,7 @@ func (b *bench) initial(o one) {
 	b.got = nil
 }
 
-// pass lets seconds pass.
+// pass advances the time by seconds, with a heartbeat for each.
 func (b *bench) pass(seconds int) {
 	for range seconds {
 		b.now = b.now.Add(time.Second)
@@ -100,7 +100,7 @@ func (b *bench) pass(seconds int) {
 	}
 }
 
-// said is what was let go since it was asked last.
+// said describes the events that were released since the last call.
 func (b *bench) said() string {
 	var all []string
 	for _, e := range b.got {
@@ -146,8 +146,8 @@ func (b *bench) want(want string) {
 
 func thirty() Options { return Options{QuietPeriod: 30 * time.Second, MaxWait: 10 * time.Minute} }
 
-// TestOnce: of changes within the time there is one event, of the first state to the last.
-func TestOnce(t *testing.T) {
+// TestMerge checks that changes within the quiet period become one event from the first state to the last.
+func TestMerge(t *testing.T) {
 	b := newBench(t, thirty())
 	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
@@ -166,8 +166,8 @@ func TestOnce(t *testing.T) {
 	if len(got) == 1 && (!strings.Contains(got[0].Old.Raw(), `"n":0`) || !strings.Contains(got[0].Object.Raw(), `"n":3`)) {
 		t.Errorf("from %s to %s", got[0].Old.Raw(), got[0].Object.Raw())
 	}
-	if text := b.stage.Status(); text != "" || b.stage.bytes != 0 || len(b.stage.last)+len(b.stage.named) > 0 {
-		t.Errorf("something waits: %q, %d bytes, %v", text, b.stage.bytes, b.stage.last)
+	if text := b.stage.Status(); text != "" || b.stage.bytes != 0 || len(b.stage.byObject)+len(b.stage.byName) > 0 {
+		t.Errorf("something waits: %q, %d bytes, %v", text, b.stage.bytes, b.stage.byObject)
 	}
 }
 
@@ -184,17 +184,17 @@ func deploy(n int, status string) one {
 	return one{resource: "deployments", name: "web", status: status, spec: fmt.Sprintf(`"replicas":1,"n":%d`, n)}
 }
 
-// TestTogether: what an object owns is told of with it, in whatever order it comes; as long as it is under way
-// nothing is.
-func TestTogether(t *testing.T) {
+// TestGroup checks that owned objects are released with their root, in whatever order their events arrive, and not while
+// the group is in progress.
+func TestGroup(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(deploy(1, done))
-	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pending}) // before who made it
+	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pending}) // before its owner
 	b.deliver(event.Modified, deploy(2, rolling))
 	b.deliver(event.Added, one{resource: "replicasets", name: "new", of: "web", status: made})
 	b.deliver(event.Added, one{resource: "pods", name: "p3", of: "new", status: pending})
 	b.deliver(event.Deleted, one{resource: "pods", name: "p3", of: "new", status: pending})
-	b.pass(60) // the image is large
+	b.pass(60) // pulling a large image
 	b.want("")
 	b.deliver(event.Modified, one{resource: "pods", name: "p2", of: "new", status: running})
 	b.deliver(event.Modified, deploy(2, done))
@@ -202,8 +202,8 @@ func TestTogether(t *testing.T) {
 	b.want("MODIFIED web ×2 (7 changes of 4 in 1m0s, Current); ADDED p2 ×2; ADDED new ×1; DELETED p3 ×2 came")
 }
 
-// TestStuck: what says what is wrong is told of when it is quiet.
-func TestStuck(t *testing.T) {
+// TestInProgressWithReason checks that an object in progress that reports a reason does not delay its group.
+func TestInProgressWithReason(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(deploy(1, done))
 	b.deliver(event.Modified, deploy(2, rolling))
@@ -213,8 +213,8 @@ func TestStuck(t *testing.T) {
 	b.want("MODIFIED web ×1 (3 changes of 3 in 0s, InProgress) p2:ImagePullBackOff : no such image; ADDED new ×1; ADDED p2 ×1")
 }
 
-// TestNeverQuiet: what goes on and on is told of as it is.
-func TestNeverQuiet(t *testing.T) {
+// TestMaxWait checks that a group that never becomes quiet is released after MaxWait.
+func TestMaxWait(t *testing.T) {
 	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: time.Minute})
 	for n := range 13 {
 		b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)})
@@ -223,8 +223,8 @@ func TestNeverQuiet(t *testing.T) {
 	b.want("MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle); MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle)")
 }
 
-// TestNoiseIsQuiet: what only ticks does not keep anything from being quiet.
-func TestNoiseIsQuiet(t *testing.T) {
+// TestNoise checks that noise does not extend the quiet period.
+func TestNoise(t *testing.T) {
 	b := newBench(t, thirty())
 	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
@@ -237,7 +237,7 @@ func TestNoiseIsQuiet(t *testing.T) {
 	b.want("MODIFIED a ×3 (3 changes of 1 in 0s, Current)")
 }
 
-// TestReplaced: what went, and what took its name, are told of together, in their order.
+// TestReplaced checks that a deleted object and its successor with the same name are released together in order.
 func TestReplaced(t *testing.T) {
 	b := newBench(t, thirty())
 	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
@@ -250,7 +250,7 @@ func TestReplaced(t *testing.T) {
 	b.want("DELETED a ×1 (3 changes of 3 in 20s, Current); ADDED a ×1; ADDED p ×1")
 }
 
-// TestTwoResources: of an object that two resources show there is one event of each.
+// TestTwoResources checks that an object that two resources serve gets one event for each.
 func TestTwoResources(t *testing.T) {
 	b := newBench(t, thirty())
 	for _, resource := range []string{"configmaps", "settings"} {
@@ -268,7 +268,7 @@ func TestTwoResources(t *testing.T) {
 	b.want("MODIFIED a ×2 (4 changes of 2 in 0s, Current); MODIFIED a ×2")
 }
 
-// TestInitial: what existed at the start does not wait, and does not come before what had its name.
+// TestInitial checks that initial objects are not buffered and do not overtake their predecessors.
 func TestInitial(t *testing.T) {
 	b := newBench(t, thirty())
 	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
@@ -280,8 +280,8 @@ func TestInitial(t *testing.T) {
 	b.want("DELETED a ×1 (1 changes of 1 in 0s, , short); ADDED a at once")
 }
 
-// TestEnd: at the end all is told of; of the present nothing waits.
-func TestEnd(t *testing.T) {
+// TestFlush checks that Flush releases everything.
+func TestFlush(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(one{resource: "configmaps", name: "a"})
 	b.deliver(event.Deleted, one{resource: "configmaps", name: "a"})
@@ -292,8 +292,8 @@ func TestEnd(t *testing.T) {
 	b.want("DELETED a ×1 (1 changes of 1 in 0s, , end); ADDED b ×1 (1 changes of 1 in 0s, Current, end)")
 }
 
-// TestRoom: where there is no room the oldest goes on, and what is left is bounded.
-func TestRoom(t *testing.T) {
+// TestBufferFull checks that the oldest groups are released when the buffer is full.
+func TestBufferFull(t *testing.T) {
 	warned := 0
 	o := thirty()
 	o.MaxBytes, o.Warn = 1<<20, func(string) { warned++ }
@@ -322,7 +322,7 @@ func (b *bench) together(batch ...event.Event) {
 	}
 }
 
-// TestNameInOrder: what has taken a name goes on after what had it before, whatever each belongs to.
+// TestNameInOrder checks that the events of objects with the same name keep their order, whatever their owners are.
 func TestNameInOrder(t *testing.T) {
 	pod := func(uid, of, status string) one {
 		return one{resource: "pods", name: "web-0", uid: uid, of: of, status: status}
@@ -331,7 +331,7 @@ func TestNameInOrder(t *testing.T) {
 		b := newBench(t, thirty())
 		b.initial(one{resource: "pods", name: "web-1", of: "s1", status: running})
 		b.deliver(event.Deleted, pod("old", "s1", running))
-		b.deliver(event.Modified, one{resource: "pods", name: "web-1", of: "s1", status: pending}) // for long
+		b.deliver(event.Modified, one{resource: "pods", name: "web-1", of: "s1", status: pending}) // stays in progress
 		b.deliver(event.Added, pod("new", "s2", running))
 		b.pass(60)
 		b.want("")
@@ -357,8 +357,8 @@ func TestNameInOrder(t *testing.T) {
 	})
 }
 
-// TestTop: what was told of with others only because of a name does not stand for them.
-func TestTop(t *testing.T) {
+// TestHasRoot checks that HasRoot is false for a group that was only joined because of a name.
+func TestHasRoot(t *testing.T) {
 	b := newBench(t, thirty())
 	b.deliver(event.Deleted, one{resource: "pods", name: "p", uid: "old", status: running})
 	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
@@ -369,8 +369,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestBeatInBatch: what was received with a heartbeat has come before it.
-func TestBeatInBatch(t *testing.T) {
+// TestHeartbeatInBatch checks that all events of a batch count as received before its heartbeat.
+func TestHeartbeatInBatch(t *testing.T) {
 	b := newBench(t, thirty())
 	b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: `"n":1`})
 	b.pass(29)
@@ -381,7 +381,7 @@ func TestBeatInBatch(t *testing.T) {
 	b.want("MODIFIED a ×2 (2 changes of 1 in 30s, Current)")
 }
 
-// TestLeft: of what is watched no more nothing waits; of all else it does.
+// TestLeft checks that objects of a target that is no longer watched are released, and others stay pending.
 func TestLeft(t *testing.T) {
 	in := func(e event.Event, namespace, name string) event.Event {
 		e.Target.Namespace, e.Target.Name = namespace, name
@@ -398,7 +398,7 @@ func TestLeft(t *testing.T) {
 		{event.Joined, "a", "", "JOINED"},
 		{event.Joined, "b", "", "JOINED"},
 		{event.Arrived, "b", "", "ARRIVED"},
-		{event.Arrived, "c", "", "ADDED z ×1 (1 changes of 1 in 0s, Current, short); ARRIVED"}, // takes the place of c/z
+		{event.Arrived, "c", "", "ADDED z ×1 (1 changes of 1 in 0s, Current, short); ARRIVED"}, // replaces c/z
 	} {
 		t.Run(string(c.mark)+" "+c.namespace, func(t *testing.T) {
 			b := newBench(t, thirty())
@@ -414,8 +414,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestUnheard: nothing is quiet while nothing is heard of it, nor before it has been for as long as it is to be.
-func TestUnheard(t *testing.T) {
+// TestDisconnected checks that a group is not quiet while its watch is disconnected, and for QuietPeriod after that.
+func TestDisconnected(t *testing.T) {
 	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: 2 * time.Minute})
 	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
@@ -427,7 +427,7 @@ func TestUnheard(t *testing.T) {
 	b.pass(60)
 	b.deliver(event.Modified, cm(1))
 	mark(event.Disconnected)
-	b.deliver(event.Added, one{resource: "pods", name: "p", status: running}) // which are heard of
+	b.deliver(event.Added, one{resource: "pods", name: "p", status: running}) // whose watch is connected
 	b.pass(60)
 	b.want("ADDED p ×1 (1 changes of 1 in 0s, Current)")
 	mark(event.Reconnected)
@@ -448,7 +448,7 @@ func TestUnheard(t *testing.T) {
 	mark(event.Reconnected)
 	listed := b.event(event.Modified, cm(4))
 	listed.Listed = true
-	b.together(listed) // and all else that there is
+	b.together(listed) // the other existing objects
 	b.pass(60)
 	b.want("")
 	mark(event.Gap)
@@ -456,7 +456,7 @@ func TestUnheard(t *testing.T) {
 	b.want("MODIFIED a ×1 (1 changes of 1 in 0s, Current)")
 }
 
-// TestAdopted: what has got an owner meanwhile belongs to it.
+// TestAdopted checks that an object whose owner is set later joins the owner's group.
 func TestAdopted(t *testing.T) {
 	b := newBench(t, thirty())
 	b.deliver(event.Added, one{resource: "pods", name: "p", status: running})
@@ -466,13 +466,13 @@ func TestAdopted(t *testing.T) {
 	b.want("ADDED rs ×1 (3 changes of 2 in 0s, Current); ADDED p ×2")
 }
 
-// TestLeftIsForgotten: of a target that is watched no more nothing is known.
+// TestLeftIsForgotten checks that the tracker forgets the objects of a target that is no longer watched.
 func TestLeftIsForgotten(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(one{resource: "pods", name: "p", of: "rs", status: pulling})
 	b.initial(one{resource: "replicasets", name: "rs", of: "web", status: made})
 	b.together(event.Event{Type: event.Left, Time: b.now, Target: b.event(event.Added, one{resource: "pods", name: "x"}).Target})
-	if len(b.stage.known.up) != 1 || len(b.stage.known.wrong) != 0 {
-		t.Errorf("known are %v and %v", b.stage.known.up, b.stage.known.wrong)
+	if len(b.stage.tracker.owners) != 1 || len(b.stage.tracker.unhealthy) != 0 {
+		t.Errorf("known are %v and %v", b.stage.tracker.owners, b.stage.tracker.unhealthy)
 	}
 }

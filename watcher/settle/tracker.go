@@ -15,38 +15,38 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// known is what objects belong to, and which of them are not as they should be.
-type known struct {
-	masks *change.Masks
-	up    map[string]managed       // of what another one manages
-	keys  map[event.Key]*event.Key // of the targets of up, each once
-	wrong map[string]*wrong
-	gone  []gone // in this order; what they owned may be told of later than they
+// tracker tracks the owners of objects, and which objects are unhealthy.
+type tracker struct {
+	masks     *change.Masks
+	owners    map[string]ownerEntry    // by object ID
+	keys      map[event.Key]*event.Key // interned keys of the targets in owners
+	unhealthy map[string]*unhealthyObject
+	deleted   []deletedObject // in order of deletion; events of owned objects can follow the deletion of the owner
 }
 
-// managed is that an object, of a target, is managed by one.
-type managed struct {
-	id string
-	of *event.Key
+// ownerEntry is the owner of an object, and the target of the object.
+type ownerEntry struct {
+	id     string
+	target *event.Key
 }
 
-// wrong is an object that is not Current.
-type wrong struct {
+// unhealthyObject is an object that is neither Current nor Unknown.
+type unhealthyObject struct {
 	event.UnhealthyObject
-	// waits: it is under way. says: it says what is wrong.
-	waits, says bool
+	// inProgress is true if the object has not failed. hasReason is true if it has failed or reports what is wrong.
+	inProgress, hasReason bool
 }
 
-type gone struct {
+type deletedObject struct {
 	id string
 	at time.Time
 }
 
-func newKnown(masks *change.Masks) known {
-	return known{masks: masks, up: map[string]managed{}, keys: map[event.Key]*event.Key{}, wrong: map[string]*wrong{}}
+func newTracker(masks *change.Masks) tracker {
+	return tracker{masks: masks, owners: map[string]ownerEntry{}, keys: map[event.Key]*event.Key{}, unhealthy: map[string]*unhealthyObject{}}
 }
 
-// idOf names the object of an event for ever.
+// idOf returns a unique ID of an event's object.
 func idOf(e *event.Event) string {
 	if e.Object.UID != "" {
 		return e.Target.Cluster + "/" + string(e.Object.UID)
@@ -55,20 +55,20 @@ func idOf(e *event.Event) string {
 	return strings.Join([]string{n.cluster, n.resource.String(), n.namespace, n.name}, "/")
 }
 
-// maxDepth bounds owners above each other, which may own each other in a circle.
+// maxDepth bounds the length of an owner chain, because owner references can form a cycle.
 const maxDepth = 16
 
-// root is the id of what an object belongs to in the end, and how far above it that is.
-func (k *known) root(id, up string) (root string, depth int) {
+// root returns the ID of the topmost owner of an object, and the number of steps to it.
+func (k *tracker) root(id, up string) (root string, depth int) {
 	for depth < maxDepth && up != "" {
 		id, depth = up, depth+1
-		up = k.up[id].id
+		up = k.owners[id].id
 	}
 	return id, depth
 }
 
-// observe takes an event, and returns what manages its object.
-func (k *known) observe(id string, e *event.Event) (up string) {
+// observe takes an event and returns the ID of the owner of its object, or "".
+func (k *tracker) observe(id string, e *event.Event) (up string) {
 	if e.Object.IsEvent() {
 		if about := kubeevent.Parse(e.Object.Raw()).InvolvedObject; about.UID != "" {
 			up = e.Target.Cluster + "/" + string(about.UID)
@@ -76,7 +76,7 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 		return up
 	}
 	content := e.Object.Raw()
-	if up = k.up[id].id; !e.FinalStateUnknown { // else there may be nothing in it
+	if up = k.owners[id].id; !e.FinalStateUnknown { // otherwise the content may be missing
 		up = ""
 		if strings.Contains(content, `"ownerReferences"`) {
 			if owners := owner.FromJSON(content); len(owners) > 0 {
@@ -85,23 +85,23 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 		}
 	}
 	if up != "" {
-		k.up[id] = managed{up, k.key(e.Target)}
+		k.owners[id] = ownerEntry{up, k.key(e.Target)}
 	} else {
-		delete(k.up, id)
+		delete(k.owners, id)
 	}
 	if e.Type == event.Deleted {
-		delete(k.wrong, id)
-		k.gone = append(k.gone, gone{id, e.Time})
-	} else if w := k.diagnose(e, content); w != nil {
-		k.wrong[id] = w
+		delete(k.unhealthy, id)
+		k.deleted = append(k.deleted, deletedObject{id, e.Time})
+	} else if w := k.check(e, content); w != nil {
+		k.unhealthy[id] = w
 	} else {
-		delete(k.wrong, id)
+		delete(k.unhealthy, id)
 	}
 	return up
 }
 
-// diagnose says what is wrong with an object; nil if nothing is.
-func (k *known) diagnose(e *event.Event, content string) *wrong {
+// check returns the status of an unhealthy object, or nil.
+func (k *tracker) check(e *event.Event, content string) *unhealthyObject {
 	if !status.MayNotBeCurrent(e.Object.GroupVersionKind(), content) {
 		return nil
 	}
@@ -113,15 +113,15 @@ func (k *known) diagnose(e *event.Event, content string) *wrong {
 	if is.Word == kstatus.CurrentStatus || is.Word == kstatus.UnknownStatus {
 		return nil
 	}
-	return &wrong{
+	return &unhealthyObject{
 		UnhealthyObject: event.UnhealthyObject{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Status: is.Word.String(), Message: strings.Clone(is.Message)},
-		waits:           is.Word != kstatus.FailedStatus,
-		says:            is.SelfReported || is.Word == kstatus.FailedStatus,
+		inProgress:      is.Word != kstatus.FailedStatus,
+		hasReason:       is.SelfReported || is.Word == kstatus.FailedStatus,
 	}
 }
 
-// key is that of a target, of which there is one.
-func (k *known) key(t event.Target) *event.Key {
+// key returns the interned key of a target.
+func (k *tracker) key(t event.Target) *event.Key {
 	key := t.Key()
 	if k.keys[key] == nil {
 		k.keys[key] = &key
@@ -129,22 +129,22 @@ func (k *known) key(t event.Target) *event.Key {
 	return k.keys[key]
 }
 
-// leave lets go of the objects of a target, and of those whose place it took, of which nothing is heard any more.
-func (k *known) leave(key event.Key) {
+// dropTarget removes the objects of a target that is no longer watched, and of the targets that it had replaced.
+func (k *tracker) dropTarget(key event.Key) {
 	left := func(o event.Key) bool { return o == key || key.Covers(o) }
-	maps.DeleteFunc(k.wrong, func(_ string, w *wrong) bool { return left(w.Target.Key()) })
-	maps.DeleteFunc(k.up, func(_ string, m managed) bool { return left(*m.of) })
+	maps.DeleteFunc(k.unhealthy, func(_ string, w *unhealthyObject) bool { return left(w.Target.Key()) })
+	maps.DeleteFunc(k.owners, func(_ string, m ownerEntry) bool { return left(*m.target) })
 	maps.DeleteFunc(k.keys, func(o event.Key, _ *event.Key) bool { return left(o) })
 }
 
-// forget lets go of what went before a time.
-func (k *known) forget(before time.Time) {
-	n := slices.IndexFunc(k.gone, func(g gone) bool { return !g.at.Before(before) })
+// forget removes the owners of objects that were deleted before a time.
+func (k *tracker) forget(before time.Time) {
+	n := slices.IndexFunc(k.deleted, func(g deletedObject) bool { return !g.at.Before(before) })
 	if n < 0 {
-		n = len(k.gone)
+		n = len(k.deleted)
 	}
-	for _, g := range k.gone[:n] {
-		delete(k.up, g.id)
+	for _, g := range k.deleted[:n] {
+		delete(k.owners, g.id)
 	}
-	k.gone = slices.Delete(k.gone, 0, n)
+	k.deleted = slices.Delete(k.deleted, 0, n)
 }
