@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/source"
 )
 
-// Changes of these resources change what the server serves. If namespaces are selected, the
-// namespaces are followed, too. Only the metadata of these objects is requested.
+// Changes to these objects change which resources the server serves. If namespaces are selected,
+// the namespaces are followed, too. Only metadata is requested.
 var (
 	definitions = metadataTarget("apiextensions.k8s.io", "customresourcedefinitions")
 	apiServices = metadataTarget("apiregistration.k8s.io", "apiservices")
@@ -23,8 +23,8 @@ func metadataTarget(group, resource string) event.Target {
 	return event.Target{Mapping: event.NewMapping(r, "PartialObjectMetadata", false)}
 }
 
-// resolveInterval is how often the targets are resolved while the watches that trigger it work. An
-// aggregated API server may change what it serves without a change of these resources.
+// resolveInterval is how often the targets are resolved while the trigger watches work. An
+// aggregated API server may change what it serves without a change to any watched object.
 const resolveInterval = 5 * time.Minute
 
 // resolveDelays are the waits before each of the resolutions that follow a change. The server serves
@@ -47,7 +47,8 @@ type follower struct {
 	// being followed up.
 	step int
 	due  time.Time
-	// awaitsDeletions is true if a target is to be removed as soon as its deletions have been reported.
+	// awaitsDeletions is true if a target will be removed as soon as its deletions have been
+	// reported.
 	awaitsDeletions bool
 }
 

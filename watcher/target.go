@@ -144,7 +144,7 @@ func (t *target) leave(dst []event.Event, reason error) []event.Event {
 func (t *target) updateIdle() { t.idle.Store(t.ledger.Len() == 0 || t.progress.loss == event.Denied) }
 
 // reportRefusal reports that the server refused the target at the start, unless its progress has
-// changed since then.
+// changed after the refusal.
 func (t *target) reportRefusal(dst []event.Event) []event.Event {
 	if t.progress != (progress{refused, lossType(t.refusal)}) {
 		return dst

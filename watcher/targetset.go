@@ -186,8 +186,8 @@ func (s *targetSet) resolve() bool {
 	return true
 }
 
-// compare returns the targets that are new, and those whose namespace is not selected any more. If a
-// target has ended since endCount was read, found is outdated, and ok is false.
+// compare returns the new targets, and the runners of targets whose namespace is not selected any
+// more. If a target has ended after endCount was read, found is outdated, and ok is false.
 func (s *targetSet) compare(found event.Resolution, endCount int) (added []event.Target, removed []*runner, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

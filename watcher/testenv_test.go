@@ -136,7 +136,7 @@ func (w *testRun) emit(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.events); n > 0 && e.Time.Before(w.events[n-1].Time) {
-		w.t.Errorf("the time of %s is %v before that of the preceding %s", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
+		w.t.Errorf("%s has a time that is %v before the preceding %s", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
 	}
 	w.events = append(w.events, e)
 	close(w.changed)

@@ -160,8 +160,8 @@ func (t *target) advanceTo(resourceVersion string) {
 }
 
 // abandonVerification ends a verification without a result because all objects are listed again.
-// Objects of the earlier list may have been deleted since then without a report. The Gap event
-// covers those.
+// Objects of the verification's list may have been deleted in between without a report. The Gap
+// event covers them.
 func (t *target) abandonVerification() {
 	t.pending, t.relisted = nil, true
 	t.ledger.EndCheck()

@@ -18,8 +18,8 @@ type ledgers struct {
 type target struct {
 	event.Target
 	ledger *ledger.Ledger
-	// listing is true if the watch has not reported all existing objects. Known objects that it
-	// does not report by then are deleted.
+	// listing is true until the watch has reported all existing objects. Objects that it does not
+	// report in the meantime are then deleted.
 	listing bool
 	// missed is true if events were discarded.
 	missed bool

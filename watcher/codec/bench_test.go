@@ -15,9 +15,8 @@ import (
 	restwatch "k8s.io/client-go/rest/watch"
 )
 
-// BenchmarkWatch decodes a watch event with a pod of 10 KB as an API server sends it. Only framer
-// and serializers differ: once they are those of the stock dynamic client, and once those of this
-// package.
+// BenchmarkWatch decodes a watch event with a pod of 10 KB as an API server sends it, with the
+// framer and serializers of the stock dynamic client and with those of this package.
 func BenchmarkWatch(b *testing.B) {
 	line, err := os.ReadFile("../testdata/pod.json")
 	if err != nil {

@@ -89,7 +89,7 @@ var _ runtime.Decoder = objects{}
 
 // objects decodes single objects and lists.
 type objects struct {
-	runtime.Serializer // the stock one, for what is not an object of the API
+	runtime.Serializer // the stock one, for other data than objects
 	scanner            scanner
 }
 

@@ -27,8 +27,8 @@ const (
 
 var errTooLarge = errors.New("the server sent an event of more than 16 MiB")
 
-// framer splits the body of a watch into events, each of which is valid JSON. API servers write one
-// event per line. If a server indents events, framer finds their ends by parsing.
+// framer splits the body of a watch into events. Each event that it returns is valid JSON. API
+// servers write one event per line. If a server indents events, framer finds their ends by parsing.
 type framer struct {
 	runtime.Framer // the stock one, for writing
 	warn           func(string)

@@ -111,8 +111,8 @@ func writeFormat(tx *bolt.Tx) error {
 	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
 }
 
-// check returns an error if a file that was created for h can't be used for now. If the cluster is
-// known to be the same, its address may differ.
+// check returns an error if a file that was created for h can't be used for now. If both identify
+// the same cluster, the server's address may differ.
 func (h Header) check(now Header) error {
 	known := h.Cluster != "" && now.Cluster != ""
 	switch {

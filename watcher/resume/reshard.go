@@ -12,13 +12,13 @@ import (
 )
 
 // foreignBucket is the bucket of a target for reported objects that now belong to other shards, by
-// UID. It is not known yet whether they still exist.
+// UID. Whether they still exist has to be looked up.
 var foreignBucket = []byte("foreign")
 
-// ForeignTarget is a target of which the file has data of other shards.
+// ForeignTarget is a target with data of other shards in the file.
 type ForeignTarget struct {
 	Target event.Target
-	// PreviousShard is the shard of which all initial objects were reported. Resharded is true if
+	// PreviousShard is the shard whose initial objects have all been reported. Resharded is true if
 	// the file is now used for another shard.
 	PreviousShard event.Shard
 	Resharded     bool
@@ -128,7 +128,7 @@ func repartitionTarget(target *bolt.Bucket, shard event.Shard) error {
 	return restoreOwn(target, objects, foreign, shard)
 }
 
-// splitEntry is an entry of which some states belong to other shards.
+// splitEntry is an entry that has states of other shards.
 type splitEntry struct {
 	key          []byte
 	own, foreign []state

@@ -154,7 +154,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			probes.handle(ctx, c, a)
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.session.noteHeard() // the connection was open until now
+				c.session.noteHeard() // a regular end counts as a sign of the server
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {

@@ -59,8 +59,8 @@ const unlimited = math.MaxInt64
 // an event from blocking the end.
 const drainTimeout = 5 * time.Second
 
-// Run watches until ctx ends or the session fails. It observes what was received until then, waits
-// for everything that it started, and returns the cause.
+// Run watches until ctx ends or the session fails. Before it returns the cause, it observes
+// everything that it has received, and waits for everything that it has started.
 func (s *Source) Run(ctx context.Context) error {
 	return s.runSession(ctx, func(*session) error { return nil })
 }
@@ -132,8 +132,8 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 }
 
 // beginSync observes SyncBegan. Before that, it waits until earlier events have been observed,
-// because they must not come after those of the list. The list also fulfills a pending request for
-// a relist.
+// because they must precede the objects of the list. The list also fulfills a pending request for a
+// relist.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
 	select {

@@ -46,10 +46,10 @@ type Request struct {
 	// dwatch ends it after at most half as long again. A revoked permission or a silently dead
 	// connection is noticed by then. Zero means 90 seconds. Fractions of a second are ignored.
 	MinWatchTimeout time.Duration
-	// Bookmarks makes the source observe Proved, which confirms up to which time all changes have
-	// been observed: after each list, and whenever a probe or a bookmark shows that the watch has
-	// caught up. It costs a small list request every few seconds and for each watch request, and a
-	// watch of a few seconds after each list and loss.
+	// Bookmarks makes the source observe Proved, which confirms that all changes before a certain
+	// time have been observed. That happens after each list, and whenever a probe or a bookmark
+	// shows that the watch has caught up. It costs a small list request every few seconds and for
+	// each watch request, and a watch of a few seconds after each list and loss.
 	Bookmarks bool
 	// ReportProgress makes the source observe Progressed for the bookmarks of a watch.
 	ReportProgress bool
@@ -61,9 +61,9 @@ type Source struct {
 	target   event.Target // may change between sessions
 	options  Options
 	observer Observer
-	// recheck has a signal if the watch should be renewed.
+	// recheck receives a signal to renew the watch.
 	recheck chan struct{}
-	// relist has a signal if all objects should be listed again.
+	// relist receives a signal to list all objects again.
 	relist chan struct{}
 
 	// responded is true if the server has responded, even with a refusal. Before that, nothing is

@@ -35,8 +35,8 @@ type stream struct {
 
 	syncing    bool   // the initial events are not complete
 	resumeFrom string // the last resourceVersion received, where the next connection resumes
-	// lost is true if the connection was lost and the server's current resourceVersion has not been
-	// checked since then. unchecked counts the failed checks.
+	// lost is true after a lost connection until the server's current resourceVersion has been
+	// checked. unchecked counts the failed checks.
 	lost      bool
 	unchecked int
 	received  bool // the stream has received an event

@@ -26,7 +26,7 @@ type Stage struct {
 	// descendant.
 	Subject *Subject
 	// reported contains the existing objects that have passed, with their targets. Their later
-	// events also pass, even if only the identity is known.
+	// events also pass, even if an event has only the identity.
 	reported   map[identity]event.Key
 	candidates candidates
 	passing    []event.Event // of the current batch; the memory is reused

@@ -103,8 +103,8 @@ func labelsOf(u *unstructured.Unstructured) labels.Set {
 // IsNode reports whether o is a Node. Nodes have no namespace, but Events about them do.
 func IsNode(o owner.Ref) bool { return o.GroupKind() == schema.GroupKind{Kind: "Node"} }
 
-// RefersTo reports whether o is known to belong to the root by a reference or as an object that
-// targets its pods.
+// RefersTo reports whether o has been learned to belong to the root, by a reference or because it
+// targets the pods.
 func (s *Subject) RefersTo(o owner.Ref) bool {
 	if IsNode(o) {
 		o.Namespace = ""

@@ -42,9 +42,9 @@ func belongsTo(t event.Target, key objectKey) bool {
 		(t.Namespace == "" || t.Namespace == key.namespace) && (t.Name == "" || t.Name == key.name)
 }
 
-// isCurrent reports whether the known states of a target's objects are those of one moment. They
-// are not during a list or an outage. If the target is a single object, its state is current as
-// soon as it was listed.
+// isCurrent reports whether the recorded states of a target's objects existed at the same moment.
+// During a list or an outage they may not. If the target is a single object, its state is current
+// as soon as it was listed.
 func isCurrent(l *event.WatchState) bool {
 	switch {
 	case l.Phase() == event.PhaseGone:
@@ -97,7 +97,7 @@ func (s *Stage) HoldsWithoutObjects(e *event.Event) bool {
 	return s.Until != nil && holds(event.Deleted) && !holds(event.Added)
 }
 
-// maxPending is the number of unmet objects of which the last event is retained.
+// maxPending is the maximum number of retained events of unmet objects.
 const maxPending = 10
 
 // PendingItem is one object, target or resource that Until waits for.
