@@ -110,7 +110,11 @@ func (c *CauseFinder) FindCrashLoop(ctx context.Context, o event.Object) (pod, w
 	}
 	for i := range list.Items {
 		one := &list.Items[i]
-		if status.Of(one).ClearsAt.IsZero() || !s.belongs(ctx, podRef(one)) {
+		if status.Of(one).ClearsAt.IsZero() {
+			continue
+		}
+		s.known[podRef(one).NameKey()] = owner.FromObject(one)
+		if !s.belongs(ctx, podRef(one)) {
 			continue
 		}
 		return "po/" + one.GetName(), status.OfMasked(one, c.masks.MaskObject).Message, nil
