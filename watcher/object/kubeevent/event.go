@@ -24,8 +24,10 @@ type Event struct {
 	Reason, Message string
 	// By is who reports it, such as kubelet.
 	ReportingComponent string
-	// Count is how often it has happened, and Last when that was the last time.
-	Count    int
+	// Count is how often it happened.
+	Count int
+	// LastSeen is when it last happened, by the clock of the component that reports it. It is the time
+	// of creation, by the clock of the API server, if the Event has no other time.
 	LastSeen time.Time
 }
 
@@ -54,9 +56,8 @@ func Parse(content string) Event {
 		Message: cmp.Or(fields["message"].Str, fields["note"].Str),
 		ReportingComponent: cmp.Or(fields["reportingComponent"].Str, fields["reportingController"].Str,
 			fields["source"].Get("component").Str, fields["deprecatedSource"].Get("component").Str),
-		Count: int(max(fields["count"].Int(), fields["deprecatedCount"].Int(), series.Get("count").Int())),
-		LastSeen: newest(metadata.Get("creationTimestamp"), fields["eventTime"], series.Get("lastObservedTime"),
-			fields["firstTimestamp"], fields["lastTimestamp"], fields["deprecatedFirstTimestamp"], fields["deprecatedLastTimestamp"]),
+		Count:    int(max(fields["count"].Int(), fields["deprecatedCount"].Int(), series.Get("count").Int())),
+		LastSeen: lastSeen(fields),
 	}
 }
 
@@ -68,7 +69,19 @@ func (e Event) InvolvedObjectName() string {
 	return strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
 }
 
-// newest returns the last of some times; the zero time if there is none.
+// lastSeen returns the time at which an Event last happened. An Event may reach the server long after
+// that, so its creation counts only if no other field has a time.
+func lastSeen(fields map[string]gjson.Result) time.Time {
+	series := fields["series"]
+	last := newest(fields["eventTime"], series.Get("lastObservedTime"),
+		fields["firstTimestamp"], fields["lastTimestamp"], fields["deprecatedFirstTimestamp"], fields["deprecatedLastTimestamp"])
+	if last.IsZero() {
+		return newest(fields["metadata"].Get("creationTimestamp"))
+	}
+	return last
+}
+
+// newest returns the latest of some times; the zero time if there is none.
 func newest(times ...gjson.Result) (last time.Time) {
 	for _, text := range times {
 		if at, err := time.Parse(time.RFC3339, text.Str); err == nil && at.After(last) {
