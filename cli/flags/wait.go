@@ -73,8 +73,14 @@ func (a *Wait) condition() (Condition, error) {
 	}
 	c, err := compile("for", text)
 	c.Text = strings.Join(a.forms, " and ")
-	if slices.ContainsFunc(a.forms, func(form string) bool { return slices.Contains(expression.Presets(), form) }) {
-		c.Fields = nil
+	c.Fields = nil
+	for i, form := range a.forms {
+		if all[i] != form {
+			continue // generated: nobody named the fields that it reads
+		}
+		if x, err := expression.Compile(form); err == nil {
+			c.Fields = append(c.Fields, x.FieldPaths()...)
+		}
 	}
 	return c, err
 }
@@ -106,24 +112,26 @@ func waitForm(form string) (string, error) {
 	return form, nil
 }
 
-// ofGeneration holds of a condition c that is not of an older generation of its object.
-const ofGeneration = "object.metadata.?generation.orValue(0) <= c.?observedGeneration.or(object.status.?observedGeneration).or(object.metadata.?generation).orValue(0)"
-
-// conditionForm is for NAME[=VALUE]; both are compared whatever their case is.
+// conditionForm returns the expression for condition=NAME[=VALUE]. Upper and lower case are the same.
+// As with kubectl wait, the first condition of that name decides, it must not be about an older
+// generation of the object, and a field of another type counts as absent.
 func conditionForm(text string) (string, error) {
 	name, value, has := strings.Cut(text, "=")
 	if name == "" || has && value == "" {
 		return "", errors.New("it takes condition=NAME, such as condition=Available, or condition=NAME=VALUE")
 	}
-	return fmt.Sprintf("type != 'DELETED' && object.status.conditions.exists(c, c.type.lowerAscii() == %s && c.status.lowerAscii() == %s && %s)",
-		strconv.Quote(strings.ToLower(name)), strconv.Quote(strings.ToLower(cmp.Or(value, "true"))), ofGeneration), nil
+	const generation = "object.metadata.?generation.orValue(0)"
+	const observed = "([c.?observedGeneration.orValue(''), object.status.?observedGeneration.orValue('')].filter(g, type(g) == int) + [" + generation + "])[0]"
+	isNamed := fmt.Sprintf("type(c) == map && type(c.?type.orValue(0)) == string && type(c.?status.orValue(0)) == string && c.type.lowerAscii() == %s", strconv.Quote(strings.ToLower(name)))
+	holds := fmt.Sprintf("c.status.lowerAscii() == %s && %s <= %s", strconv.Quote(strings.ToLower(cmp.Or(value, "true"))), generation, observed)
+	return fmt.Sprintf("type != 'DELETED' && type(object.status.conditions) == list && object.status.conditions.filter(c, %s).map(c, %s)[0]", isNamed, holds), nil
 }
 
 // pathAndValue are PATH and PATH=VALUE; in a path there may be a ==.
 var pathAndValue = regexp.MustCompile(`^((?:==|[^=])+)(=.*)?$`)
 
-// jsonPathForm is for PATH[=VALUE]: what the path finds is one value, as text that one,
-// or without VALUE anything.
+// jsonPathForm returns the expression for jsonpath=PATH[=VALUE]. With VALUE, the path must find that one
+// value, apart from white space around it. Without, it must find any.
 func jsonPathForm(text string) (string, error) {
 	parts := pathAndValue.FindStringSubmatch(text)
 	if parts == nil || parts[2] == "=" {
@@ -133,5 +141,5 @@ func jsonPathForm(text string) (string, error) {
 	if parts[2] == "" {
 		return "type != 'DELETED' && " + found + ".size() > 0", nil
 	}
-	return "type != 'DELETED' && " + found + " == [" + strconv.Quote(strings.Trim(parts[2][1:], `"'`)) + "]", nil
+	return "type != 'DELETED' && " + found + ".map(v, v.trim()) == [" + strconv.Quote(strings.TrimSpace(strings.Trim(parts[2][1:], `"'`))) + "]", nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -25,7 +26,14 @@ type jsonPath struct {
 
 var errNoPath = errors.New("it is no path such as .status.phase or {.status.phase}")
 
+// relaxedPath matches a path in braces without the dot at its start, which kubectl accepts: {status.phase}.
+var relaxedPath = regexp.MustCompile(`^\{\s*[A-Za-z_][^{}\s]*\s*\}$`)
+
+// parseJSONPath parses a path in any of the forms that kubectl wait accepts: {.a.b}, {a.b}, .a.b and a.b.
 func parseJSONPath(text string) (*jsonPath, error) {
+	if relaxedPath.MatchString(text) && text != "{end}" {
+		text = "{." + strings.TrimSpace(text[1:])
+	}
 	if !strings.HasPrefix(text, "{") {
 		text = "{." + strings.TrimPrefix(text, ".") + "}"
 	}

@@ -18,6 +18,8 @@ func TestJSONPath(t *testing.T) {
 		"{.status.phase}":                      `'Running'`,
 		".status.phase":                        `'Running'`,
 		"status.phase":                         `'Running'`,
+		"{status.phase}":                       `'Running'`,
+		"{status.conditions[0].type}":          `'Ready'`,
 		"{.spec.n}":                            `'12345678'`,
 		"{.spec.half}":                         `'0.5'`,
 		"{.spec.yes}":                          `'true'`,
