@@ -23,6 +23,9 @@ type UnknownError struct {
 	Hint string
 }
 
+// maxFailedGroups is how many failed groups a message lists.
+const maxFailedGroups = 5
+
 func (e *UnknownError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the server doesn't have a resource type %q", e.Name)
@@ -36,6 +39,9 @@ func (e *UnknownError) Error() string {
 		var failed []string
 		for _, gv := range e.FailedGroups {
 			failed = append(failed, gv.String())
+		}
+		if left := len(failed) - maxFailedGroups; left > 0 {
+			failed = append(failed[:maxFailedGroups], fmt.Sprintf("%d more", left))
 		}
 		fmt.Fprintf(&b, "; it could not say what is in %s", enumerate(failed, "and"))
 	}

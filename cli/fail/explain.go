@@ -60,7 +60,7 @@ func explain(err error) []string {
 func inLine(text string) string {
 	line := []rune(output.EscapeLine(strings.Join(strings.Fields(text), " ")))
 	if len(line) > longest {
-		return string(line[:longest]) + "..."
+		return fmt.Sprintf("%s... (%d more characters)", string(line[:longest]), len(line)-longest)
 	}
 	return string(line)
 }
@@ -74,6 +74,9 @@ func ExplainDisconnect(err error) string {
 			reason = op.Err // it names the address once more
 		}
 		return inLine(fmt.Sprintf("%s: %v", DisplayHost(failed.URL), reason))
+	}
+	if apierrors.IsUnauthorized(err) { // dwatch retries, with a new token if the kubeconfig or its plugin has one
+		return "the server no longer accepts the credentials (Unauthorized), as when a token has expired"
 	}
 	var api apierrors.APIStatus
 	if errors.As(err, &api) && api.Status().Details != nil {

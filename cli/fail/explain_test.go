@@ -81,6 +81,7 @@ func TestExplainLoss(t *testing.T) {
 	}{
 		{fmt.Errorf("watch: %w", refused), "a:6443: connection refused"},
 		{errors.New("unexpected\nEOF"), "unexpected EOF"},
+		{fmt.Errorf("watch: %w", apierrors.NewUnauthorized("no")), "the server no longer accepts the credentials (Unauthorized), as when a token has expired"},
 		{apierrors.FromObject(apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding").AsObject(
 			errors.New("unable to decode an event from the watch stream: http2: client connection lost"))), "http2: client connection lost"},
 	} {
@@ -92,7 +93,7 @@ func TestExplainLoss(t *testing.T) {
 
 func TestExplainLong(t *testing.T) {
 	got := Explain(errors.New(strings.Repeat("ä", 10_000)))[0]
-	if want := strings.Repeat("ä", longest) + "..."; got != want {
+	if want := strings.Repeat("ä", longest) + "... (9300 more characters)"; got != want {
 		t.Errorf("%d bytes, want %d", len(got), len(want))
 	}
 }

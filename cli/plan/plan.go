@@ -120,6 +120,17 @@ func (d *draft) merge(awaited bool) {
 	d.Targets = merged
 }
 
+// maxNoted is how many names a note lists.
+const maxNoted = 10
+
+// shorten joins names, and counts those that it leaves out.
+func shorten(names []string) string {
+	if left := len(names) - maxNoted; left > 0 {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:maxNoted], ", "), left)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (d *draft) noteClusterScoped() {
 	var names []string
 	for _, t := range d.Targets {
@@ -132,7 +143,7 @@ func (d *draft) noteClusterScoped() {
 	case 1:
 		d.note(names[0] + " is cluster-scoped: -n does not apply to it")
 	default:
-		d.note(strings.Join(names, ", ") + " are cluster-scoped: -n does not apply to them")
+		d.note(shorten(names) + " are cluster-scoped: -n does not apply to them")
 	}
 }
 

@@ -206,3 +206,17 @@ func TestEveryWaitEnds(t *testing.T) {
 	stop()
 	group.Wait()
 }
+
+// TestShorten checks that a note lists a bounded number of names and counts the rest.
+func TestShorten(t *testing.T) {
+	var names []string
+	for range maxNoted + 3 {
+		names = append(names, "a")
+	}
+	if got, want := shorten(names), "a, a, a, a, a, a, a, a, a, a and 3 others"; got != want {
+		t.Errorf("shorten returned %q, want %q", got, want)
+	}
+	if got, want := shorten(names[:2]), "a, a"; got != want {
+		t.Errorf("shorten returned %q, want %q", got, want)
+	}
+}

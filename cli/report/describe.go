@@ -40,6 +40,8 @@ func (p place) String() string {
 		return "in all namespaces"
 	case len(p) == 1:
 		return "in namespace " + p[0]
+	case len(p) > maxListed:
+		return fmt.Sprintf("in namespaces %s and %d others", strings.Join(p[:maxListed], ", "), len(p)-maxListed)
 	default:
 		return "in namespaces " + strings.Join(p, ", ")
 	}
@@ -69,6 +71,9 @@ func DescribeTargets(targets []event.Target) string {
 	var parts []string
 	for _, g := range mergeNamespaces(places) {
 		parts = append(parts, strings.TrimSpace(g.summary()+" "+g.String()))
+	}
+	if left := len(parts) - maxListed; left > 0 {
+		parts = append(parts[:maxListed], fmt.Sprintf("and %d more", left))
 	}
 	return strings.Join(parts, "; ")
 }

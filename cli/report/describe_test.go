@@ -63,6 +63,7 @@ func TestDescribe(t *testing.T) {
 		{in("a", many[1:]...), "r1, r2, r3, r4, r5, r6, r7, r8, r9, r10 in namespace a"},
 		{in("a", many...), "11 resources in namespace a"},
 		{all(in("a", many...), in("b", many...)), "11 resources in namespaces a, b"},
+		{all(in("a", "p"), in("b", "p"), in("c", "p"), in("d", "p"), in("e", "p"), in("f", "p"), in("g", "p"), in("h", "p"), in("i", "p"), in("j", "p"), in("k", "p"), in("l", "p")), "p in namespaces a, b, c, d, e, f, g, h, i, j and 2 others"},
 		{in("", many...), "11 resources in all namespaces"},
 		{cluster(many...), "11 cluster-scoped resources"},
 		{named(in("a", many...), "web"), `11 resources named "web" in namespace a`},
