@@ -10,9 +10,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Deliver implements event.Sink. It returns when all of batch waits, or is delivered. Marks are not
-// sent. What goes into a Store goes there as a whole: it may take more than the room that is left,
-// but not when there is none.
+// Deliver implements event.Sink. It returns once all events of the batch wait or are delivered. Status events are not sent. A batch is
+// stored as a whole if there is any room in the Store, even if it exceeds the limit.
 func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 	together := 1
 	if q.Store != nil {
@@ -26,7 +25,7 @@ func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 	return nil
 }
 
-// accept has events wait, together. What they take the place of is not sent meanwhile.
+// accept adds events to the schedule together. The items that they replace are not sent in the meantime.
 func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 	q.schedule.awaitRoom(ctx)
 	b := bundle{queue: q}
@@ -50,15 +49,14 @@ func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 	return nil
 }
 
-// put has a message wait, when there is room.
+// put adds a message to the schedule once there is room.
 func (q *Queue) put(ctx context.Context, m *Message) {
 	q.schedule.awaitRoom(ctx)
 	m.queued = time.Now()
 	q.schedule.enter(&entry{key: m.key(), item: q.itemOf(m, nil)})
 }
 
-// Restore makes all that is in the Store wait, as it did when it came, and returns how much that
-// is. It is called before all else.
+// Restore schedules all messages in the Store with their original times, and returns their number. It must be called first.
 func (q *Queue) Restore() (n int, err error) {
 	if q.Store == nil {
 		return 0, nil
@@ -78,10 +76,10 @@ func (q *Queue) Restore() (n int, err error) {
 	return n, err
 }
 
-// overhead is what a message takes beside its body, in memory.
+// overhead is the approximate memory of a message without its body.
 const overhead = 1 << 10
 
-// itemOf returns a message as what waits: in memory, or of a record only what is in it.
+// itemOf returns the item for a message. If record is not nil, the message is in the Store.
 func (q *Queue) itemOf(m *Message, record []byte) item {
 	it := item{message: m, size: int64(len(m.Body)) + overhead, queued: q.schedule.momentOf(m.queued)}
 	if record != nil {
@@ -93,19 +91,19 @@ func (q *Queue) itemOf(m *Message, record []byte) item {
 	return it
 }
 
-// bundle is what is about to wait.
+// bundle collects the entries of one call of accept.
 type bundle struct {
 	queue   *Queue
 	entries []*entry
-	last    map[key]*entry // of each object; only for Options.Latest
+	last    map[key]*entry // the last entry of each object; only with Options.LatestOnly
 }
 
 type entry struct {
 	key      key
 	item     item
 	record   []byte // for the Store
-	replaces *item  // what waits, and whose place it takes; nil: nothing
-	merged   int    // how often it took the place of another one
+	replaces *item  // the waiting item that it replaces, or nil
+	merged   int    // number of events that it replaces
 }
 
 func (b *bundle) add(e *event.Event) error {
@@ -140,8 +138,8 @@ func (b *bundle) add(e *event.Event) error {
 	return nil
 }
 
-// merge returns the entry that an event becomes, and what the event is there: it may take the place
-// of the last of the bundle, or of what waits, which is not sent until letGo.
+// merge returns the entry for an event, and the event to encode. The entry may replace the last entry of the object in the bundle, or
+// a waiting item, which is not sent until letGo.
 func (b *bundle) merge(k key, e *event.Event) (*entry, *event.Event) {
 	one, inBundle := b.last[k]
 	if !inBundle {
@@ -157,7 +155,7 @@ func (b *bundle) merge(k key, e *event.Event) (*entry, *event.Event) {
 	return &entry{key: k}, e
 }
 
-// store puts all of the bundle into the Store.
+// store adds the bundle to the Store.
 func (b *bundle) store() error {
 	var records [][]byte
 	var forget []uint64

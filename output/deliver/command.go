@@ -16,26 +16,24 @@ import (
 	"dwatch/output"
 )
 
-// Command is a Receiver that runs a program for each message: its body on stdin, what it is about
-// in the environment. Exit code 0 means that it is delivered. Each line that the program prints
-// goes to Text, with the object in front. When the context of a try ends, it is killed, with the
-// processes that it has started.
+// Command is a Receiver that runs a program for each message. The program gets the body on stdin, and facts about the message in the
+// environment. Exit code 0 means that the message is delivered. Each line that the program prints goes to Output, with the object
+// in front. When the context of an attempt is done, the program and its child processes are killed.
 type Command struct {
 	Path   string
 	Args   []string
-	Output io.Writer // gets a line at a time
+	Output io.Writer // gets one line per write
 
-	mu sync.Mutex // for Text
+	mu sync.Mutex // guards Output
 }
 
 var _ Receiver = (*Command)(nil)
 
-// NewCommand returns a Command for a program, which is looked for as a shell would, and its
-// arguments.
+// NewCommand returns a Command for a program and its arguments. It looks for the program in $PATH, as a shell does.
 func NewCommand(argv []string) (*Command, error) {
 	path, err := exec.LookPath(argv[0])
 	if errors.Is(err, exec.ErrDot) {
-		err = nil // it is in the working directory, and $PATH says so
+		err = nil // $PATH includes the working directory
 	}
 	if err == nil {
 		return &Command{Path: path, Args: argv[1:], Output: io.Discard}, nil
@@ -52,13 +50,12 @@ func NewCommand(argv []string) (*Command, error) {
 		return nil, fmt.Errorf("%s can't be run: it is not executable; 'chmod +x' makes it so", name)
 	}
 	for errors.Unwrap(err) != nil {
-		err = errors.Unwrap(err) // the others name it once more
+		err = errors.Unwrap(err) // the outer errors repeat the name
 	}
 	return nil, fmt.Errorf("%s can't be run: %w", name, err)
 }
 
-// graceAfterEnd is how long the output of a program is waited for after its end: what it has
-// started may still hold it.
+// graceAfterEnd is how long the Command reads the output after the end of a program whose child processes keep it open.
 const graceAfterEnd = time.Second
 
 // Send implements Receiver.
@@ -77,8 +74,7 @@ func (c *Command) Send(ctx context.Context, m *Message) error {
 	return killed(ctx, err)
 }
 
-// prepare returns the program, not started yet. What it prints on stderr is passed on with what it
-// is about in front.
+// prepare returns the program without starting it. Each line that the program prints on stderr goes to Output with about in front.
 func (c *Command) prepare(ctx context.Context, about string) (*exec.Cmd, *lines) {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.WaitDelay = graceAfterEnd
@@ -93,7 +89,7 @@ func (c *Command) prepare(ctx context.Context, about string) (*exec.Cmd, *lines)
 	return cmd, text
 }
 
-// killed says of a program that has failed if it was killed at the deadline.
+// killed returns an error that mentions the deadline if that is why the program was killed. Otherwise it returns err.
 func killed(ctx context.Context, err error) error {
 	if late, ok := errors.AsType[*DeadlineError](context.Cause(ctx)); ok && err != nil {
 		return fmt.Errorf("killed after %s (--deadline)", late.After)
@@ -101,7 +97,7 @@ func killed(ctx context.Context, err error) error {
 	return err
 }
 
-// notStarted explains why a program that is there was not started. No message will fare better.
+// notStarted returns the DownError for a program that can't be started.
 func notStarted(err error) error {
 	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		switch err = cause.Err; {
@@ -114,8 +110,7 @@ func notStarted(err error) error {
 	return &DownError{Err: fmt.Errorf("not started: %w", err)}
 }
 
-// environment is what a program may want to know without reading JSON, and dwatch's own. Of
-// values that come from a server, control characters are escaped: no variable may have a NUL.
+// environment returns dwatch's environment with the variables DWATCH_*, whose values are escaped. A variable must not contain NUL.
 func environment(m *Message) []string {
 	all := os.Environ()
 	for name, value := range map[string]string{

@@ -14,12 +14,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// DeadLetters is the path of a file with a line for each message that was given up; empty: there is
-// none. Several processes may add lines to it at the same time. If it is moved away, it is made
-// again.
+// DeadLetterFile is the path of a file with a line for each message that was given up. If empty, these messages are lost. Several
+// processes may append lines at the same time. The file is created again if it is moved away.
 type DeadLetterFile string
 
-// deadLetter is a line: all that is needed to send the message again.
+// deadLetter is a line of the file. It has everything that is necessary to send the message again.
 type deadLetter struct {
 	Time     string     `json:"time"`
 	Reason   string     `json:"reason"`
@@ -28,15 +27,14 @@ type deadLetter struct {
 	Type     event.Type `json:"type"`
 	Cluster  string     `json:"cluster,omitempty"`
 	Source   string     `json:"source,omitempty"`
-	Rule     string     `json:"rule,omitempty"` // of a file of rules
+	Rule     string     `json:"rule,omitempty"` // empty without rules
 	Resource string     `json:"resource"`
 	event.Identity
-	Subject string          `json:"subject,omitempty"` // as messages name it
-	Event   json.RawMessage `json:"event"`             // an object, or YAML as a string
+	Subject string          `json:"subject,omitempty"` // the object as messages name it
+	Event   json.RawMessage `json:"event"`             // a JSON object, or a string with YAML
 }
 
-// Check makes the file if it does not exist, for its owner alone, and makes sure that it can be
-// appended to.
+// Check creates the file with mode 0600 if it does not exist, and returns an error if it can't be appended to.
 func (d DeadLetterFile) Check() error {
 	file, _, err := d.open()
 	if err != nil {
@@ -45,7 +43,7 @@ func (d DeadLetterFile) Check() error {
 	return file.Close()
 }
 
-// CheckPath is Check, but makes nothing: where there is no file, there is a directory for it.
+// CheckPath is like Check, but creates no file. If the file does not exist, it only checks the directory.
 func (d DeadLetterFile) CheckPath() error {
 	if _, err := os.Stat(string(d)); !errors.Is(err, fs.ErrNotExist) {
 		return d.Check()
@@ -54,8 +52,7 @@ func (d DeadLetterFile) CheckPath() error {
 	return err
 }
 
-// open opens the file to append to it. A pipe that nobody reads would block the delivery, so it
-// takes a regular file; to open one for reading, too, never blocks.
+// open opens the file for appending. It rejects pipes, which could block the delivery. Opening for reading and writing never blocks.
 func (d DeadLetterFile) open() (file *os.File, size int64, err error) {
 	file, err = os.OpenFile(string(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -71,20 +68,19 @@ func (d DeadLetterFile) open() (file *os.File, size int64, err error) {
 	return file, info.Size(), nil
 }
 
-// write adds a message that was given up at a time after so many tries, if there is a file.
+// write appends a message that was given up. It does nothing if d is empty.
 func (d DeadLetterFile) write(m *Message, at time.Time, tries int, reason error) error {
 	if d == "" {
 		return nil
 	}
 	if err := d.append(encode(m, at, tries, reason)); err != nil {
-		return fmt.Errorf("write what could not be delivered: %w", err)
+		return fmt.Errorf("write an undelivered event: %w", err)
 	}
 	return nil
 }
 
-// append adds a line by a single write, so that no line of another process comes between. A line
-// that was cut off, by the end of its writer or of the disk, is ended first; should two processes
-// do that at once, there is an empty line, which means nothing.
+// append appends a line with a single write, so that lines of several processes do not mix. It first ends a line that was cut off by
+// a crash or a full disk. If two processes do that at the same time, the file gets an empty line, which readers ignore.
 func (d DeadLetterFile) append(line []byte) (err error) {
 	file, size, err := d.open()
 	if err != nil {
@@ -112,8 +108,8 @@ func encode(m *Message, at time.Time, tries int, reason error) []byte {
 		l.Event, _ = json.Marshal(string(m.Body)) // a string has a JSON form
 	}
 	var line bytes.Buffer
-	encoder := json.NewEncoder(&line) // ends the line
+	encoder := json.NewEncoder(&line) // it adds the line feed
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(l) // all of it has a JSON form
+	_ = encoder.Encode(l) // it cannot fail for these types
 	return line.Bytes()
 }

@@ -2,25 +2,24 @@ package deliver
 
 import "dwatch/watcher/event"
 
-// With Options.Latest what comes takes the place of the last that waits of its object, unless that
-// is being sent right now:
+// With Options.LatestOnly, a new event replaces the last waiting event of the same object, unless that is being sent:
 //
-//	waits       comes       waits then
-//	ADDED       MODIFIED    ADDED, in the new state: the first state was not taken
-//	DELETED     another     both: the receiver may have to know that it was gone
-//	any         any other   what comes
+//	waiting     new         result
+//	ADDED       MODIFIED    ADDED with the new state, because the receiver has not accepted the first state
+//	DELETED     other       both, because the receiver must learn about the deletion
+//	any         other       the new event
 //
-// So a deletion always arrives, also of what perhaps never did. Only objects with the same UID are
-// the same. What takes the place of a state is not compared with it: the receiver has not seen it.
+// A deletion is always delivered, even if the receiver never got the object. Objects are the same if they have the same UID. The
+// old state of the result is unknown, because the receiver has not seen the replaced state.
 
-// seen is what a receiver sees of a message, as far as that decides what may take its place.
+// seen has the parts of a message that decide whether another event may replace it.
 type seen struct {
 	uid     string
 	kind    event.Type
 	initial bool
 }
 
-// merged returns what takes the place of what waits when e comes; false: nothing does.
+// merged returns the event that replaces the waiting one when e arrives. It returns false if e must not replace it.
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
@@ -33,20 +32,19 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	return m, true
 }
 
-// hold returns the last that waits of an object, if it may be replaced. What waits of the object is
-// not sent then until letGo.
+// hold returns the last waiting item of an object, if it may be replaced. The items of the object are then not sent until letGo.
 func (s *schedule) hold(k key) (item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.objects[k]
-	if o == nil || len(o.items) == 1 && o.state == busy || s.wanted[k] { // it is as good as being sent
+	if o == nil || len(o.items) == 1 && o.state == busy || s.wanted[k] { // it is about to be sent
 		return item{}, false
 	}
 	s.held[k] = true
 	return o.items[len(o.items)-1], true
 }
 
-// letGo ends hold.
+// letGo ends all holds.
 func (s *schedule) letGo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,12 +2,12 @@ package deliver
 
 import "bytes"
 
-// longestLine is how much of what a program prints is one line.
+// longestLine is the maximum length of a line. Longer lines are split.
 const longestLine = 8 << 10
 
-// lines cuts what is written to it into lines. It is used from one goroutine.
+// lines is a writer that calls take for each line. It must not be used from several goroutines.
 type lines struct {
-	take func(line []byte) // gets each, without its end; it does not keep it
+	take func(line []byte) // gets the line without its line feed, and must not retain it
 	rest []byte
 }
 
@@ -29,7 +29,7 @@ func (l *lines) Write(text []byte) (int, error) {
 	}
 }
 
-// end takes what is left.
+// end calls take with an incomplete last line.
 func (l *lines) end() {
 	if len(l.rest) > 0 {
 		l.take(l.rest)

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Opening opens what all messages go through: a connection, a session. The zero value works.
+// Opener opens a connection or session that all messages share. The zero value is ready for use.
 type Opener[T any] struct{ group singleflight.Group }
 
-// Open returns what open does. All who need it wait for the same call, which may take longer than a try does: it has a time of
-// its own, and ends early only if all of dwatch does.
+// Open returns the result of open. Concurrent callers share one call of open. That call has its own timeout and may take longer than
+// an attempt: the deadline of try does not end it, but its cancellation for another reason does.
 func (o *Opener[T]) Open(try context.Context, takes time.Duration, open func(ctx context.Context) (T, error)) (opened T, err error) {
 	all := o.group.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(try), takes)
@@ -34,7 +34,7 @@ func (o *Opener[T]) Open(try context.Context, takes time.Duration, open func(ctx
 	}
 }
 
-// AsDown makes an error that is about all messages, and not about one, a DownError.
+// AsDownError wraps an error that affects all messages in a DownError.
 func AsDownError(err error) error {
 	if _, isDown := errors.AsType[*DownError](err); err == nil || isDown {
 		return err
@@ -42,10 +42,10 @@ func AsDownError(err error) error {
 	return &DownError{Err: err}
 }
 
-// Notes passes on what is worth knowing, each line once. The zero value works.
+// OnceLogger logs each line only once. The zero value is ready for use.
 type OnceLogger struct{ noted sync.Map }
 
-// Once gives a line to who takes them; nil: nobody does.
+// Log calls to with a line, unless that was logged before or to is nil.
 func (n *OnceLogger) Log(to func(line string), line string) {
 	if _, again := n.noted.LoadOrStore(line, true); to != nil && !again {
 		to(line)

@@ -6,32 +6,31 @@ import (
 	"time"
 )
 
-// outage is what is known of a receiver that is down (Stats.Down): it said so, or the tries of
-// several objects failed in a row. While it is down one message at a time is tried, each time of
-// another object, and all else is parked.
+// outage is the state of a receiver that is down (Stats.Down): it returned a DownError, or the attempts of several objects failed in
+// a row. While it is down, the Queue sends one message at a time as a probe, each of another object. All other objects are parked.
 type outage struct {
-	failed  map[key]bool // objects whose tries failed since one was taken
-	next    time.Time    // when the receiver is tried again
-	probing *object      // what of, while that is on its way
-	delays  int8         // how often the wait has become longer
+	failed  map[key]bool // the objects with failed attempts since the last success
+	next    time.Time    // when the next probe is due
+	probing *object      // the object of the probe under way, or nil
+	delays  int8         // number of times that the delay has grown
 	parked  []key
 }
 
 const (
-	// downAfter is how many objects have to fail in a row.
+	// downAfter is the number of objects that must fail in a row.
 	downAfter = 3
-	// probe in the workqueue is a try whether the receiver is back. No object has it.
+	// probe is the key of a probe in the workqueue. No object has it.
 	probe key = 0
 )
 
-// resolveLocked returns the object that is meant by what comes out of the workqueue. Of a probe
-// that is what is parked, if there is one that has not failed; or nothing yet.
+// resolveLocked returns the object for a key from the workqueue. For a probe it is a parked object, preferably one that has not
+// failed, or probe itself if there is none or the probe is not due.
 func (s *schedule) resolveLocked(next key) key {
 	out := &s.outage
 	switch {
 	case next != probe:
 		return next
-	case s.Down && out.probing == nil && !s.isDueLocked(): // it was meant for an earlier time
+	case s.Down && out.probing == nil && !s.isDueLocked(): // the time of the probe has changed
 		s.work.AddAfter(probe, time.Until(out.next))
 		return probe
 	case !s.isDueLocked() || len(out.parked) == 0:
@@ -45,7 +44,7 @@ func (s *schedule) isDueLocked() bool {
 	return s.Down && s.outage.probing == nil && !time.Now().Before(s.outage.next)
 }
 
-// mayTakeLocked reports whether an object may be tried; else it is parked.
+// mayTakeLocked reports whether an object may be sent. Otherwise it parks the object.
 func (s *schedule) mayTakeLocked(k key, o *object) bool {
 	out := &s.outage
 	if s.Down && !s.isDueLocked() {
@@ -64,17 +63,18 @@ func (s *schedule) mayTakeLocked(k key, o *object) bool {
 func (s *schedule) parkLocked(k key, o *object) {
 	o.state = parked
 	s.outage.parked = append(s.outage.parked, k)
-	if s.isDueLocked() { // nothing else would begin it
+	if s.isDueLocked() { // no other probe is scheduled
 		s.work.Add(probe)
 	}
 }
 
-// probeAfterLocked has the receiver tried after d.
+// probeAfterLocked schedules a probe after d.
 func (s *schedule) probeAfterLocked(d time.Duration) {
 	s.outage.next = time.Now().Add(d)
 	s.work.AddAfter(probe, d)
 }
 
+// countOutage notes a failed attempt, after which the receiver may count as down.
 func (s *schedule) countOutage(k key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *schedule) countOutage(k key, err error) {
 	out.failed[k] = true
 	said, isDown := errors.AsType[*DownError](err)
 	switch {
-	case s.Down && out.probing != s.objects[k] && !s.isDueLocked(): // it was under way before
+	case s.Down && out.probing != s.objects[k] && !s.isDueLocked(): // an attempt that began before the outage
 		return
 	case !s.Down && !isDown && len(out.failed) < downAfter:
 		return
@@ -95,11 +95,11 @@ func (s *schedule) countOutage(k key, err error) {
 	s.probeAfterLocked(d)
 	notify(s.changed)
 	if s.ending && s.options.Store != nil {
-		s.work.ShutDown() // what waits is for a later run
+		s.work.ShutDown() // a later run sends the waiting messages
 	}
 }
 
-// endOutageLocked: the receiver has answered.
+// endOutageLocked ends an outage after a response of the receiver.
 func (s *schedule) endOutageLocked() {
 	clear(s.outage.failed)
 	if !s.Down {
@@ -108,21 +108,21 @@ func (s *schedule) endOutageLocked() {
 	for _, k := range s.outage.parked {
 		o := s.objects[k]
 		o.state = ready
-		s.calmLocked(o) // the receiver was failing
+		s.calmLocked(o) // the outage was the reason
 		s.work.Add(k)
 	}
 	s.Down, s.outage = false, outage{failed: s.outage.failed}
 	notify(s.changed)
 }
 
-// expired is the first message of an object, and how often it was tried.
+// expired is the first message of an object, with the number of its attempts.
 type expired struct {
 	key   key
 	item  item
 	tries int
 }
 
-// takeExpired takes those objects out of what is parked whose first message came too long ago.
+// takeExpired removes the parked objects whose first message has expired.
 func (s *schedule) takeExpired() (taken []expired) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,22 +10,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a message in a Store: a byte that says how it is written, its times, its texts, each
-// behind its length, and its body, compressed and with a checksum.
+// A record is an encoded message in a Store: a byte with the format, the times, the texts (each after its length) and the compressed
+// body with a checksum.
 
 const (
 	recordPlain   = 1
-	recordInitial = 2 // as recordPlain, of an object that existed at the start
-	recordCluster = 2 // is added to either where two texts say more of the cluster
+	recordInitial = 2 // like recordPlain, for an object that existed at the start
+	recordCluster = 2 // is added to either if there are two more texts with the cluster and its source
 )
 
 var errRecord = errors.New("the record of an event is damaged")
 
-// codec writes and reads records. It needs little memory: bodies are small, and each is by itself.
+// codec encodes and decodes records. Its buffers are small, because bodies are small and compressed separately.
 type codec struct {
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
-	record       []byte // the last one that was written
+	record       []byte // a buffer
 }
 
 func newCodec() *codec {
@@ -33,12 +33,12 @@ func newCodec() *codec {
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(256<<10))
 	d, decoderErr := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err := errors.Join(encoderErr, decoderErr); err != nil {
-		panic(err) // an option is wrong
+		panic(err) // invalid options
 	}
 	return &codec{compressor: e, decompressor: d}
 }
 
-// texts are those of a message that a record has.
+// texts returns pointers to the texts of a message in the order of a record.
 func (m *Message) texts(withCluster bool) []*string {
 	all := []*string{
 		(*string)(&m.Type), &m.Resource.Group, &m.Resource.Version, &m.Resource.Resource,
@@ -50,7 +50,7 @@ func (m *Message) texts(withCluster bool) []*string {
 	return all
 }
 
-// encode returns a message as a record. It is called from one goroutine.
+// encode returns a message as a record. It must not be called from several goroutines.
 func (c *codec) encode(m *Message) []byte {
 	record := append(c.record[:0], recordPlain)
 	if m.initial {
@@ -67,10 +67,10 @@ func (c *codec) encode(m *Message) []byte {
 		record = append(record, *text...)
 	}
 	c.record = c.compressor.EncodeAll(m.Body, record)
-	return bytes.Clone(c.record) // and no larger than it is
+	return bytes.Clone(c.record)
 }
 
-// decodeHead returns the message of a record, but for its body: that is in rest.
+// decodeHead returns the message of a record without its body, which is in rest.
 func decodeHead(record []byte) (m *Message, rest []byte, err error) {
 	if len(record) == 0 || record[0] < recordPlain || record[0] > recordInitial+recordCluster {
 		return nil, nil, errRecord
@@ -104,7 +104,7 @@ func (c *codec) decode(record []byte) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rest) == 0 { // which would be an empty body
+	if len(rest) == 0 { // bodies are never empty
 		return nil, errRecord
 	}
 	if m.Body, err = c.decompressor.DecodeAll(rest, nil); err != nil {

@@ -18,14 +18,14 @@ import (
 	"dwatch/output"
 )
 
-// Redelivery sends again what a file of DeadLetters holds. The file is read once, up to the end
-// that it had when it was opened, and is not changed. DeadLetters may add lines meanwhile.
+// Redelivery sends the messages of a DeadLetterFile again. It reads the file once, up to the size at the time of opening, and does not
+// change it. Other processes may append lines.
 type Redelivery struct {
 	file *os.File
 	size int64
 }
 
-// OpenRedelivery opens a file.
+// OpenRedelivery opens a file with dead letters.
 func OpenRedelivery(path string) (*Redelivery, error) {
 	info, err := os.Stat(path) // a pipe would block
 	if err == nil && !info.Mode().IsRegular() {
@@ -38,8 +38,8 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 	return &Redelivery{file, info.Size()}, nil
 }
 
-// Sources reports whether some messages say from which of several clusters they are, and whether some do not, which are
-// from one that the receiver has to be told. It is called before Feed. Lines that can't be sent have no part in it.
+// ScanSources reports whether any message has its own source, and whether any message has none and needs that of the receiver. It
+// ignores damaged lines. It must be called before Feed.
 func (r *Redelivery) ScanSources() (own, none bool, err error) {
 	lines := bufio.NewReader(io.NewSectionReader(r.file, 0, r.size))
 	for {
@@ -56,8 +56,8 @@ func (r *Redelivery) ScanSources() (own, none bool, err error) {
 	}
 }
 
-// Feed has a Queue send what is in the file, until ctx ends. damaged gets the number of each line
-// that can't be sent, and why. It returns how many messages there are, and is called once.
+// Feed puts the messages of the file into a Queue until ctx is done. It calls damaged with the number and error of each invalid line,
+// and returns the number of messages. It must be called once.
 func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, err error)) (messages int, err error) {
 	defer r.file.Close()
 	lines := bufio.NewReader(io.LimitReader(r.file, r.size))
@@ -83,7 +83,7 @@ func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, 
 	}
 }
 
-// decode returns the message of a line that encode has made.
+// decode parses a line from encode.
 func decode(line []byte) (*Message, error) {
 	var l deadLetter
 	if err := json.Unmarshal(line, &l); err != nil {
@@ -101,13 +101,13 @@ func decode(line []byte) (*Message, error) {
 	if text := ""; json.Unmarshal(body, &text) == nil {
 		body = []byte(text) // YAML
 	} else {
-		_ = json.Unmarshal(body, &seen) // or it has no time
+		_ = json.Unmarshal(body, &seen) // the time is optional
 		body = append(body, '\n')
 	}
 	if given, err := time.Parse(time.RFC3339, l.Time); err == nil && seen.Time.IsZero() {
 		seen.Time = given
 	}
-	if l.Subject == "" { // it is of an older dwatch
+	if l.Subject == "" { // the line is from an older dwatch
 		l.Subject = strings.TrimSpace(l.Namespace + " " + resource[0] + "/" + l.Name)
 	}
 	return &Message{

@@ -2,27 +2,26 @@ package deliver
 
 import "time"
 
-// Store keeps what waits where it outlives the process. A record is one message.
+// Store contains waiting messages and outlives the process. A record is an encoded message.
 type Store interface {
-	// Add keeps records and forgets others, all or none, and returns when that is safe.
-	// The first record has the number that it returns, and each other one the next.
+	// Add adds records and removes others in one transaction, and returns once that is durable. The records get consecutive
+	// numbers, of which it returns the first.
 	Add(records [][]byte, forget []uint64) (first uint64, err error)
 	Record(number uint64) ([]byte, error)
-	// Remove forgets a record. It does not wait until that is safe: a later run may have it again.
+	// Remove removes a record. It does not wait until that is durable, so a later run may find the record again.
 	Remove(number uint64)
-	// Each calls take with each record, in the order in which they came. take does not keep it.
+	// Each calls take with each record in the order of their numbers. take must not retain the record.
 	Each(take func(number uint64, record []byte) error) error
 }
 
-// item is what waits: of a message in the Store only what decides what becomes of it. There may be
-// very many.
+// item is a waiting message. There may be very many.
 type item struct {
-	message *Message // nil: it is in the Store
-	number  uint64   // there
-	size    int64    // what it takes of the room
-	queued  moment   // when it came
-	seen    *seen    // only for Options.Latest
+	message *Message // nil if the message is in the Store
+	number  uint64   // of the record in the Store
+	size    int64    // counts for Options.MaxBytes
+	queued  moment   // when the Queue accepted the event
+	seen    *seen    // only with Options.LatestOnly
 }
 
-// moment is a time, as what has passed since the Queue was made. It may be negative.
+// moment is a time, as the duration since the Queue was created. It may be negative.
 type moment time.Duration
