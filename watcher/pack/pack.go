@@ -1,4 +1,4 @@
-// Package pack keeps the content of objects in less memory, for who holds many of them.
+// Package pack compresses the contents of objects that are kept in memory.
 package pack
 
 import (
@@ -8,20 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Packer compresses content. The first object of a resource is a dictionary for all of them. The
-// zero value works. It is used from one goroutine; what it has packed may be read from any.
+// Packer compresses contents. The first object of a resource becomes the dictionary for later ones, because objects of a
+// resource resemble each other. The zero value is ready to use. A Packer is not safe for concurrent use, but its results
+// are.
 type Packer struct {
 	dictionaries  map[schema.GroupResource]*s2.Dict
-	plain, packed []byte // used again
+	plain, packed []byte // buffers
 }
 
-// Packed is content that a Packer has packed. It never changes.
+// Packed is compressed content. It is immutable.
 type Packed struct {
 	text       []byte
-	dictionary *s2.Dict // nil: none
+	dictionary *s2.Dict // nil if text was compressed without one
 }
 
-// Pack packs the content of an object of resource r.
+// Pack compresses the content of an object of resource r.
 func (p *Packer) Pack(r schema.GroupResource, content string) Packed {
 	p.plain = append(p.plain[:0], content...)
 	dictionary, known := p.dictionaries[r]
@@ -29,7 +30,7 @@ func (p *Packer) Pack(r schema.GroupResource, content string) Packed {
 		if p.dictionaries == nil {
 			p.dictionaries = map[schema.GroupResource]*s2.Dict{}
 		}
-		dictionary = s2.MakeDict(bytes.Clone(p.plain), nil) // nil where that is too short
+		dictionary = s2.MakeDict(bytes.Clone(p.plain), nil) // nil if the content is too short
 		p.dictionaries[r] = dictionary
 	}
 	if dictionary == nil {
@@ -40,10 +41,10 @@ func (p *Packer) Pack(r schema.GroupResource, content string) Packed {
 	return Packed{bytes.Clone(p.packed), dictionary}
 }
 
-// Size is how many bytes it takes.
+// Size returns the compressed size in bytes.
 func (p Packed) Size() int { return len(p.text) }
 
-// Content returns what was packed, decompressed at each call. It implements event.LazyContent.
+// Content decompresses the content. It implements event.LazyContent.
 func (p Packed) Content() string {
 	var content []byte
 	var err error
@@ -53,7 +54,7 @@ func (p Packed) Content() string {
 		content, err = p.dictionary.Decode(nil, p.text)
 	}
 	if err != nil {
-		panic(err) // it was packed here
+		panic(err) // Pack wrote it
 	}
 	return string(content)
 }
