@@ -49,11 +49,28 @@ func (v *single) Set(text string) error {
 	switch {
 	case v.given == nil || *v.given == text:
 		v.given = &text
-		return v.Value.Set(text)
+		return v.set(text)
 	case slices.Contains(secretFlags, v.flag):
 		return &wrongError{fmt.Errorf("--%s is given twice, with two values", v.flag)}
 	}
 	return &wrongError{fmt.Errorf("--%s is given twice: %s and %s", v.flag, *v.given, text)}
+}
+
+// valueForms says what flags take, by the type of their value.
+var valueForms = map[string]string{
+	"int":      "it takes a whole number, such as 3",
+	"float64":  "it takes a number, such as 0.5",
+	"duration": "it takes a duration such as 30s, 5m or 1h",
+}
+
+// set replaces parse errors of package strconv and time, which repeat the text and don't say what the flag takes.
+func (v *single) set(text string) error {
+	err := v.Value.Set(text)
+	form := valueForms[v.Value.Type()]
+	if _, explained := errors.AsType[*wrongError](err); err == nil || explained || form == "" {
+		return err
+	}
+	return &wrongError{invalid(v.flag, text, errors.New(form))}
 }
 
 // secretFlags have values that must not be repeated: an address may hold a password.
