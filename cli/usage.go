@@ -100,6 +100,9 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 				return err
 			}
 			topic, rest, err := root.Find(args)
+			if len(args) == 1 && root.Flags().Lookup(args[0]) != nil {
+				return fail.Usage(fmt.Errorf("there is no help topic %q; '%s help flags' describes the flag --%[1]s", args[0], root.DisplayName()))
+			}
 			if err != nil || len(rest) > 0 {
 				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
 					strings.Join(args, " "), root.DisplayName()))
