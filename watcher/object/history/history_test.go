@@ -158,7 +158,7 @@ func replicaSet(image string, created int, number, former string) string {
 		annotations += fmt.Sprintf(`,"deployment.kubernetes.io/revision-history":%q`, former)
 	}
 	return `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-` + image + `","namespace":"shop","uid":"r` + image + fmt.Sprint(created) + `","creationTimestamp":"` + clock(created) +
-		`","annotations":{` + annotations + `},"ownerReferences":[{"kind":"Deployment","uid":"d","controller":true}]},"spec":{"template":` + fmt.Sprintf(template, `,"pod-template-hash":"x"`, image) + `}}`
+		`","annotations":{` + annotations + `},"managedFields":[{"manager":"kube-controller-manager","operation":"Update","apiVersion":"apps/v1","time":"` + clock(created) + `","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:deployment.kubernetes.io/revision":{}}}}}],"ownerReferences":[{"kind":"Deployment","uid":"d","controller":true}]},"spec":{"template":` + fmt.Sprintf(template, `,"pod-template-hash":"x"`, image) + `}}`
 }
 
 // rollouts are the lines about the templates.
@@ -195,6 +195,9 @@ func TestReplicaSets(t *testing.T) {
 	check(t, rollouts(t, deployment("2", 10, 15), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
 	check(t, rollouts(t, deployment("2", 10, 25), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
 		"20:00 revision MODIFIED web "+image+"web:2(setter)")
+	// A user made it and named the Deployment as its owner.
+	check(t, rollouts(t, deployment("2", 10, 20), replicaSet("1", 10, "1", ""), strings.ReplaceAll(replicaSet("2", 20, "2", ""), "kube-controller-manager", "kubectl-create")))
+	check(t, rollouts(t, deployment("2", 10, 20), replicaSet("1", 10, "1", ""), strings.ReplaceAll(replicaSet("2", 20, "2", ""), "f:deployment.kubernetes.io/revision", "f:a")))
 	// Somebody else's.
 	check(t, rollouts(t, strings.ReplaceAll(deployment("2", 10, 20), `"uid":"d"`, `"uid":"other"`), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
 }
@@ -208,6 +211,7 @@ func controllerRevision(image string, created, written, number int) string {
 
 func TestControllerRevisions(t *testing.T) {
 	set := strings.Replace(deployment("2", 10, 20), `"Deployment"`, `"StatefulSet"`, 1)
+	check(t, rollouts(t, set, controllerRevision("1", 10, 10, 1), strings.Replace(controllerRevision("2", 20, 20, 2), "kube-controller-manager", "kubectl-create", 1)))
 	check(t, rollouts(t, set, controllerRevision("1", 10, 10, 1), controllerRevision("2", 20, 20, 2)),
 		"20:00 revision MODIFIED web "+image+"web:2(setter)")
 	// One that was written after its creation may have had another number.

@@ -49,6 +49,9 @@ func (h *History) AddRevision(o event.Object) {
 		return
 	}
 	content := o.Raw()
+	if !isByController(o.Kind, content) {
+		return
+	}
 	owner := types.UID(gjson.Get(content, `metadata.ownerReferences.#(controller==true).uid`).Str)
 	r := readRevision(o.Kind, content)
 	if owner == "" || len(r.numbers) == 0 || r.template == "" {
@@ -59,6 +62,19 @@ func (h *History) AddRevision(o event.Object) {
 	}
 	h.seen[o.UID] = true
 	h.revisions[owner] = append(h.revisions[owner], r)
+}
+
+// isByController reports whether kube-controller-manager wrote the number of a revision, as the managed
+// fields say. Anyone who may create ReplicaSets can create one with the owner and number of a rollout
+// that never was. Only a client that also takes the controller's name remains undetected.
+func isByController(kind, content string) bool {
+	number := `f:revision`
+	if kind == "ReplicaSet" {
+		number = `f:metadata.f:annotations.f:deployment\.kubernetes\.io/revision`
+	}
+	return slices.ContainsFunc(gjson.Get(content, "metadata.managedFields").Array(), func(e gjson.Result) bool {
+		return e.Get("manager").Str == "kube-controller-manager" && e.Get("fieldsV1").Get(number).Exists()
+	})
 }
 
 const (
