@@ -37,7 +37,7 @@ func answer(w http.ResponseWriter, code int, text []byte) {
 	w.Write(text)
 }
 
-// query reads the parameters of a request, all of which are known.
+// query parses the parameters of a request and rejects those that are not in known.
 func query(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -74,7 +74,7 @@ func flagOf(values url.Values, name string) (is bool, err error) {
 	return is, nil
 }
 
-// selection is which objects are asked for.
+// selection has the criteria by which a request selects objects.
 type selection struct {
 	resource, cluster, namespace, name string
 	labels                             labels.Selector
@@ -82,12 +82,12 @@ type selection struct {
 	where                              *expression.Expression // nil: all
 }
 
-// selecting are the parameters of a selection.
-var selecting = []string{"resource", "cluster", "namespace", "name", "labelSelector", "key", "where"}
+// selectionParameters are the names of the parameters of a selection.
+var selectionParameters = []string{"resource", "cluster", "namespace", "name", "labelSelector", "key", "where"}
 
-// selectionOf reads a selection and, beside it, other parameters.
+// selectionOf parses a selection. Parameters named in others are allowed too.
 func selectionOf(r *http.Request, others ...string) (s selection, values url.Values, err error) {
-	if values, err = query(r, slices.Concat(selecting, others)...); err != nil {
+	if values, err = query(r, slices.Concat(selectionParameters, others)...); err != nil {
 		return s, nil, err
 	}
 	s = selection{resource: values.Get("resource"), cluster: values.Get("cluster"), namespace: values.Get("namespace"), name: values.Get("name"), keys: values["key"]}
@@ -100,8 +100,8 @@ func selectionOf(r *http.Request, others ...string) (s selection, values url.Val
 	return s, values, err
 }
 
-// has reports whether a state is of the selection, as far as that is quickly known.
-func (s *selection) has(state *inventory.State) bool {
+// matches reports whether a state matches all criteria but where, which find evaluates.
+func (s *selection) matches(state *inventory.State) bool {
 	o := state.Entry
 	return (s.resource == "" || s.resource == o.Resource.String()) &&
 		(s.cluster == "" || s.cluster == o.Cluster) &&
@@ -111,9 +111,9 @@ func (s *selection) has(state *inventory.State) bool {
 		(s.labels.Empty() || s.labels.Matches(state.Labels()))
 }
 
-// find returns the states of the selection that there are now, in order.
+// find returns the current states that match the selection, in order.
 func (s *selection) find(ctx context.Context, h *Hub) ([]*inventory.State, error) {
-	all, err := h.inventory.ListAt(inventory.Now, s.has)
+	all, err := h.inventory.ListAt(inventory.Now, s.matches)
 	if err != nil || s.where == nil {
 		return all, err
 	}
@@ -127,21 +127,21 @@ func (s *selection) find(ctx context.Context, h *Hub) ([]*inventory.State, error
 	return found, err
 }
 
-// list is what is asked of the lister.
-type list struct {
+// listRequest is a parsed request for a page of objects.
+type listRequest struct {
 	selection
-	limit int
-	whole bool
-	// after is the last object of the page before; nil: there was none.
+	limit      int
+	withObject bool
+	// after is the last object of the previous page. nil means the first page.
 	after *inventory.State
 }
 
-func listOf(r *http.Request) (l list, err error) {
+func listRequestOf(r *http.Request) (l listRequest, err error) {
 	selected, values, err := selectionOf(r, "limit", "continue", "object")
 	limit, wrongLimit := limitOf(values)
 	after, wrongContinue := parseContinue(values.Get("continue"))
 	whole, wrongObject := flagOf(values, "object")
-	return list{selected, limit, whole, after}, cmp.Or(err, wrongLimit, wrongContinue, wrongObject)
+	return listRequest{selected, limit, whole, after}, cmp.Or(err, wrongLimit, wrongContinue, wrongObject)
 }
 
 func continueOf(s *inventory.State) string {
@@ -170,7 +170,7 @@ type item struct {
 }
 
 func (h *Hub) objects(r *http.Request) (any, error) {
-	asked, err := listOf(r)
+	asked, err := listRequestOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (h *Hub) objects(r *http.Request) (any, error) {
 	bytes := 0
 	for i, row := range rows {
 		one := item{Row: row}
-		if asked.whole {
+		if asked.withObject {
 			one.Object = json.RawMessage(all[i].Object.Raw())
 		}
 		if bytes += len(one.Row) + len(one.Object); i > 0 && bytes > maxAnswer {
@@ -211,16 +211,16 @@ func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint6
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range states {
-		if d := drawn(h, s); d != nil {
+		if d := rowViewOf(h, s); d != nil {
 			rows = append(rows, d.row)
 		} else { // it has just come
-			rows = append(rows, encode(rowOf(s, h.placed(s), &drawing{}, 0)))
+			rows = append(rows, encode(rowOf(s, h.placed(s), &rowView{}, 0)))
 		}
 	}
 	return rows, h.log.last
 }
 
-// feed lists what happened before.
+// feed answers with a page of feed messages.
 func (h *Hub) feed(r *http.Request) (any, error) {
 	values, err := query(r, "before", "limit")
 	limit, wrong := limitOf(values)
@@ -233,24 +233,24 @@ func (h *Hub) feed(r *http.Request) (any, error) {
 			return nil, errors.New("before takes a number")
 		}
 	}
-	return h.past(before, limit), nil
+	return h.feedPage(before, limit), nil
 }
 
-// past is the messages of a feed, the newest first.
-type past struct {
+// feedPage is a page of feed messages, newest first.
+type feedPage struct {
 	Stream string            `json:"stream"`
 	Seq    uint64            `json:"seq"`
 	Items  []json.RawMessage `json:"items"`
-	// Before is the number before which there are more; 0: there are none.
+	// Before is the before parameter for the next page. Zero means there are no more messages.
 	Before uint64 `json:"before,omitempty"`
-	// Cut: before these there may have been others, which are not held.
+	// Cut is true if older messages may have been dropped.
 	Cut bool `json:"cut,omitempty"`
 }
 
-func (h *Hub) past(before uint64, limit int) past {
+func (h *Hub) feedPage(before uint64, limit int) feedPage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := past{Stream: h.stream, Seq: h.log.last, Items: []json.RawMessage{}}
+	p := feedPage{Stream: h.stream, Seq: h.log.last, Items: []json.RawMessage{}}
 	last := uint64(0)
 	for _, e := range slices.Backward(h.log.entries) {
 		if e.seq >= before || !e.feed {
@@ -266,7 +266,7 @@ func (h *Hub) past(before uint64, limit int) past {
 	return p
 }
 
-// held says which times can be shown.
+// held answers with the times that can be shown.
 func (h *Hub) held(r *http.Request) (any, error) {
 	if _, err := query(r, "time"); err != nil {
 		return nil, err
@@ -274,5 +274,5 @@ func (h *Hub) held(r *http.Request) (any, error) {
 	if h.ofPast != nil {
 		return h.ofPast.message(h.clock(), h.isLive()), nil
 	}
-	return seen{h}.held(), nil
+	return liveHistory{h}.held(), nil
 }

@@ -22,13 +22,13 @@ const (
 )
 
 // messageOf is the message of a change, but for its number and its row.
-func messageOf(c *inventory.Change) changed {
-	m := changed{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Entry)}
+func changeMessageOf(c *inventory.Change) changeMessage {
+	m := changeMessage{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Entry)}
 	if c.Diff != nil {
 		m.Noise = c.Diff.NoiseCount
 		all := change.FoldConditions(change.SplitStatus(c.Diff.Changes)) // as -o changes has them
 		for i := range all[:min(len(all), maxChanges)] {
-			m.Changes = append(m.Changes, oneOf(&all[i]))
+			m.Changes = append(m.Changes, changeItemOf(&all[i]))
 		}
 		m.More = len(all) - len(m.Changes)
 	}
@@ -69,8 +69,8 @@ func textOf(c *inventory.Change) string {
 	return ""
 }
 
-func oneOf(c *change.Change) oneChange {
-	one := oneChange{Path: clip(c.Path.String(), maxPath), Who: clip(c.Writer.Manager, maxName), Masked: c.Masked}
+func changeItemOf(c *change.Change) changeItem {
+	one := changeItem{Path: clip(c.Path.String(), maxPath), Who: clip(c.Writer.Manager, maxName), Masked: c.Masked}
 	if c.Kind != change.Changed {
 		one.Kind = string(c.Kind)
 	}

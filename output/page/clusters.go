@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-func (ts *targets) standings() (all []event.ClusterState) {
+func (ts *targets) clusterStates() (all []event.ClusterState) {
 	if ts.members == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (ts *targets) clusters(now time.Time) []cluster {
 	}
 	ts.update(now)
 	all := []cluster{}
-	for _, s := range ts.standings() {
+	for _, s := range ts.clusterStates() {
 		all = append(all, cluster{
 			Name: clip(s.Name, maxName), Color: ts.palette.ColorIndex(s.Name), State: states[s.Phase], Since: millis(s.Since), Text: clip(s.ConnectError, maxValue),
 		})
@@ -53,17 +53,17 @@ func (v *viewer) clusters() []cluster {
 	return all
 }
 
-// tellClusters tells the viewer how the clusters are, if that is otherwise than before.
-func (v *viewer) tellClusters(ctx context.Context) error {
+// sendClusters sends the states of the clusters to the viewer if they differ from the last message.
+func (v *viewer) sendClusters(ctx context.Context) error {
 	if v.Clusters == nil {
 		return nil
 	}
 	v.mu.Lock()
 	message := encode(clustersMessage{"clusters", v.clusters()})
 	v.mu.Unlock()
-	if bytes.Equal(message, v.known) {
+	if bytes.Equal(message, v.lastClusters) {
 		return nil
 	}
-	v.known = message
+	v.lastClusters = message
 	return v.to.send(ctx, message)
 }

@@ -51,7 +51,7 @@ func containersOf(content string) []container {
 			one.Message = clip(c.Terminated.Message, maxMessage)
 		}
 		if c.LastTerminated != nil {
-			one.Last, one.LastMessage = ending(c.LastTerminated), clip(c.LastTerminated.Message, maxMessage)
+			one.Last, one.LastMessage = terminationText(c.LastTerminated), clip(c.LastTerminated.Message, maxMessage)
 		}
 		all = append(all, one)
 	}
@@ -63,9 +63,9 @@ func stateOf(c *objectpod.Container) (text, look string) {
 	failed := c.Terminated.HasFailed() || c.LastTerminated.HasFailed()
 	switch {
 	case c.Terminated != nil && !c.Terminated.HasFailed():
-		return ending(c.Terminated), "Current"
+		return terminationText(c.Terminated), "Current"
 	case c.Terminated != nil:
-		return ending(c.Terminated), "Failed"
+		return terminationText(c.Terminated), "Failed"
 	case c.Waiting.Reason != "" && failed:
 		return clip(c.Waiting.Reason, maxName), "Failed"
 	case c.Waiting.Reason != "":
@@ -79,7 +79,7 @@ func stateOf(c *objectpod.Container) (text, look string) {
 }
 
 // ending is such as "Error, exit 1, after 3s".
-func ending(t *objectpod.Termination) string {
+func terminationText(t *objectpod.Termination) string {
 	var parts []string
 	for _, part := range []string{clip(t.Reason, maxName), t.ExitText()} {
 		if part != "" {

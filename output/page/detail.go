@@ -48,9 +48,9 @@ type history struct {
 
 // maxPast is how many changes of an object its detail has: of those that are alike the first and
 // the last, which says how many there were.
-const maxPast = 40
+const maxHistory = 40
 
-var errNotHeld = errors.New("there is no object with this key, or it is no longer held")
+var errNotRetained = errors.New("there is no object with this key, or it is no longer held")
 
 func (h *Hub) object(r *http.Request) (any, error) {
 	values, err := query(r, "key")
@@ -59,7 +59,7 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	}
 	past, held := h.inventory.History(values.Get("key"))
 	if !held {
-		return nil, errNotHeld
+		return nil, errNotRetained
 	}
 	d := h.detail(past.Entry)
 	d.History.add(h, past.States)
@@ -90,11 +90,11 @@ func (h *Hub) detail(o *inventory.Entry) *detail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := &detail{Stream: h.stream, Seq: h.log.last, Owned: []json.RawMessage{}, OwnedMore: max(len(owned)-maxLimit, 0)}
-	if drawing := drawingOf(h, o); drawing != nil {
+	if drawing := rowViewOfEntry(h, o); drawing != nil {
 		d.Row, d.History.changes = drawing.appendTo(nil), drawing.changes
 	}
 	for _, s := range owned[:min(len(owned), maxLimit)] {
-		if drawing := drawn(h, s); drawing != nil {
+		if drawing := rowViewOf(h, s); drawing != nil {
 			d.Owned = append(d.Owned, drawing.row)
 		}
 	}
@@ -105,7 +105,7 @@ func (h *Hub) detail(o *inventory.Entry) *detail {
 func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Items = []json.RawMessage{}
 	told, later := 0, map[inventory.ChangeFingerprint]bool{}
-	for i := len(states) - 1; i >= 0 && len(past.Items) < maxPast; i-- {
+	for i := len(states) - 1; i >= 0 && len(past.Items) < maxHistory; i-- {
 		r := states[i].Repeat
 		if r.Times > 1 && later[r.Fingerprint] {
 			continue
@@ -119,7 +119,7 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 		if c.Before != nil && c.Event.Type == event.Modified && c.State.EvictedSince(c.Before) == 0 {
 			c.Diff = new(inventory.DiffStates(c.Before, c.State, h.Compare))
 		}
-		if m := messageOf(&c); m.Feed {
+		if m := changeMessageOf(&c); m.Feed {
 			past.Items = append(past.Items, encode(m))
 			if r.Times == 0 || !later[r.Fingerprint] {
 				told += max(r.Times, 1)

@@ -55,8 +55,8 @@ const (
 // What has no room is left out: of the changes the oldest, which take three quarters of the size at most, and in the rest
 // the contents of objects as they were the longest ago.
 func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult, error) {
-	x := &export{Options: o, max: max, gathered: newGathered(o, max)}
-	if err := x.gathered.play(ctx); err != nil {
+	x := &export{Options: o, max: max, exportCollector: newExportCollector(o, max)}
+	if err := x.exportCollector.play(ctx); err != nil {
 		return nil, err
 	}
 	if err := x.fit(ctx); err != nil {
@@ -78,7 +78,7 @@ func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult
 type export struct {
 	Options
 	ExportResult
-	*gathered
+	*exportCollector
 	max int
 
 	begin    string   // what was there when the file begins, packed
@@ -231,7 +231,7 @@ func (x *export) open(ctx context.Context) error {
 		return err
 	}
 	for _, s := range events {
-		to.messages = append(to.messages, toldOf(s))
+		to.messages = append(to.messages, kubeEventMessageOf(s))
 	}
 	x.begin = pack(bytes.Join(to.messages, []byte("\n")))
 	x.From, x.To = known.From, known.To
@@ -253,7 +253,7 @@ func (x *export) fill(ctx context.Context) error {
 		return err
 	}
 	room := x.max - len(empty.head) - len(empty.tail) - slack - x.used()
-	leadUps, missing := x.leadingUp(ctx)
+	leadUps, missing := x.findLeadUps(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -19,55 +19,55 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// gathered is all that a file may have, as it is read.
-type gathered struct {
+// exportCollector collects the content of an exported file while it replays the recording.
+type exportCollector struct {
 	Options
-	hub      *Hub
-	known    Coverage
-	lines    lines
-	states   allContents
-	looks    looks
-	failures []*failure            // of which it is to be said what led up to them
-	failed   map[failedAt]*failure // the same, by all that they are of
-	named    map[string]string     // IDs of objects that are there, by the name of their resource, their namespace and their name
-	seq      uint64                // of the last message that was taken
+	hub             *Hub
+	known           Coverage
+	lines           lines
+	states          allContents
+	problemSchedule problemSchedule
+	failures        []*failure              // of which it is to be said what led up to them
+	failed          map[failureKey]*failure // the same, by all that they are of
+	named           map[string]string       // IDs of objects that are there, by the name of their resource, their namespace and their name
+	seq             uint64                  // of the last message that was taken
 }
 
-func newGathered(o Options, max int) *gathered {
-	g := &gathered{Options: o, hub: New(o), failed: map[failedAt]*failure{}, named: map[string]string{}}
+func newExportCollector(o Options, max int) *exportCollector {
+	g := &exportCollector{Options: o, hub: New(o), failed: map[failureKey]*failure{}, named: map[string]string{}}
 	g.lines.max, g.states.max, g.states.last = rawMessages*max, rawContents*max, map[*inventory.Entry]*content{}
-	g.hub.seen = g.see
+	g.hub.onChange = g.observe
 	return g
 }
 
-// play reads all.
-func (g *gathered) play(ctx context.Context) (err error) {
+// play replays the whole recording.
+func (g *exportCollector) play(ctx context.Context) (err error) {
 	g.known, err = g.Recording.Replay(ctx, time.UnixMilli(1<<50), event.SinkFunc(g.deliver))
 	if err != nil {
 		return err
 	}
 	g.drain()
-	g.look(g.known.To)
+	g.addProblemsUntil(g.known.To)
 	to := g.known.To
 	g.hub.clock, g.hub.ofPast = func() time.Time { return to }, &g.known
 	g.hub.startedAt(g.known.From)
 	return nil
 }
 
-// deliver takes what happens, second by second: then it is looked at what needs a look.
-func (g *gathered) deliver(ctx context.Context, batch []event.Event) error {
+// deliver passes the events to the Hub, grouped by second, and computes the problems after each group.
+func (g *exportCollector) deliver(ctx context.Context, batch []event.Event) error {
 	for len(batch) > 0 {
 		second, n := batch[0].Time.Truncate(time.Second), 1
 		for n < len(batch) && batch[n].Time.Truncate(time.Second).Equal(second) {
 			n++
 		}
-		g.look(second)
+		g.addProblemsUntil(second)
 		if err := g.hub.Deliver(ctx, batch[:n]); err != nil {
 			return err
 		}
 		g.drain()
-		g.looks.happened(batch[n-1].Time)
-		g.lookAt(batch[n-1].Time)
+		g.problemSchedule.observe(batch[n-1].Time)
+		g.addProblemsAt(batch[n-1].Time)
 		batch = batch[n:]
 	}
 	return nil
@@ -75,7 +75,7 @@ func (g *gathered) deliver(ctx context.Context, batch []event.Event) error {
 
 // drain takes the messages that have come. One without a time, such as the columns of a resource, is of that of the next,
 // for which it came: it waits for it.
-func (g *gathered) drain() {
+func (g *exportCollector) drain() {
 	entries, _ := g.hub.log.after(g.seq, math.MaxInt)
 	waiting := 0
 	for n, e := range entries {
@@ -94,8 +94,8 @@ func (g *gathered) drain() {
 // headOf is the message, but for the row.
 func (e *entry) headOf() []byte { return e.short() }
 
-// see takes what the messages do not have: contents, and what Events say.
-func (g *gathered) see(c *inventory.Change) {
+// observe collects what the messages of the Hub lack: object contents, failures and Events.
+func (g *exportCollector) observe(c *inventory.Change) {
 	s := c.State
 	g.states.add(c)
 	name := nameOf(s.Entry.Resource.String(), s.Entry.Cluster, s.Entry.Namespace, s.Entry.Name)
@@ -106,11 +106,11 @@ func (g *gathered) see(c *inventory.Change) {
 		delete(g.named, name)
 	}
 	if s.Status == kstatus.FailedStatus && !s.Initial && (c.Before == nil || c.Before.Status != kstatus.FailedStatus) {
-		g.fail(s.Entry.ID, millis(s.Time))
+		g.addFailure(s.Entry.ID, millis(s.Time))
 	}
 	if s.Object.IsEvent() {
 		g.drain() // what came before it is not of its time
-		g.lines.add(line{at: millis(s.Time), text: toldOf(s)})
+		g.lines.add(line{at: millis(s.Time), text: kubeEventMessageOf(s)})
 	}
 }
 
@@ -118,26 +118,26 @@ func nameOf(resource, cluster, namespace, name string) string {
 	return strings.Join([]string{resource, cluster, namespace, name}, "/")
 }
 
-// told is what an Event of Kubernetes says, for what the panel of its object has of it; no Item: it is gone.
-type told struct {
-	Type string    `json:"type"`
-	Time int64     `json:"time"`
-	Key  string    `json:"key"`
-	Item *happened `json:"item"`
+// kubeEventMessage adds a Kubernetes Event to the panel of its object. A nil Item means that the Event was deleted.
+type kubeEventMessage struct {
+	Type string         `json:"type"`
+	Time int64          `json:"time"`
+	Key  string         `json:"key"`
+	Item *kubeEventItem `json:"item"`
 }
 
-func toldOf(s *inventory.State) []byte {
-	t := told{Type: "told", Time: millis(s.Time), Key: s.Entry.ID}
+func kubeEventMessageOf(s *inventory.State) []byte {
+	t := kubeEventMessage{Type: "told", Time: millis(s.Time), Key: s.Entry.ID}
 	if s.Type != event.Deleted {
 		e := kubeevent.Parse(s.Object.Raw())
-		t.Item = happenedOf(&e)
+		t.Item = kubeEventItemOf(&e)
 		t.Item.About = clip(e.InvolvedObjectName(), maxName)
 	}
 	return encode(t)
 }
 
 // eventsKnown is an error if the Events about an object are not known.
-func (g *gathered) eventsKnown() error {
+func (g *exportCollector) eventsKnown() error {
 	_, err := g.hub.inventory.EventsFor(inventory.Now, g.Targets, "")
 	return err
 }
@@ -194,39 +194,39 @@ func (ls *lines) strip() {
 	ls.all = ls.all[n:]
 }
 
-// looks say when it is looked at what needs a look: each second, as long as something may become that by itself.
-type looks struct {
+// problemSchedule decides when the problems are computed: every second, until settleTime after the last event.
+type problemSchedule struct {
 	next, last time.Time
 	message    []byte
 }
 
-// settles is how long after the last event something may need a look that did not, or no more.
-const settles = 150 * time.Second
+// settleTime is how long after the last event the problems can still change through time alone.
+const settleTime = 150 * time.Second
 
-func (l *looks) happened(at time.Time) {
+func (l *problemSchedule) observe(at time.Time) {
 	l.last = at
 	if next := at.Truncate(time.Second).Add(time.Second); l.next.Before(next) {
 		l.next = next
 	}
 }
 
-// look looks at what needs a look at each second until a time, that included.
-func (g *gathered) look(until time.Time) {
-	l := &g.looks
-	for !l.last.IsZero() && !l.next.After(until) && l.next.Sub(l.last) < settles {
-		g.lookAt(l.next)
+// addProblemsUntil computes the problems for each second that is due, up to and including until.
+func (g *exportCollector) addProblemsUntil(until time.Time) {
+	l := &g.problemSchedule
+	for !l.last.IsZero() && !l.next.After(until) && l.next.Sub(l.last) < settleTime {
+		g.addProblemsAt(l.next)
 		l.next = l.next.Add(time.Second)
 	}
 }
 
-func (g *gathered) lookAt(at time.Time) {
+func (g *exportCollector) addProblemsAt(at time.Time) {
 	all := g.hub.inventory.Problems(at, maxProblems, g.Compare)
 	m := problemsOf(g.hub, all, at)
 	message := encode(m)
-	if bytes.Equal(message, g.looks.message) || g.looks.message == nil && len(all)+len(m.Fights) == 0 {
+	if bytes.Equal(message, g.problemSchedule.message) || g.problemSchedule.message == nil && len(all)+len(m.Fights) == 0 {
 		return
 	}
-	g.looks.message = message
+	g.problemSchedule.message = message
 	g.lines.add(line{at: millis(at), text: append(fmt.Appendf(nil, `{"time":%d,`, millis(at)), message[1:]...)})
 	for n := range all[:min(len(all), maxProblems)] {
 		p := &all[n]
@@ -234,7 +234,7 @@ func (g *gathered) lookAt(at time.Time) {
 			continue
 		}
 		root := g.named[nameOf(p.Resource.String(), p.State.Entry.Cluster, p.Root.Namespace, p.Root.Name)]
-		g.fail(p.State.Entry.ID, millis(p.Since), root)
+		g.addFailure(p.State.Entry.ID, millis(p.Since), root)
 	}
 }
 
@@ -244,23 +244,23 @@ type failure struct {
 	at   int64 // in ms
 }
 
-// failedAt is an object at a time, in ms.
-type failedAt struct {
+// failureKey identifies a failure by its object and time in ms.
+type failureKey struct {
 	key string
 	at  int64
 }
 
-func (m failedAt) String() string { return fmt.Sprintf("%s %d", m.key, m.at) }
+func (m failureKey) String() string { return fmt.Sprintf("%s %d", m.key, m.at) }
 
-// fail notes a failure of an object, which belongs to others, each once.
-func (g *gathered) fail(key string, at int64, roots ...string) {
-	f := g.failed[failedAt{key, at}]
+// addFailure adds a failure of the object key and of its roots. Each object and time is added once.
+func (g *exportCollector) addFailure(key string, at int64, roots ...string) {
+	f := g.failed[failureKey{key, at}]
 	if f == nil {
 		f = &failure{[]string{key}, at}
-		g.failures, g.failed[failedAt{key, at}] = append(g.failures, f), f
+		g.failures, g.failed[failureKey{key, at}] = append(g.failures, f), f
 	}
 	for _, root := range roots {
-		if one := (failedAt{root, at}); root != "" && g.failed[one] == nil {
+		if one := (failureKey{root, at}); root != "" && g.failed[one] == nil {
 			f.keys, g.failed[one] = append(f.keys, root), f
 		}
 	}
@@ -270,7 +270,7 @@ func (g *gathered) fail(key string, at int64, roots ...string) {
 const maxLeadUps = 100
 
 // leadingUp is what led up to failures, by object and time, and of how many of them that is not known.
-func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
+func (g *exportCollector) findLeadUps(ctx context.Context) (text []byte, missing int) {
 	all := map[string]leadUpAnswer{}
 	for n, f := range g.failures {
 		if len(g.failures)-n > maxLeadUps || ctx.Err() != nil {
@@ -279,10 +279,10 @@ func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
 		}
 		missed := false
 		for _, key := range f.keys {
-			if answer, err := (ledUp{g.hub}).of(ctx, key, f.at); err != nil {
+			if answer, err := (leadUpLookup{g.hub}).lookup(ctx, key, f.at); err != nil {
 				missed = true
 			} else {
-				all[failedAt{key, f.at}.String()] = answer
+				all[failureKey{key, f.at}.String()] = answer
 			}
 		}
 		if missed {

@@ -316,7 +316,7 @@ func TestExportAbout(t *testing.T) {
 		", damaged":                             {ReadErrors: []string{"a segment can't be read"}},
 		", of which not all is known (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, ReadErrors: []string{"a segment can't be read"}},
 	} {
-		x := &export{Options: newHub().Options, gathered: &gathered{known: known}}
+		x := &export{Options: newHub().Options, exportCollector: &exportCollector{known: known}}
 		x.From, x.To = at(0), at(9)
 		if got := x.about(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q has no %q", got, want)
@@ -325,11 +325,11 @@ func TestExportAbout(t *testing.T) {
 }
 
 // gather gathers what a file may have of events.
-func gather(t *testing.T, all ...event.Event) *gathered {
+func gather(t *testing.T, all ...event.Event) *exportCollector {
 	t.Helper()
 	o := newHub().Options
 	o.Recording = played(all)
-	g := newGathered(o, 20e6)
+	g := newExportCollector(o, 20e6)
 	if err := g.play(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -347,14 +347,14 @@ func TestExportFailures(t *testing.T) {
 	if len(g.failures) != 1 || len(g.failures[0].keys) != 2 || g.failures[0].at != millis(at(4)) {
 		t.Fatalf("%+v", g.failures)
 	}
-	text, missing := g.leadingUp(t.Context())
+	text, missing := g.findLeadUps(t.Context())
 	if all := decode(t, text); len(all) != 2 || missing != 0 {
 		t.Errorf("%d are missing: %s", missing, text)
 	}
 	for n := range 150 {
-		g.fail("gone", int64(n))
+		g.addFailure("gone", int64(n))
 	}
-	if _, missing := g.leadingUp(t.Context()); missing != 151 {
+	if _, missing := g.findLeadUps(t.Context()); missing != 151 {
 		t.Errorf("%d are missing", missing)
 	}
 }

@@ -9,15 +9,15 @@ import (
 // maxOutages is how many times are held in which a target was not seen, and maxUnseen how many of them are sent.
 const maxOutages, maxUnseen = 1000, 50
 
-// outage is a time in which nobody saw what changed of a target; from is zero if nobody had before.
+// outage is a period without coverage of a target. A zero from means that the target had never been covered.
 type outage struct {
-	of       event.Target
+	target   event.Target
 	from, to time.Time
 	phase    event.Phase // at its end
 }
 
-// why it was not seen.
-func (o *outage) why() string {
+// reason explains the outage.
+func (o *outage) reason() string {
 	switch {
 	case o.phase == event.PhaseDenied:
 		return "the right to watch was missing"
@@ -27,71 +27,71 @@ func (o *outage) why() string {
 	return "not connected"
 }
 
-// outages are those that have ended, and since when those go on that have not.
+// outages has the outages that have ended and the start of each one that has not.
 type outages struct {
-	ended []outage
-	began map[event.Key]time.Time
+	ended     []outage
+	openSince map[event.Key]time.Time
 	// forgotten is until when some are no longer held.
 	forgotten time.Time
 }
 
-// sees reports whether in a phase all is seen that changes: also where there is nothing.
-func sees(p event.Phase) bool { return p == event.PhaseLive || p == event.PhaseGone }
+// isCovered reports whether a target in phase p has full coverage. PhaseGone counts, as there is nothing to cover.
+func isCovered(p event.Phase) bool { return p == event.PhaseLive || p == event.PhaseGone }
 
 // observe takes a mark, before which its target was in a phase, and after which it is in another.
 func (o *outages) observe(e *event.Event, before, after event.Phase) {
 	key := e.Target.Key()
 	switch {
 	case e.Type == event.Left:
-		delete(o.began, key)
-	case sees(before) && !sees(after):
-		if o.began == nil {
-			o.began = map[event.Key]time.Time{}
+		delete(o.openSince, key)
+	case isCovered(before) && !isCovered(after):
+		if o.openSince == nil {
+			o.openSince = map[event.Key]time.Time{}
 		}
-		if o.began[key] = e.Time; !e.Heard.IsZero() {
-			o.began[key] = e.Heard
+		if o.openSince[key] = e.Time; !e.Heard.IsZero() {
+			o.openSince[key] = e.Heard
 		}
-	case !sees(before) && sees(after):
+	case !isCovered(before) && isCovered(after):
 		if len(o.ended) == maxOutages {
 			o.forgotten, o.ended = o.ended[0].to, o.ended[1:]
 		}
-		o.ended = append(o.ended, outage{e.Target, o.began[key], e.Time, before})
-		delete(o.began, key)
+		o.ended = append(o.ended, outage{e.Target, o.openSince[key], e.Time, before})
+		delete(o.openSince, key)
 	}
 }
 
-// unseen is a time in which not all was seen: of a resource, or for another reason.
-type unseen struct {
+// coverageGap is a period without full coverage, in an API answer. Resource is empty if Why explains the gap instead.
+type coverageGap struct {
 	Resource string `json:"resource,omitempty"`
 	Why      string `json:"why,omitempty"`
 	From     int64  `json:"from"`
 	To       int64  `json:"to"`
 }
 
-// unseenIn gathers what nobody saw in some time.
-type unseenIn struct {
+// gapCollector collects the coverage gaps between from and to, in ms.
+type gapCollector struct {
 	from, to int64
-	all      []unseen
+	all      []coverageGap
 }
 
-func (u *unseenIn) add(resource, why string, began, ended time.Time) {
-	one := unseen{resource, clip(why, maxValue), max(u.from, millis(began)), min(u.to, millis(ended))}
+func (u *gapCollector) add(resource, why string, began, ended time.Time) {
+	one := coverageGap{resource, clip(why, maxValue), max(u.from, millis(began)), min(u.to, millis(ended))}
 	if one.From < one.To {
 		u.all = append(u.all, one)
 	}
 }
 
-// of adds what was not seen of a cluster, or of a recording. It is called under the lock of the Hub.
-func (u *unseenIn) of(h *Hub, cluster string) {
+// collect adds the gaps of a cluster. The Hub must be locked.
+func (u *gapCollector) collect(h *Hub, cluster string) {
 	if h.ofPast != nil {
-		u.gaps(h.ofPast, cluster)
+		u.addRecordingGaps(h.ofPast, cluster)
 	} else {
-		u.outages(&h.targets, cluster, h.clock())
+		u.addOutages(&h.targets, cluster, h.clock())
 	}
 }
 
-// gaps adds those of a cluster in a recording.
-func (u *unseenIn) gaps(known *Coverage, cluster string) {
+// addRecordingGaps adds the gaps of a cluster in a recording.
+func (u *gapCollector) addRecordingGaps(known *Coverage, cluster string) {
 	for _, g := range known.Gaps {
 		if g.Cluster == cluster {
 			u.add("", g.Reason, g.From, g.To)
@@ -99,17 +99,17 @@ func (u *unseenIn) gaps(known *Coverage, cluster string) {
 	}
 }
 
-// outages adds those of a cluster's targets, which go on until now if they have not ended.
-func (u *unseenIn) outages(ts *targets, cluster string, now time.Time) {
+// addOutages adds the outages of a cluster's targets. An outage that has not ended lasts until now.
+func (u *gapCollector) addOutages(ts *targets, cluster string, now time.Time) {
 	u.add("", "when what was not seen is no longer held", time.Time{}, ts.outages.forgotten)
 	for _, o := range ts.outages.ended {
-		if o.of.Cluster == cluster {
-			u.add(o.of.Resource().GroupResource().String(), "", o.from, o.to)
+		if o.target.Cluster == cluster {
+			u.add(o.target.Resource().GroupResource().String(), "", o.from, o.to)
 		}
 	}
 	for _, l := range ts.links.All() {
-		if l.Target.Cluster == cluster && !sees(l.Phase()) {
-			u.add(l.Target.Resource().GroupResource().String(), "", ts.outages.began[l.Target.Key()], now)
+		if l.Target.Cluster == cluster && !isCovered(l.Phase()) {
+			u.add(l.Target.Resource().GroupResource().String(), "", ts.outages.openSince[l.Target.Key()], now)
 		}
 	}
 }

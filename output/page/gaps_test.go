@@ -22,8 +22,8 @@ func TestUnseen(t *testing.T) {
 		t.Helper()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		in := unseenIn{from: from, to: to}
-		in.of(h, "")
+		in := gapCollector{from: from, to: to}
+		in.collect(h, "")
 		if got := fmt.Sprint(in.all); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -57,14 +57,14 @@ type Hub struct {
 	clock   func() time.Time // what is shown is as of then
 	ofPast  *Coverage        // of the past; nil: the present is shown
 	// lapsed reports whether what is shown of the past is no longer held; nil: that never is.
-	lapsed func() bool
+	isExpired func() bool
 	// seen is called with each change of an object, before it is drawn; nil: nothing is.
-	seen      func(*inventory.Change)
+	onChange  func(*inventory.Change)
 	inventory *inventory.Inventory
 
-	look   look
-	fights *fights
-	late   late
+	problemsCache problemsCache
+	fights        *fights
+	late          lateEvents
 
 	delivering sync.Mutex    // while events are taken
 	searches   chan struct{} // has one for each that looks at all objects
@@ -128,11 +128,11 @@ func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 func (h *Hub) take(changes []inventory.Change) {
 	for i := range changes {
 		if c := &changes[i]; c.State != nil {
-			if h.seen != nil {
-				h.seen(c)
+			if h.onChange != nil {
+				h.onChange(c)
 			}
 			h.fights.observe(c)
-			m := messageOf(c) // it takes time
+			m := changeMessageOf(c) // it takes time
 			h.draw(c, &m)
 		} else if c.Event.Type != event.Heartbeat {
 			h.mark(c.Event)
@@ -177,16 +177,16 @@ func (h *Hub) mark(e *event.Event) {
 }
 
 // draw shows viewers a change, if there is anything to be seen of it.
-func (h *Hub) draw(c *inventory.Change, m *changed) {
+func (h *Hub) draw(c *inventory.Change, m *changeMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := c.State
 	h.publish(c)
 	resource := h.placed(s)
 	h.targets.links.Observe(c.Event)
-	d := drawn(h, s)
+	d := rowViewOf(h, s)
 	if d == nil {
-		d = &drawing{}
+		d = &rowView{}
 		s.Entry.ViewData = d
 	}
 	if past, held := h.inventory.History(s.Entry.ID); held {

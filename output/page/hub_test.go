@@ -91,7 +91,7 @@ func TestRow(t *testing.T) {
 	}
 	deliver(t, h, deleted(pods, o, 10))
 	past, _ := h.inventory.History("pods/u1")
-	row := decode(t, past.Entry.ViewData.(*drawing).appendTo(nil))
+	row := decode(t, past.Entry.ViewData.(*rowView).appendTo(nil))
 	want := map[string]string{
 		"first": "1.789e+12", "changed": "1.78900001e+12", "ended": "1.78900001e+12", "changes": "4", "name": "a", "namespace": "shop",
 		"labels": "map[app:a]", "created": "1.767323045e+12",
@@ -136,7 +136,7 @@ func TestDifferent(t *testing.T) {
 
 // TestTime: of many states and changes the last ones are held, and the others counted.
 func TestTime(t *testing.T) {
-	d := drawing{row: []byte(`{"key":"k"}`)}
+	d := rowView{row: []byte(`{"key":"k"}`)}
 	for i := range int64(300) {
 		d.enter(i, []string{"Current", "InProgress"}[i%2])
 		d.tick(i)
@@ -201,7 +201,7 @@ func TestHistory(t *testing.T) {
 		deliver(t, h, modified(pods, o, now, i+6000))
 		o = now
 	}
-	if loud := history("pods/l"); len(loud.Items) != maxPast || loud.Dropped != 5101-maxPast {
+	if loud := history("pods/l"); len(loud.Items) != maxHistory || loud.Dropped != 5101-maxHistory {
 		t.Errorf("%d changes, %d dropped", len(loud.Items), loud.Dropped)
 	}
 }

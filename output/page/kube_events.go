@@ -9,31 +9,32 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// maxAbout is how many Events of an object are sent, the newest.
-const maxAbout = 50
+// maxKubeEvents limits how many Events of an object are sent. The newest are sent.
+const maxKubeEvents = 50
 
 var errNoEvents = errors.New("of that time, Events are shown where they are watched: name events, too")
 
-// happened is an Event of Kubernetes, as docs/page.md has it.
-type happened struct {
+// kubeEventItem is a Kubernetes Event in an API answer. docs/page.md describes its members.
+type kubeEventItem struct {
 	Time    int64  `json:"time"`
 	Warning bool   `json:"warning,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	By      string `json:"by,omitempty"`
 	Count   int    `json:"count,omitempty"`
-	// About is what it is about if that is something that the object owns, such as pod/web-x7.
+	// About is the involved object, such as pod/web-x7. API answers omit it if it is the requested object itself.
 	About string `json:"about,omitempty"`
 }
 
-// about are the Events about an object and what it owns, the newest first: the server is asked, or the recording.
-type about struct{ *Hub }
+// kubeEventLookup finds the Events about an object, newest first. In a recording or at an earlier time it reads the
+// inventory and includes the objects that this object owns. Otherwise it calls FetchEvents, if set.
+type kubeEventLookup struct{ *Hub }
 
-func (h about) of(ctx context.Context, this *inventory.Entry, o event.Object) ([]happened, error) {
+func (h kubeEventLookup) lookup(ctx context.Context, this *inventory.Entry, o event.Object) ([]kubeEventItem, error) {
 	found, err := h.find(ctx, this, o)
-	items := []happened{}
-	for _, e := range found[:min(len(found), maxAbout)] {
-		one := happenedOf(&e)
+	items := []kubeEventItem{}
+	for _, e := range found[:min(len(found), maxKubeEvents)] {
+		one := kubeEventItemOf(&e)
 		if e.InvolvedObject.Name != "" && (e.InvolvedObject.Kind != o.Kind || e.InvolvedObject.Name != o.Name) {
 			one.About = e.InvolvedObjectName()
 		}
@@ -42,12 +43,12 @@ func (h about) of(ctx context.Context, this *inventory.Entry, o event.Object) ([
 	return items, err
 }
 
-// happenedOf is what an Event says, but for what it is about.
-func happenedOf(e *kubeevent.Event) *happened {
-	return &happened{millis(e.LastSeen), e.IsWarning(), clip(e.Reason, 4*maxValue), clip(e.Message, 4*maxValue), clip(e.ReportingComponent, maxValue), e.Count, ""}
+// kubeEventItemOf converts an Event. It leaves About empty.
+func kubeEventItemOf(e *kubeevent.Event) *kubeEventItem {
+	return &kubeEventItem{millis(e.LastSeen), e.IsWarning(), clip(e.Reason, 4*maxValue), clip(e.Message, 4*maxValue), clip(e.ReportingComponent, maxValue), e.Count, ""}
 }
 
-func (h about) find(ctx context.Context, this *inventory.Entry, o event.Object) ([]kubeevent.Event, error) {
+func (h kubeEventLookup) find(ctx context.Context, this *inventory.Entry, o event.Object) ([]kubeevent.Event, error) {
 	switch {
 	case h.ofPast != nil:
 		about := []event.Object{o}

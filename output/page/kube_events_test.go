@@ -67,8 +67,8 @@ func TestAbout(t *testing.T) {
 func TestAboutMany(t *testing.T) {
 	t.Parallel()
 	release, ctx, h := make(chan struct{}), t.Context(), New(Options{})
-	a := newQuestions(ctx, func(*Hub) asking[happened] {
-		return func(_ context.Context, _ *inventory.Entry, o event.Object) ([]happened, error) {
+	a := newLookupCache(ctx, func(*Hub) lookupFunc[kubeEventItem] {
+		return func(_ context.Context, _ *inventory.Entry, o event.Object) ([]kubeEventItem, error) {
 			if o.Name == "slow" {
 				<-release
 			}
@@ -78,7 +78,7 @@ func TestAboutMany(t *testing.T) {
 	a.every = time.Hour
 	of := func(name string) event.Object { return event.Object{Identity: &event.Identity{Name: name}} }
 	for n := range 3 * maxAsked {
-		if _, err := a.of(ctx, h, &inventory.Entry{ID: fmt.Sprint(n)}, of("quick")); err != nil {
+		if _, err := a.get(ctx, h, &inventory.Entry{ID: fmt.Sprint(n)}, of("quick")); err != nil {
 			t.Fatalf("object %d, one after the other: %v", n, err)
 		}
 	}
@@ -89,16 +89,16 @@ func TestAboutMany(t *testing.T) {
 		t.Error("not the oldest were forgotten")
 	}
 	for n := range maxAsked {
-		if _, err := a.question(h, &inventory.Entry{ID: fmt.Sprint("slow", n)}, of("slow")); err != nil {
+		if _, err := a.startOrJoin(h, &inventory.Entry{ID: fmt.Sprint("slow", n)}, of("slow")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.question(h, &inventory.Entry{ID: "one more"}, of("quick")); !errors.Is(err, errBusy) {
+	if _, err := a.startOrJoin(h, &inventory.Entry{ID: "one more"}, of("quick")); !errors.Is(err, errBusy) {
 		t.Errorf("%d questions at a time, and one more: %v", maxAsked, err)
 	}
 	close(release)
 	a.working.Wait()
-	if _, err := a.of(ctx, h, &inventory.Entry{ID: "one more"}, of("quick")); err != nil {
+	if _, err := a.get(ctx, h, &inventory.Entry{ID: "one more"}, of("quick")); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,10 +19,10 @@ const (
 // leadUpAnswer is what changed before something went wrong.
 type leadUpAnswer struct {
 	// From and To are the time that was looked at: less than was to be, if dwatch began to see in it.
-	From  int64       `json:"from"`
-	To    int64       `json:"to"`
-	Items []ledUpItem `json:"items"`
-	More  int         `json:"more,omitempty"`
+	From  int64        `json:"from"`
+	To    int64        `json:"to"`
+	Items []leadUpItem `json:"items"`
+	More  int          `json:"more,omitempty"`
 	// Busy: too much happened for all of it to be looked at, and From is when what was looked at begins.
 	Busy bool `json:"busy,omitempty"`
 	// Missing is of how many objects some changes of that time are no longer held, and Forgotten until when objects
@@ -30,11 +30,11 @@ type leadUpAnswer struct {
 	Missing   int   `json:"missing,omitempty"`
 	Forgotten int64 `json:"forgotten,omitempty"`
 	// Unseen are the times in which not all was seen.
-	Unseen     []unseen `json:"unseen,omitempty"`
-	UnseenMore int      `json:"unseenMore,omitempty"`
+	Unseen     []coverageGap `json:"unseen,omitempty"`
+	UnseenMore int           `json:"unseenMore,omitempty"`
 }
 
-type ledUpItem struct {
+type leadUpItem struct {
 	called
 	Time int64  `json:"time"`
 	Who  string `json:"who,omitempty"`
@@ -43,10 +43,10 @@ type ledUpItem struct {
 	Near int `json:"near"`
 }
 
-// ledUp answers with what changed before something went wrong with an object.
-type ledUp struct{ *Hub }
+// leadUpLookup finds the changes before a failure of an object.
+type leadUpLookup struct{ *Hub }
 
-func (h ledUp) find(r *http.Request) (any, error) {
+func (h leadUpLookup) find(r *http.Request) (any, error) {
 	values, err := query(r, "key", "at")
 	if err != nil || len(values["key"]) != 1 {
 		return nil, errors.Join(err, errors.New("it takes one key"))
@@ -55,14 +55,14 @@ func (h ledUp) find(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, errors.New("at takes a time in ms since 1970")
 	}
-	return h.of(r.Context(), values.Get("key"), ms)
+	return h.lookup(r.Context(), values.Get("key"), ms)
 }
 
-// of is what changed before a time, in ms, at which something went wrong with an object.
-func (h ledUp) of(ctx context.Context, key string, ms int64) (answer leadUpAnswer, err error) {
+// lookup returns the changes before the failure of an object at ms, a Unix time in milliseconds.
+func (h leadUpLookup) lookup(ctx context.Context, key string, ms int64) (answer leadUpAnswer, err error) {
 	past, held := h.inventory.History(key)
 	if !held {
-		return answer, errNotHeld
+		return answer, errNotRetained
 	}
 	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
 	found, err := inventory.FindLeadUp(ctx, h.inventory, past.Entry, at, leadUp, h.Compare)
@@ -72,19 +72,19 @@ func (h ledUp) of(ctx context.Context, key string, ms int64) (answer leadUpAnswe
 	h.mu.Lock()
 	started := h.started
 	h.mu.Unlock()
-	answer = leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.IncompleteObjects, Forgotten: millis(found.ForgottenUntil)}
+	answer = leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []leadUpItem{}, Missing: found.IncompleteObjects, Forgotten: millis(found.ForgottenUntil)}
 	if answer.Busy = !found.ScannedFrom.IsZero(); answer.Busy {
 		answer.From = max(answer.From, millis(found.ScannedFrom))
 	}
-	missed := unseenIn{from: answer.From, to: answer.To}
+	missed := gapCollector{from: answer.From, to: answer.To}
 	h.mu.Lock()
-	missed.of(h.Hub, past.Entry.Cluster)
+	missed.collect(h.Hub, past.Entry.Cluster)
 	h.mu.Unlock()
 	answer.Unseen = missed.all[:min(len(missed.all), maxUnseen)]
 	answer.UnseenMore = len(missed.all) - len(answer.Unseen)
 	for n := range found.Changes[:min(len(found.Changes), maxLeadUp)] {
 		c := &found.Changes[n]
-		answer.Items = append(answer.Items, ledUpItem{calledBy(c.Entry), millis(c.State.Time), clip(c.Manager, maxName), clip(c.Summary, maxMessage), int(c.Proximity)})
+		answer.Items = append(answer.Items, leadUpItem{calledBy(c.Entry), millis(c.State.Time), clip(c.Manager, maxName), clip(c.Summary, maxMessage), int(c.Proximity)})
 	}
 	answer.More = len(found.Changes) - len(answer.Items)
 	return answer, nil

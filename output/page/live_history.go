@@ -24,10 +24,10 @@ const (
 
 // seen is a past: what a Hub has seen since it began, and still holds. To show a time of it takes little: what is held is
 // shared with the present.
-type seen struct{ *Hub }
+type liveHistory struct{ *Hub }
 
 // arrived implements rewinder. What comes later nevertheless has the Hub lapse.
-func (s seen) arrived(ctx context.Context, at time.Time) error {
+func (s liveHistory) arrived(ctx context.Context, at time.Time) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -37,7 +37,7 @@ func (s seen) arrived(ctx context.Context, at time.Time) error {
 }
 
 // rewind implements rewinder.
-func (s seen) rewind(_ context.Context, at time.Time, into *Hub) (Coverage, error) {
+func (s liveHistory) rewind(_ context.Context, at time.Time, into *Hub) (Coverage, error) {
 	at = endOf(at)
 	isLate := s.late.since(at)
 	settle(s.Hub)
@@ -46,7 +46,7 @@ func (s seen) rewind(_ context.Context, at time.Time, into *Hub) (Coverage, erro
 		into.inventory = past
 		s.redraw(into, at)
 	}
-	into.lapsed = func() bool { return err == nil && at.Before(inventory.EarliestAsOf(s.inventory)) || isLate() }
+	into.isExpired = func() bool { return err == nil && at.Before(inventory.EarliestAsOf(s.inventory)) || isLate() }
 	return s.known(at), nil
 }
 
@@ -55,7 +55,7 @@ const maxLate = 1000
 
 // late are the times of events that came after a time had been shown at which they had been seen already: stages before have held
 // them up. The zero value is ready.
-type late struct {
+type lateEvents struct {
 	mu    sync.Mutex
 	shown time.Time // the last that was
 	all   []time.Time
@@ -63,7 +63,7 @@ type late struct {
 }
 
 // since returns what reports whether an event has come since then that changes what is shown of a time.
-func (l *late) since(shown time.Time) (isLate func() bool) {
+func (l *lateEvents) since(shown time.Time) (isLate func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if shown.After(l.shown) {
@@ -78,7 +78,7 @@ func (l *late) since(shown time.Time) (isLate func() bool) {
 }
 
 // observe takes events that are in their place by now.
-func (l *late) observe(batch []event.Event) {
+func (l *lateEvents) observe(batch []event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range batch {
@@ -107,7 +107,7 @@ func settle(h *Hub) {
 func endOf(t time.Time) time.Time { return t.Truncate(time.Millisecond).Add(time.Millisecond - 1) }
 
 // redraw draws another Hub as this one was at a time, of which it has the inventory.
-func (s seen) redraw(into *Hub, at time.Time) {
+func (s liveHistory) redraw(into *Hub, at time.Time) {
 	s.mu.Lock()
 	into.resources, into.log.last, into.log.cut = maps.Clone(s.resources), s.log.last, s.log.cut
 	entries := slices.Clone(s.log.entries)
@@ -129,13 +129,13 @@ func (s seen) redraw(into *Hub, at time.Time) {
 }
 
 // redrawRows draws some objects of the past, but for their rows, as they are drawn now.
-func (s seen) redrawRows(into *inventory.Inventory, states []*inventory.State, at int64) {
+func (s liveHistory) redrawRows(into *inventory.Inventory, states []*inventory.State, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, then := range states {
-		d := &drawing{state: then, changes: then.ChangeCount, changed: millis(then.LastChanged)}
+		d := &rowView{state: then, changes: then.ChangeCount, changed: millis(then.LastChanged)}
 		if now, held := inventory.Find(s.inventory, then.Entry.ID); held && now.FirstSeen.Equal(then.Entry.FirstSeen) {
-			if now, is := now.ViewData.(*drawing); is {
+			if now, is := now.ViewData.(*rowView); is {
 				d.courseOf(now, at)
 			}
 		}
@@ -148,7 +148,7 @@ func (s seen) redrawRows(into *inventory.Inventory, states []*inventory.State, a
 }
 
 // courseOf takes over the course of time up to a time, as far as it still is drawn.
-func (d *drawing) courseOf(now *drawing, at int64) {
+func (d *rowView) courseOf(now *rowView, at int64) {
 	d.about = now.about
 	for _, one := range now.segments {
 		if one.from <= at {
@@ -163,7 +163,7 @@ func (d *drawing) courseOf(now *drawing, at int64) {
 }
 
 // addHeld puts the course of time before what is drawn of it, as the states say that are held of that without a hole.
-func (d *drawing) addHeld(past *inventory.Inventory) {
+func (d *rowView) addHeld(past *inventory.Inventory) {
 	history, _ := past.History(d.state.Entry.ID)
 	all := history.States
 	for n := len(all) - 1; n > 0; n-- {
@@ -172,7 +172,7 @@ func (d *drawing) addHeld(past *inventory.Inventory) {
 			break
 		}
 	}
-	earlier := &drawing{}
+	earlier := &rowView{}
 	for n, s := range all {
 		if s.Type != event.Deleted {
 			earlier.enter(millis(s.Time), statusOf(s).State)
@@ -196,7 +196,7 @@ func joined[T any](earlier, drawn []T, limit int, at func(T) int64) []T {
 }
 
 // then is drawn with the row of an object of the past, which has none: most are never looked at twice.
-func (d *drawing) then(h *Hub) *drawing {
+func (d *rowView) then(h *Hub) *rowView {
 	s, whole := d.state, *d
 	if history, held := h.inventory.History(s.Entry.ID); held {
 		whole.by = history.Managers()
@@ -214,7 +214,7 @@ func (d *drawing) then(h *Hub) *drawing {
 }
 
 // known is what is known of a time, and of all since the start. Of what is before that, or no longer held, nothing is.
-func (s seen) known(at time.Time) Coverage {
+func (s liveHistory) known(at time.Time) Coverage {
 	k := s.knownSince()
 	if forgotten := inventory.EarliestAsOf(s.inventory); at.Before(forgotten) {
 		k.Gaps = append(k.Gaps, Gap{From: k.CompleteSince, To: forgotten, Reason: "no longer held: too much has happened since, or something is no longer watched"})
@@ -234,7 +234,7 @@ func (s seen) known(at time.Time) Coverage {
 }
 
 // addLacks adds the times of which it is not held how objects were, and leaves out what is before all that can be chosen.
-func (k *Coverage) addLacks(s seen) {
+func (k *Coverage) addLacks(s liveHistory) {
 	k.Gaps = append(k.Gaps, gapsOfLacks(inventory.HistoryGaps(s.inventory))...)
 	k.Gaps = slices.DeleteFunc(k.Gaps, func(g Gap) bool { return !g.To.After(k.From) })
 	k.sort()
@@ -256,7 +256,7 @@ func (k *Coverage) sort() {
 }
 
 // knownSince is since when something is known until now, and when not all was seen.
-func (s seen) knownSince() Coverage {
+func (s liveHistory) knownSince() Coverage {
 	since := inventory.EarliestAsOf(s.inventory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +275,7 @@ func (s seen) knownSince() Coverage {
 }
 
 // held says which times can be shown besides the present, and of which of these not all is known by now.
-func (s seen) held() *pastMessage {
+func (s liveHistory) held() *pastMessage {
 	k := s.knownSince()
 	k.addLacks(s)
 	return k.message(time.Time{}, true)
@@ -308,15 +308,15 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 	}
 	outages := slices.Clone(ts.outages.ended)
 	for _, l := range ts.links.All() {
-		if !sees(l.Phase()) {
-			outages = append(outages, outage{l.Target, ts.outages.began[l.Target.Key()], now.Add(time.Millisecond), l.Phase()})
+		if !isCovered(l.Phase()) {
+			outages = append(outages, outage{l.Target, ts.outages.openSince[l.Target.Key()], now.Add(time.Millisecond), l.Phase()})
 		}
 	}
 	slices.SortStableFunc(outages, func(a, b outage) int { return a.from.Compare(b.from) })
 	type kind struct{ cluster, why string }
 	last, names := map[kind]int{}, map[int][]string{}
 	for _, o := range outages {
-		of := kind{o.of.Cluster, o.why()}
+		of := kind{o.target.Cluster, o.reason()}
 		if o.from.IsZero() {
 			o.from = ts.started
 		}
@@ -329,12 +329,12 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 		n, is := last[of]
 		if !is || o.from.After(all[n].To) {
 			n = len(all)
-			last[of], all = n, append(all, Gap{Cluster: o.of.Cluster, From: o.from, To: o.to, Reason: of.why})
+			last[of], all = n, append(all, Gap{Cluster: o.target.Cluster, From: o.from, To: o.to, Reason: of.why})
 		}
 		if o.to.After(all[n].To) {
 			all[n].To = o.to
 		}
-		if name := o.of.Resource().GroupResource().String(); !slices.Contains(names[n], name) {
+		if name := o.target.Resource().GroupResource().String(); !slices.Contains(names[n], name) {
 			names[n] = append(names[n], name)
 		}
 	}
@@ -350,7 +350,7 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 
 // silent are the clusters of which nothing has been seen.
 func (ts *targets) silent(from, now time.Time) (all []Gap) {
-	for _, s := range ts.standings() {
+	for _, s := range ts.clusterStates() {
 		isOf := func(l *event.WatchState) bool { return l.Target.Cluster == s.Name }
 		if !slices.ContainsFunc(ts.links.All(), isOf) && s.Phase != event.PhaseLive {
 			all = append(all, Gap{Cluster: s.Name, From: from, To: now.Add(time.Millisecond), Reason: "it has not answered yet"})
@@ -377,11 +377,11 @@ func (ts *targets) linkAsOf(others *targets, at time.Time) {
 // outageAt is the time around another one in which a target was not seen; false: it was.
 func (ts *targets) outageAt(l *event.WatchState, at time.Time) (outage, bool) {
 	key := l.Target.Key()
-	if began := ts.outages.began[key]; !sees(l.Phase()) && !began.After(at) {
+	if began := ts.outages.openSince[key]; !isCovered(l.Phase()) && !began.After(at) {
 		return outage{l.Target, began, at, l.Phase()}, true
 	}
 	for _, o := range ts.outages.ended {
-		if o.of.Key() == key && !o.from.After(at) && at.Before(o.to) {
+		if o.target.Key() == key && !o.from.After(at) && at.Before(o.to) {
 			return o, true
 		}
 	}

@@ -60,7 +60,7 @@ func rowsOf(h *Hub) map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range append(states, h.inventory.ListDeleted()...) {
-		rows[s.Entry.ID] = ofSeq.ReplaceAllString(string(drawn(h, s).appendTo(nil)), "")
+		rows[s.Entry.ID] = ofSeq.ReplaceAllString(string(rowViewOf(h, s).appendTo(nil)), "")
 	}
 	return rows
 }
@@ -87,7 +87,7 @@ func (h *course) random(n int) event.Event {
 func (h *course) past(at time.Time) (*Hub, Coverage) {
 	h.t.Helper()
 	into := New(h.Options)
-	known, err := seen{h.Hub}.rewind(h.t.Context(), at, into)
+	known, err := liveHistory{h.Hub}.rewind(h.t.Context(), at, into)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -206,10 +206,10 @@ func TestSeenFeed(t *testing.T) {
 	h.tell(deleted(pods, pod("a", "u1", "3", "Running"), 0))
 	for second, want := range []struct{ feed, problems int }{{0, 0}, {1, 0}, {2, 1}, {3, 1}, {4, 0}} {
 		into, _ := h.past(h.at(second))
-		if feed := into.past(^uint64(0), 100).Items; len(feed) != want.feed {
+		if feed := into.feedPage(^uint64(0), 100).Items; len(feed) != want.feed {
 			t.Errorf("after %d s there were %d changes, not %d: %s", second, len(feed), want.feed, feed)
 		}
-		text, _ := into.look.now(into.clock, into)
+		text, _ := into.problemsCache.get(into.clock, into)
 		m := decode(t, text)
 		if items, _ := m["items"].([]any); len(items) != want.problems {
 			t.Errorf("after %d s %d needed a look, not %d: %v", second, len(items), want.problems, m)
@@ -224,7 +224,7 @@ func TestSeenFeedCut(t *testing.T) {
 	h.log.max = 20_000
 	old := pod("a", "u1", "0", "Pending")
 	h.tell(added(pods, old, 0))
-	if into, _ := h.past(h.at(1)); into.past(^uint64(0), 100).Cut {
+	if into, _ := h.past(h.at(1)); into.feedPage(^uint64(0), 100).Cut {
 		t.Error("all is held")
 	}
 	for n := range 60 {
@@ -234,11 +234,11 @@ func TestSeenFeedCut(t *testing.T) {
 	}
 	for _, second := range []int{10, 60} {
 		into, _ := h.past(h.at(second))
-		feed := into.past(^uint64(0), 100)
+		feed := into.feedPage(^uint64(0), 100)
 		if !feed.Cut || len(feed.Items) > second || second == 10 && len(feed.Items) > 0 {
 			t.Errorf("after %d s there are %d changes, and that there were others: %v", second, len(feed.Items), feed.Cut)
 		}
-		if part := into.past(^uint64(0), 1); second == 60 && (part.Before == 0 || part.Cut) {
+		if part := into.feedPage(^uint64(0), 1); second == 60 && (part.Before == 0 || part.Cut) {
 			t.Errorf("of a part it says %+v", part)
 		}
 	}
@@ -253,7 +253,7 @@ func TestSeenBlind(t *testing.T) {
 	h.tell(event.Event{Type: event.Disconnected, Target: pods, Heard: time.Now()}) // a second after that was heard
 	h.tell()
 	h.tell(event.Event{Type: event.Gap, Target: pods})
-	if all := (seen{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 1 || !all.Live {
+	if all := (liveHistory{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 1 || !all.Live {
 		t.Errorf("there is %+v", all)
 	}
 	for range 60 {
@@ -274,7 +274,7 @@ func TestSeenBlind(t *testing.T) {
 			t.Errorf("after %d s: %q, not %q", second, why, want)
 		}
 	}
-	if all := (seen{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 2 {
+	if all := (liveHistory{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 2 {
 		t.Errorf("there is %+v", all)
 	}
 }
@@ -312,11 +312,11 @@ func TestSeenAbove(t *testing.T) {
 	course.tell(added(pods, object("Pod", "a", "u1", "1", `,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u2","controller":true}]},"status":{"phase":"Failed"}`), 0))
 	into, _ := course.past(course.at(20))
 	for _, want := range []string{"web-1", "web"} {
-		text, _ := into.look.now(into.clock, into)
+		text, _ := into.problemsCache.get(into.clock, into)
 		if name := gjson.GetBytes(text, "items.0.root.name").Str; name != want {
 			t.Errorf("it is of %s, and not of %s: %s", name, want, text)
 		}
-		known, into.look.at = true, time.Now().Add(-time.Hour)
+		known, into.problemsCache.at = true, time.Now().Add(-time.Hour)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestSeenWhile(t *testing.T) {
 	for second := 0; second < 100; second += 10 {
 		into, _ := h.past(h.at(second))
 		into.inventory.Problems(h.at(second), maxProblems, h.Compare)
-		if into.lapsed() {
+		if into.isExpired() {
 			continue // so much has happened that it is not held
 		}
 		if got, want := rowsOf(into), h.shown[second]; len(got) > len(want) {
@@ -370,28 +370,28 @@ func TestSeenLate(t *testing.T) {
 	now := modified(pods, a, pod("a", "u1", "2", "Failed"), 0)
 	now.Time = h.at(12)
 	deliver(t, h.Hub, now)
-	if shown.lapsed() || earlier.lapsed() {
+	if shown.isExpired() || earlier.isExpired() {
 		t.Error("what comes later changes what was")
 	}
 	late := modified(pods, pod("a", "u1", "2", "Failed"), pod("a", "u1", "3", "Running"), 0)
 	late.Time = h.at(7)
 	deliver(t, h.Hub, late)
-	if !shown.lapsed() || earlier.lapsed() {
-		t.Errorf("what was seen after 7 s changes what was after 9 s: %v, after 5 s: %v", shown.lapsed(), earlier.lapsed())
+	if !shown.isExpired() || earlier.isExpired() {
+		t.Errorf("what was seen after 7 s changes what was after 9 s: %v, after 5 s: %v", shown.isExpired(), earlier.isExpired())
 	}
 	again, _ := h.past(h.at(9))
 	lost := event.Event{Type: event.Disconnected, Target: pods, Time: h.at(30), Heard: h.at(8)}
-	if again.lapsed() {
+	if again.isExpired() {
 		t.Error("it is shown anew")
 	}
-	if deliver(t, h.Hub, lost); !again.lapsed() || earlier.lapsed() {
+	if deliver(t, h.Hub, lost); !again.isExpired() || earlier.isExpired() {
 		t.Error("since when nothing is known is known later")
 	}
 	// Only of so many it is known how late they were.
 	for range maxLate + 1 {
 		deliver(t, h.Hub, late)
 	}
-	if !earlier.lapsed() {
+	if !earlier.isExpired() {
 		t.Error("it is not known whether it is as it was")
 	}
 }
@@ -402,7 +402,7 @@ func TestSeenRead(t *testing.T) {
 	h := newCourse(t)
 	h.tell()
 	h.tell(event.Event{Type: event.Joined, Target: secrets}, event.Event{Type: event.Synced, Target: secrets})
-	if all := (seen{h.Hub}).held(); all.From != millis(h.at(2)) || len(all.Gaps) > 0 {
+	if all := (liveHistory{h.Hub}).held(); all.From != millis(h.at(2)) || len(all.Gaps) > 0 {
 		t.Errorf("there is %+v", all)
 	}
 	if _, known := h.past(h.at(1)); len(known.StateGapsAtTime) != 1 || len(known.Gaps) > 0 {

@@ -18,27 +18,27 @@ const (
 	maxAsked             = 20
 )
 
-// asking asks about an object as it is.
-type asking[T any] func(ctx context.Context, this *inventory.Entry, o event.Object) ([]T, error)
+// lookupFunc looks up items about the current state of an object.
+type lookupFunc[T any] func(ctx context.Context, this *inventory.Entry, o event.Object) ([]T, error)
 
-// questions are those that are asked of the server about objects, once however many look at one; answers have items.
-type questions[T any] struct {
-	ask func(h *Hub) asking[T]
+// lookupCache runs lookups about objects and shares each one among all viewers of the object.
+type lookupCache[T any] struct {
+	ask func(h *Hub) lookupFunc[T]
 	ctx context.Context // of the questions
 
 	every   time.Duration // nobody asks again
 	working sync.WaitGroup
 
 	mu    sync.Mutex
-	known map[string]*asked[T] // by the streams of Hubs and the keys of objects
+	known map[string]*lookupCall[T] // by the streams of Hubs and the keys of objects
 }
 
-func newQuestions[T any](ctx context.Context, ask func(*Hub) asking[T]) *questions[T] {
-	return &questions[T]{ask: ask, ctx: ctx, every: askEvery, known: map[string]*asked[T]{}}
+func newLookupCache[T any](ctx context.Context, ask func(*Hub) lookupFunc[T]) *lookupCache[T] {
+	return &lookupCache[T]{ask: ask, ctx: ctx, every: askEvery, known: map[string]*lookupCall[T]{}}
 }
 
-// asked is a question, and when done is closed its answer.
-type asked[T any] struct {
+// lookupCall is a lookup. Its result is valid once done is closed.
+type lookupCall[T any] struct {
 	began time.Time
 	done  chan struct{}
 	items []T
@@ -47,9 +47,9 @@ type asked[T any] struct {
 
 var errBusy = errors.New("the server is asked about too many objects at the same time: try again")
 
-// of returns the answer about an object of a Hub.
-func (q *questions[T]) of(ctx context.Context, h *Hub, this *inventory.Entry, o event.Object) ([]T, error) {
-	one, err := q.question(h, this, o)
+// get returns the items about an object of a Hub, and waits for a running lookup.
+func (q *lookupCache[T]) get(ctx context.Context, h *Hub, this *inventory.Entry, o event.Object) ([]T, error) {
+	one, err := q.startOrJoin(h, this, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (q *questions[T]) of(ctx context.Context, h *Hub, this *inventory.Entry, o 
 	}
 }
 
-// question is one that was asked of late, or else a new one.
-func (q *questions[T]) question(h *Hub, this *inventory.Entry, o event.Object) (*asked[T], error) {
+// startOrJoin returns the recent or running lookup for the object, or starts one.
+func (q *lookupCache[T]) startOrJoin(h *Hub, this *inventory.Entry, o event.Object) (*lookupCall[T], error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -78,7 +78,7 @@ func (q *questions[T]) question(h *Hub, this *inventory.Entry, o event.Object) (
 	if !q.makeRoomLocked() {
 		return nil, errBusy
 	}
-	one := &asked[T]{began: now, done: make(chan struct{})}
+	one := &lookupCall[T]{began: now, done: make(chan struct{})}
 	q.known[key] = one
 	q.working.Go(func() {
 		defer close(one.done)
@@ -91,7 +91,7 @@ func (q *questions[T]) question(h *Hub, this *inventory.Entry, o event.Object) (
 
 // makeRoomLocked forgets the oldest answer if there are too many, and reports whether there is room: what has
 // no answer yet is not forgotten.
-func (q *questions[T]) makeRoomLocked() bool {
+func (q *lookupCache[T]) makeRoomLocked() bool {
 	if len(q.known) < maxAsked {
 		return true
 	}
@@ -105,7 +105,7 @@ func (q *questions[T]) makeRoomLocked() bool {
 	return oldest != ""
 }
 
-func (a *asked[T]) isDone() bool {
+func (a *lookupCall[T]) isDone() bool {
 	select {
 	case <-a.done:
 		return true
@@ -116,7 +116,7 @@ func (a *asked[T]) isDone() bool {
 
 // serve answers with the items about an object that is held. What is not known, as it may not be read or the server
 // does not answer, is part of the answer.
-func (q *questions[T]) serve(s *Server) http.HandlerFunc {
+func (q *lookupCache[T]) serve(s *Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hub, leave, err := s.hubAt(r)
 		if err != nil {
@@ -131,14 +131,14 @@ func (q *questions[T]) serve(s *Server) http.HandlerFunc {
 		}
 		past, held := hub.inventory.History(values.Get("key"))
 		if !held {
-			fail(w, http.StatusNotFound, errNotHeld.Error())
+			fail(w, http.StatusNotFound, errNotRetained.Error())
 			return
 		}
 		found := struct {
 			Items []T    `json:"items"`
 			Error string `json:"error,omitempty"`
 		}{Items: []T{}}
-		items, err := q.of(r.Context(), hub, past.Entry, past.States[len(past.States)-1].Object)
+		items, err := q.get(r.Context(), hub, past.Entry, past.States[len(past.States)-1].Object)
 		found.Items = append(found.Items, items...)
 		if err != nil {
 			found.Error = err.Error()

@@ -132,17 +132,17 @@ type ownerRef struct {
 }
 
 // changed is the message change, but for its row.
-type changed struct {
+type changeMessage struct {
 	Type  string `json:"type"`
 	Seq   uint64 `json:"seq"`
 	Event string `json:"event"`
 	Time  int64  `json:"time"`
 	Feed  bool   `json:"feed"`
 	called
-	Changes []oneChange `json:"changes,omitempty"`
-	More    int         `json:"more,omitempty"`
-	Noise   int         `json:"noise,omitempty"`
-	Text    string      `json:"text,omitempty"`
+	Changes []changeItem `json:"changes,omitempty"`
+	More    int          `json:"more,omitempty"`
+	Noise   int          `json:"noise,omitempty"`
+	Text    string       `json:"text,omitempty"`
 	// Meant, or Lead is the number of the change that it followed, or Root what the object belongs to.
 	Meant bool     `json:"meant,omitempty"`
 	Lead  uint64   `json:"lead,omitempty"`
@@ -159,7 +159,7 @@ type rootRef struct {
 	Name string `json:"name"`
 }
 
-type oneChange struct {
+type changeItem struct {
 	Path    string  `json:"path"`
 	Kind    string  `json:"kind,omitempty"` // missing: changed, which is what most are
 	Old     *string `json:"old,omitempty"`

@@ -55,8 +55,8 @@ type cause struct {
 	What string `json:"what"`
 }
 
-// look has the message about problems, which is the same for all viewers.
-type look struct {
+// problemsCache caches the message about problems, which is the same for all viewers.
+type problemsCache struct {
 	mu       sync.Mutex
 	at       time.Time
 	took     time.Duration // to make it
@@ -70,9 +70,9 @@ const (
 	share, latest = 50, 5 * time.Second
 )
 
-// now returns the message about what needs a look. It is made anew when that has become another, and a second after it
-// was there. isOld: it is not made anew yet, as to make the last one took long.
-func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) {
+// get returns the message about problems. It encodes a new one if the problems changed or the last one is at least a
+// second old. isOld is true if the problems changed but the message is not rebuilt yet, because the last one took long.
+func (l *problemsCache) get(clock func() time.Time, h *Hub) (message []byte, isOld bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, revision := clock(), h.inventory.ProblemsRevision()
@@ -117,12 +117,13 @@ func causeOf(c *inventory.Cause) *cause {
 	return &cause{c.Entry.ID, millis(c.State.Time), clip(c.Manager, maxName), clip(c.Summary, maxMessage)}
 }
 
-// tellProblems tells a viewer what needs a look, if that is something else than before. isOld: it is to be called again.
-func (v *viewer) tellProblems(ctx context.Context) (isOld bool, err error) {
-	message, isOld := v.look.now(v.clock, v.Hub)
-	if bytes.Equal(message, v.looked) {
+// sendProblems sends the message about problems to the viewer if it differs from the last one. If isOld is true, the
+// caller must call again.
+func (v *viewer) sendProblems(ctx context.Context) (isOld bool, err error) {
+	message, isOld := v.problemsCache.get(v.clock, v.Hub)
+	if bytes.Equal(message, v.lastProblems) {
 		return isOld, nil
 	}
-	v.looked = message
+	v.lastProblems = message
 	return isOld, v.to.send(ctx, message)
 }

@@ -72,10 +72,10 @@ func (d *dialed) problems() message {
 func TestSlowProblems(t *testing.T) {
 	for took, pause := range map[time.Duration]time.Duration{0: time.Second, time.Millisecond: time.Second, 40 * time.Millisecond: 2 * time.Second, 900 * time.Millisecond: 5 * time.Second} {
 		h, now := newHub(), time.Unix(1700000000, 0)
-		var l look
+		var l problemsCache
 		made := func(step, wait time.Duration) *byte {
 			now = now.Add(wait)
-			message, _ := l.now(func() time.Time { now = now.Add(step); return now }, h)
+			message, _ := l.get(func() time.Time { now = now.Add(step); return now }, h)
 			return &message[0]
 		}
 		first := made(took, 0)

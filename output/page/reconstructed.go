@@ -9,27 +9,27 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// maxBefore is how much of the time before dwatch began is sent, the newest.
-const maxBefore = 50
+// maxReconstructed limits how many changes from before dwatch started are sent. The newest are sent.
+const maxReconstructed = 50
 
-// remembered is what happened to an object before dwatch began, as docs/page.md has it.
-type remembered struct {
+// reconstructedItem is a change from before dwatch started, in an API answer. docs/page.md describes its members.
+type reconstructedItem struct {
 	Time int64 `json:"time"`
-	// From is what shows it: see event.EvidenceSource.
+	// From is the source of the evidence: see event.EvidenceSource.
 	From string `json:"from"`
 	// Who wrote, or may have: they wrote in that second.
 	Who      string `json:"who,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	// Changes are how the template changed, or what who wrote holds since.
-	Changes []oneChange `json:"changes,omitempty"`
-	More    int         `json:"more,omitempty"`
+	Changes []changeItem `json:"changes,omitempty"`
+	More    int          `json:"more,omitempty"`
 }
 
-// memory is what an object that existed at the start shows of what was before, the newest first. Of a workload the
-// server is asked for the revisions of its template; an error says that these are not known.
-type memory struct{ *Hub }
+// reconstructedLookup reconstructs the changes of an object from before dwatch started, newest first. It calls
+// FetchRevisions for the revisions of a workload's template. If that fails, it returns the error with the other changes.
+type reconstructedLookup struct{ *Hub }
 
-func (h memory) of(ctx context.Context, this *inventory.Entry, o event.Object) ([]remembered, error) {
+func (h reconstructedLookup) lookup(ctx context.Context, this *inventory.Entry, o event.Object) ([]reconstructedItem, error) {
 	var revisions []event.Object
 	var err error
 	if h.FetchRevisions != nil {
@@ -37,19 +37,19 @@ func (h memory) of(ctx context.Context, this *inventory.Entry, o event.Object) (
 	}
 	past, held := h.inventory.History(this.ID)
 	if !held {
-		return nil, errNotHeld
+		return nil, errNotRetained
 	}
-	all, items := past.Reconstruct(revisions, h.Compare), []remembered{}
-	for i := len(all) - 1; i >= 0 && len(items) < maxBefore; i-- {
-		if one := rememberedOf(&all[i]); one.isTold(&all[i]) {
+	all, items := past.Reconstruct(revisions, h.Compare), []reconstructedItem{}
+	for i := len(all) - 1; i >= 0 && len(items) < maxReconstructed; i-- {
+		if one := reconstructedItemOf(&all[i]); one.isSignificant(&all[i]) {
 			items = append(items, one)
 		}
 	}
 	return items, err
 }
 
-func rememberedOf(b *inventory.ReconstructedChange) remembered {
-	one := remembered{Time: millis(b.Time), From: string(b.From), Revision: b.Revision}
+func reconstructedItemOf(b *inventory.ReconstructedChange) reconstructedItem {
+	one := reconstructedItem{Time: millis(b.Time), From: string(b.From), Revision: b.Revision}
 	var names []string
 	for _, w := range b.Writers {
 		names = append(names, w.Manager)
@@ -60,14 +60,14 @@ func rememberedOf(b *inventory.ReconstructedChange) remembered {
 		found = change.SplitStatus(found)
 	}
 	for i := range found[:min(len(found), maxChanges)] {
-		one.Changes = append(one.Changes, oneOf(&found[i]))
+		one.Changes = append(one.Changes, changeItemOf(&found[i]))
 	}
 	one.More = len(found) - len(one.Changes)
 	return one
 }
 
-// isTold: it is not noise alone.
-func (r *remembered) isTold(b *inventory.ReconstructedChange) bool {
+// isSignificant reports whether the change is more than noise.
+func (r *reconstructedItem) isSignificant(b *inventory.ReconstructedChange) bool {
 	switch b.From {
 	case event.FromRevision:
 		return len(r.Changes) > 0

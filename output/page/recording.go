@@ -120,7 +120,7 @@ const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
 const maxCopied, awaitRoom, maxAwaiting = 20_000, 5 * time.Second, 32
 
 // hubs are those of times of the past, the one that was asked for last at the end. One that is used is always held.
-type hubs struct {
+type historyHubs struct {
 	Options
 	past    rewinder
 	unused  int           // how many are held that nobody uses
@@ -130,7 +130,7 @@ type hubs struct {
 	copies  func() int // how many objects each has, about; nil: it is not copies that are held
 
 	mu       sync.Mutex // for what follows, and what is in held
-	held     []*hubOf
+	held     []*historyHub
 	awaiting int           // how many wait for room
 	left     chan struct{} // closed when there may be room
 	closing  bool
@@ -138,19 +138,19 @@ type hubs struct {
 }
 
 // newHubs are those of the past that a Hub shows, or beside it.
-func newHubs(of *Hub) *hubs {
-	h := &hubs{Options: of.Options, turns: make(chan struct{}, maxReading), left: make(chan struct{})}
+func newHistoryHubs(of *Hub) *historyHubs {
+	h := &historyHubs{Options: of.Options, turns: make(chan struct{}, maxReading), left: make(chan struct{})}
 	if of.Recording != nil {
 		h.past, h.unused = of.Recording, maxTimes
 		return h
 	}
-	h.past, h.asking = seen{of}, make(chan struct{}, maxSearches)
+	h.past, h.asking = liveHistory{of}, make(chan struct{}, maxSearches)
 	h.copies = func() int { return inventory.Count(of.inventory) }
 	return h
 }
 
 // hubOf is the Hub of a time, once done is closed.
-type hubOf struct {
+type historyHub struct {
 	at     time.Time
 	users  int                // who wait for it, or look at it
 	cancel context.CancelFunc // ends that it is read
@@ -160,7 +160,7 @@ type hubOf struct {
 	err    error
 }
 
-func (o *hubOf) isDone() bool {
+func (o *historyHub) isDone() bool {
 	select {
 	case <-o.done:
 		return true
@@ -170,8 +170,8 @@ func (o *hubOf) isDone() bool {
 }
 
 // hasLapsed reports whether what it shows is no longer held.
-func (o *hubOf) hasLapsed() bool {
-	return o.isDone() && o.err == nil && o.hub.lapsed != nil && o.hub.lapsed()
+func (o *historyHub) isExpired() bool {
+	return o.isDone() && o.err == nil && o.hub.isExpired != nil && o.hub.isExpired()
 }
 
 // errTime is wrong usage.
@@ -239,7 +239,7 @@ func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 
 // ask waits for the turn of who asks for a time without looking at it: a Hub of what was seen is made for that, and dropped. release
 // ends it.
-func (h *hubs) ask(ctx context.Context) (release func(), err error) {
+func (h *historyHubs) ask(ctx context.Context) (release func(), err error) {
 	if h.asking == nil {
 		return func() {}, nil
 	}
@@ -275,12 +275,12 @@ func whyNotShown(err error) string {
 }
 
 // of returns the Hub of a time, and what is to be called when it is not used any more.
-func (h *hubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave func(), err error) {
+func (h *historyHubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave func(), err error) {
 	return h.await(ctx, reading, at, nil, nil)
 }
 
 // await is of, and calls tell at each tick as long as it waits.
-func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
+func (h *historyHubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
 	one, err := h.beginSoon(ctx, reading, at)
 	if err != nil {
 		return nil, nil, err
@@ -303,7 +303,7 @@ func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan tim
 }
 
 // beginSoon is begin, once there is room, if that is soon.
-func (h *hubs) beginSoon(ctx, reading context.Context, at time.Time) (*hubOf, error) {
+func (h *historyHubs) beginSoon(ctx, reading context.Context, at time.Time) (*historyHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one, err := h.beginLocked(reading, at)
@@ -335,26 +335,26 @@ func (h *hubs) beginSoon(ctx, reading context.Context, at time.Time) (*hubOf, er
 }
 
 // roomLocked tells those who wait for room that there may be some.
-func (h *hubs) roomLocked() {
+func (h *historyHubs) roomLocked() {
 	close(h.left)
 	h.left = make(chan struct{})
 }
 
 // begin has the recording read up to a time, unless the Hub of that is held. Who calls it calls leave.
-func (h *hubs) begin(ctx context.Context, at time.Time) (*hubOf, error) {
+func (h *historyHubs) begin(ctx context.Context, at time.Time) (*historyHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.beginLocked(ctx, at)
 }
 
-func (h *hubs) beginLocked(ctx context.Context, at time.Time) (*hubOf, error) {
+func (h *historyHubs) beginLocked(ctx context.Context, at time.Time) (*historyHub, error) {
 	if h.closing {
 		return nil, errBye
 	}
-	h.held = slices.DeleteFunc(h.held, func(one *hubOf) bool {
+	h.held = slices.DeleteFunc(h.held, func(one *historyHub) bool {
 		return one.isDone() && one.err != nil && time.Since(one.ended) > keepFailed
 	})
-	if n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.at.Equal(at) && !one.hasLapsed() }); n >= 0 {
+	if n := slices.IndexFunc(h.held, func(one *historyHub) bool { return one.at.Equal(at) && !one.isExpired() }); n >= 0 {
 		one := h.held[n]
 		one.users++
 		h.held = append(slices.Delete(h.held, n, n+1), one)
@@ -363,7 +363,7 @@ func (h *hubs) beginLocked(ctx context.Context, at time.Time) (*hubOf, error) {
 	if !h.makeRoomLocked() {
 		return nil, errShown
 	}
-	one := &hubOf{at: at, users: 1, done: make(chan struct{})}
+	one := &historyHub{at: at, users: 1, done: make(chan struct{})}
 	ctx, one.cancel = context.WithCancel(ctx)
 	h.held = append(h.held, one)
 	h.reading.Go(func() { h.read(ctx, one) })
@@ -371,9 +371,9 @@ func (h *hubs) beginLocked(ctx context.Context, at time.Time) (*hubOf, error) {
 }
 
 // makeRoomLocked lets go of those that were asked for first and are not used, and reports whether there is room.
-func (h *hubs) makeRoomLocked() bool {
+func (h *historyHubs) makeRoomLocked() bool {
 	for len(h.held) >= min(maxTimes, h.mostLocked()) {
-		n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.users == 0 })
+		n := slices.IndexFunc(h.held, func(one *historyHub) bool { return one.users == 0 })
 		if n < 0 {
 			return len(h.held) < h.mostLocked()
 		}
@@ -383,7 +383,7 @@ func (h *hubs) makeRoomLocked() bool {
 }
 
 // mostLocked is how many are held at most if all are looked at.
-func (h *hubs) mostLocked() int {
+func (h *historyHubs) mostLocked() int {
 	if h.copies == nil {
 		return maxShown
 	}
@@ -391,7 +391,7 @@ func (h *hubs) mostLocked() int {
 }
 
 // leave ends that one is used, and that it is read if nobody waits for it any more.
-func (h *hubs) leave(one *hubOf) {
+func (h *historyHubs) leave(one *historyHub) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one.users--
@@ -401,11 +401,11 @@ func (h *hubs) leave(one *hubOf) {
 	defer h.roomLocked()
 	if isDone := one.isDone(); !isDone || h.unused == 0 {
 		one.cancel()
-		h.held = slices.DeleteFunc(h.held, func(other *hubOf) bool { return other == one })
+		h.held = slices.DeleteFunc(h.held, func(other *historyHub) bool { return other == one })
 	}
 }
 
-func (h *hubs) read(ctx context.Context, one *hubOf) {
+func (h *historyHubs) read(ctx context.Context, one *historyHub) {
 	defer one.cancel()
 	hub := New(h.Options)
 	known, err := h.play(ctx, one.at, hub)
@@ -442,7 +442,7 @@ func (k *Coverage) show(h *Hub, at time.Time) time.Time {
 }
 
 // play plays the recording up to a time when it is its turn.
-func (h *hubs) play(ctx context.Context, until time.Time, hub *Hub) (Coverage, error) {
+func (h *historyHubs) play(ctx context.Context, until time.Time, hub *Hub) (Coverage, error) {
 	if err := h.past.arrived(ctx, until); err != nil {
 		return Coverage{}, err
 	}
@@ -459,14 +459,14 @@ func (h *hubs) play(ctx context.Context, until time.Time, hub *Hub) (Coverage, e
 }
 
 // why is for which reason all were closed.
-func (h *hubs) why() string {
+func (h *historyHubs) why() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reason
 }
 
 // close says goodbye to all viewers, for this reason, and to those who wait for what is being read.
-func (h *hubs) close(reason string) {
+func (h *historyHubs) close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closing, h.reason = true, reason

@@ -17,7 +17,7 @@ func TestHubs(t *testing.T) {
 	t.Parallel()
 	ctx, begin := t.Context(), time.UnixMilli(1_000_000)
 	end, read, broken := begin.Add(time.Minute), 0, error(nil)
-	h := newHubs(New(Options{Recording: &Recording{Replay: func(_ context.Context, _ time.Time, _ event.Sink) (Coverage, error) {
+	h := newHistoryHubs(New(Options{Recording: &Recording{Replay: func(_ context.Context, _ time.Time, _ event.Sink) (Coverage, error) {
 		read++
 		return Coverage{From: begin, To: end}, broken
 	}}}))
@@ -67,12 +67,12 @@ func TestHubs(t *testing.T) {
 func TestHubsReading(t *testing.T) {
 	t.Parallel()
 	began := make(chan time.Time, 100)
-	h := newHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
+	h := newHistoryHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
 		began <- at
 		<-ctx.Done()
 		return Coverage{}, ctx.Err()
 	}}}))
-	var all []*hubOf
+	var all []*historyHub
 	for n := range maxShown {
 		one, err := h.begin(t.Context(), time.UnixMilli(int64(n)))
 		if err != nil {
@@ -113,7 +113,7 @@ func TestHubsReading(t *testing.T) {
 func TestHubsClose(t *testing.T) {
 	t.Parallel()
 	waits, began := time.UnixMilli(1), make(chan bool, 1)
-	h := newHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
+	h := newHistoryHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
 		if at.Equal(waits) {
 			began <- true
 			<-ctx.Done()
@@ -184,7 +184,7 @@ func TestHubsMost(t *testing.T) {
 // Of what was seen each time that is shown has all objects: of many there are fewer times, and who comes waits for one.
 func TestHubsRoom(t *testing.T) {
 	t.Parallel()
-	h := newHubs(newCourse(t).Hub)
+	h := newHistoryHubs(newCourse(t).Hub)
 	h.copies = func() int { return maxCopied }
 	at := time.Now().Add(-time.Minute)
 	var leave []func()

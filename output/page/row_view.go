@@ -37,8 +37,8 @@ const (
 	maxTicks    = 100
 )
 
-// drawing is what viewers see of an object at a glance.
-type drawing struct {
+// rowView is the row of an object in the table of the page.
+type rowView struct {
 	state   *inventory.State
 	row     []byte   // encoded, but for the course of time
 	changed int64    // when it last did
@@ -56,12 +56,12 @@ type segment struct {
 	state string // a word of kstatus, or the type of an Event
 }
 
-// drawn returns what viewers see of the object of a state; nil if that is nothing yet. The Hub is locked.
-func drawn(h *Hub, s *inventory.State) *drawing { return drawingOf(h, s.Entry) }
+// rowViewOf returns the row of the object of s, or nil if it has none yet. The Hub must be locked.
+func rowViewOf(h *Hub, s *inventory.State) *rowView { return rowViewOfEntry(h, s.Entry) }
 
-// drawingOf is what viewers see of an object; nil if that is nothing yet. The Hub is locked.
-func drawingOf(h *Hub, o *inventory.Entry) *drawing {
-	d, _ := o.ViewData.(*drawing)
+// rowViewOfEntry returns the row of o, or nil if it has none yet. The Hub must be locked.
+func rowViewOfEntry(h *Hub, o *inventory.Entry) *rowView {
+	d, _ := o.ViewData.(*rowView)
 	if d != nil && d.row == nil {
 		return d.then(h)
 	}
@@ -70,7 +70,7 @@ func drawingOf(h *Hub, o *inventory.Entry) *drawing {
 
 // show takes over a state and its change, number seq. It returns what has become another of the row, but for what
 // follows from the message, or all of a new one; nil: there is nothing to be seen.
-func (d *drawing) show(s *inventory.State, r *resource, m *changed, seq uint64) []byte {
+func (d *rowView) show(s *inventory.State, r *resource, m *changeMessage, seq uint64) []byte {
 	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
 	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
 		before := gjson.GetBytes(d.row, "seq").Uint()
@@ -129,13 +129,13 @@ func different(before, now []byte, counts bool) []byte {
 	return append(out, '}')
 }
 
-func (d *drawing) enter(at int64, state string) {
+func (d *rowView) enter(at int64, state string) {
 	if n := len(d.segments); n == 0 || d.segments[n-1].state != state {
 		d.segments = addLast(d.segments, segment{at, state}, maxSegments, &d.segmentsMore)
 	}
 }
 
-func (d *drawing) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
+func (d *rowView) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
 
 // addLast appends to what has room for no more than limit; more counts what has gone.
 func addLast[T any](all []T, one T, limit int, more *int) []T {
@@ -146,7 +146,7 @@ func addLast[T any](all []T, one T, limit int, more *int) []T {
 	return append(all, one)
 }
 
-func (d *drawing) appendTo(dst []byte) []byte {
+func (d *rowView) appendTo(dst []byte) []byte {
 	dst = append(append(dst, d.row[:len(d.row)-1]...), `,"segments":[`...)
 	for i, s := range d.segments {
 		dst = fmt.Appendf(dst, `%s[%d,%q]`, ","[:min(i, 1)], s.from, s.state)
@@ -159,7 +159,7 @@ func (d *drawing) appendTo(dst []byte) []byte {
 }
 
 // rowOf is a row with cells as its resource has them.
-func rowOf(s *inventory.State, of *resource, d *drawing, seq uint64) *row {
+func rowOf(s *inventory.State, of *resource, d *rowView, seq uint64) *row {
 	r := &row{
 		called: calledBy(s.Entry), Seq: seq, UID: string(s.Entry.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s, of),
 		First: millis(s.Entry.FirstSeen), Initial: s.Entry.Initial, Changed: d.changed, Changes: d.changes, About: d.about,

@@ -44,7 +44,7 @@ func TestBy(t *testing.T) {
 		o = now
 	}
 	past, _ := h.inventory.History("pods/" + string(o.UID))
-	row := decode(t, past.Entry.ViewData.(*drawing).row)
+	row := decode(t, past.Entry.ViewData.(*rowView).row)
 	if got := row.text("by"); got != "[kubectl-edit argocd-controller]" {
 		t.Errorf("by %s", got)
 	}

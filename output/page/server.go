@@ -46,9 +46,9 @@ type Server struct {
 	// ctx is of all requests; cancel ends them.
 	ctx    context.Context
 	cancel context.CancelFunc
-	asking *questions[happened]
-	before *questions[remembered]
-	hubs   *hubs // of times of the past
+	asking *lookupCache[kubeEventItem]
+	before *lookupCache[reconstructedItem]
+	hubs   *historyHubs // of times of the past
 
 	mu      sync.Mutex // for what follows
 	closing bool
@@ -59,12 +59,12 @@ type Server struct {
 // NewServer returns a Server that does not serve yet.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
-		hub: hub, options: o, token: random(), hubs: newHubs(hub),
+		hub: hub, options: o, token: random(), hubs: newHistoryHubs(hub),
 		viewers:  make(chan struct{}, maxViewers),
 		patience: patience,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.asking, s.before = newQuestions(s.ctx, func(h *Hub) asking[happened] { return about{h}.of }), newQuestions(s.ctx, func(h *Hub) asking[remembered] { return memory{h}.of })
+	s.asking, s.before = newLookupCache(s.ctx, func(h *Hub) lookupFunc[kubeEventItem] { return kubeEventLookup{h}.lookup }), newLookupCache(s.ctx, func(h *Hub) lookupFunc[reconstructedItem] { return reconstructedLookup{h}.lookup })
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -159,8 +159,8 @@ func (s *Server) handler() http.Handler {
 		"/api/object":  s.searching((*Hub).object),
 		"/api/feed":    s.searching((*Hub).feed),
 		"/api/held":    s.searching((*Hub).held),
-		"/api/yaml":    s.searching(func(h *Hub, r *http.Request) (any, error) { return moments{h}.find(r) }),
-		"/api/leadup":  s.searching(func(h *Hub, r *http.Request) (any, error) { return ledUp{h}.find(r) }),
+		"/api/yaml":    s.searching(func(h *Hub, r *http.Request) (any, error) { return objectAtTimeLookup{h}.find(r) }),
+		"/api/leadup":  s.searching(func(h *Hub, r *http.Request) (any, error) { return leadUpLookup{h}.find(r) }),
 		"/api/about":   s.viewing(s.asking.serve(s)),
 		"/api/before":  s.viewing(s.before.serve(s)),
 
@@ -274,7 +274,7 @@ func (s *Server) searching(find func(*Hub, *http.Request) (any, error)) http.Han
 		defer release()
 		code, found := http.StatusOK, any(nil)
 		switch found, err = find(hub, r); {
-		case errors.Is(err, errNotHeld):
+		case errors.Is(err, errNotRetained):
 			code = http.StatusNotFound
 		case err != nil:
 			code = http.StatusBadRequest

@@ -31,9 +31,9 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 	s := &subscriber{wanted: wanted}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, _ := h.inventory.ListAt(inventory.Now, wanted.has) // of now it is known
+	all, _ := h.inventory.ListAt(inventory.Now, wanted.matches) // of now it is known
 	for _, state := range all {
-		if d := drawn(h, state); d != nil { // others come as events
+		if d := rowViewOf(h, state); d != nil { // others come as events
 			e := d.state.ToEvent(nil)
 			e.Type, e.Initial = event.Added, true
 			s.queue = append(s.queue, e)
@@ -46,7 +46,7 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 // publish gives an event to those who read it. The Hub is locked.
 func (h *Hub) publish(c *inventory.Change) {
 	for s := range h.subscribers {
-		if c.State != nil && !s.wanted.has(c.State) {
+		if c.State != nil && !s.wanted.matches(c.State) {
 			continue
 		}
 		if s.lost = len(s.queue) >= maxQueue; s.lost {

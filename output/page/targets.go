@@ -115,7 +115,7 @@ func (ts *targets) observe(e *event.Event) watchMessage {
 func (ts *targets) update(now time.Time) {
 	state := live
 	lost, connecting := ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied), ts.links.Count(event.PhaseConnecting)
-	for _, s := range ts.standings() {
+	for _, s := range ts.clusterStates() {
 		switch s.Phase {
 		case event.PhaseLost, event.PhaseDenied:
 			lost++

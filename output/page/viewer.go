@@ -41,11 +41,11 @@ type viewer struct {
 	// at is the number of the last message that was sent, or is in a snapshot.
 	at uint64
 	// question is what it wants to know of all objects; nil: nothing.
-	question *question
-	buffer   []byte
-	looked   []byte           // the message about problems that it has
-	known    []byte           // and that about clusters
-	tick     <-chan time.Time // when a ping is due
+	question     *question
+	buffer       []byte
+	lastProblems []byte           // the message about problems that it has
+	lastClusters []byte           // and that about clusters
+	tick         <-chan time.Time // when a ping is due
 }
 
 var (
@@ -72,7 +72,7 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 		}
 		isOld := false
 		if !more { // what needs a look comes with the rows that say so
-			if isOld, err = v.tellProblems(ctx); err != nil {
+			if isOld, err = v.sendProblems(ctx); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 		Now: millis(v.clock()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title, UTC: v.UTC, Secrets: v.Compare.Masks == nil || !v.Compare.Masks.Secrets,
 		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
 		Targets: v.targets.list(), Clusters: v.clusters(), Watch: v.targets.watch(),
-		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
+		Limits: limits{maxEnded, maxHistory, maxSegments, maxTicks},
 	}
 	if m.Live = v.ofPast == nil; !m.Live {
 		m.Past = v.ofPast.message(v.clock(), v.isLive())
@@ -134,7 +134,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 			return err
 		}
 	}
-	v.looked, v.known = nil, nil
+	v.lastProblems, v.lastClusters = nil, nil
 	return v.tell(ctx)
 }
 
@@ -165,7 +165,7 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 	defer v.mu.Unlock()
 	rows, n := v.buffer[:0], 0
 	for ; n < len(states) && n < maxRows && len(rows) < maxPart; n++ {
-		d := drawn(v.Hub, states[n])
+		d := rowViewOf(v.Hub, states[n])
 		if d == nil { // it comes as a change
 			continue
 		}
@@ -221,7 +221,7 @@ func (v *viewer) again(ctx context.Context) error {
 }
 
 func (v *viewer) ping(ctx context.Context) error {
-	if v.lapsed != nil && v.lapsed() { // who comes again is told
+	if v.isExpired != nil && v.isExpired() { // who comes again is told
 		return errLapsed
 	}
 	v.mu.Lock()
@@ -235,10 +235,10 @@ func (v *viewer) ping(ctx context.Context) error {
 
 // tell tells the viewer what needs a look, and of several clusters how they are.
 func (v *viewer) tell(ctx context.Context) error {
-	if err := v.tellClusters(ctx); err != nil {
+	if err := v.sendClusters(ctx); err != nil {
 		return err
 	}
-	_, err := v.tellProblems(ctx)
+	_, err := v.sendProblems(ctx)
 	return err
 }
 

@@ -21,8 +21,8 @@ const (
 	maxComparedLine = 2000
 )
 
-// moment is an object as it was at a time.
-type moment struct {
+// objectAtTime is the state of an object at a time, in an API answer.
+type objectAtTime struct {
 	Stream string `json:"stream"`
 	// Time is since when it was so, and Until until when; 0: it is so.
 	Time  int64 `json:"time"`
@@ -40,19 +40,19 @@ type moment struct {
 	DiffMore int      `json:"diffMore,omitempty"`
 }
 
-// moments answers with an object as it was at a time, and what differs from how it was at another.
-type moments struct{ *Hub }
+// objectAtTimeLookup returns the state of an object at a time and, if requested, its diff from another time.
+type objectAtTimeLookup struct{ *Hub }
 
-func (h moments) find(r *http.Request) (any, error) {
+func (h objectAtTimeLookup) find(r *http.Request) (any, error) {
 	values, err := query(r, "key", "at", "from")
 	if err != nil || len(values["key"]) != 1 {
 		return nil, cmp.Or(err, errors.New("it takes one key"))
 	}
 	past, held := h.inventory.History(values.Get("key"))
 	if !held {
-		return nil, errNotHeld
+		return nil, errNotRetained
 	}
-	m := moment{Stream: h.stream}
+	m := objectAtTime{Stream: h.stream}
 	at, err := stateAt(past.States, values.Get("at"))
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func stateAt(states []*inventory.State, text string) (int, error) {
 	return found, nil
 }
 
-func (m *moment) compare(before string) {
+func (m *objectAtTime) compare(before string) {
 	m.Diff = []string{}
 	text := strings.TrimSuffix(change.UnifiedDiff(before, m.YAML), "\n")
 	if text == "" {
