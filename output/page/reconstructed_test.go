@@ -59,7 +59,7 @@ func TestBefore(t *testing.T) {
 		return event.NewObject(&id, strings.Replace(o.Raw(), `"apiVersion":"v1"`, `"apiVersion":"apps/v1"`, 1))
 	}
 	set := func(n int, image, created string) event.Object {
-		o := apps("ReplicaSet", fmt.Sprint("web-", n), fmt.Sprint("rs", n), fmt.Sprintf(`,"annotations":{"deployment.kubernetes.io/revision":"%d"},"ownerReferences":[{"controller":true,"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d"}]},"spec":{"template":%s}`, n, template(image)))
+		o := apps("ReplicaSet", fmt.Sprint("web-", n), fmt.Sprint("rs", n), fmt.Sprintf(`,"annotations":{"deployment.kubernetes.io/revision":"%d"},"managedFields":[{"manager":"kube-controller-manager","operation":"Update","apiVersion":"apps/v1","fieldsV1":{"f:metadata":{"f:annotations":{"f:deployment.kubernetes.io/revision":{}}}}}],"ownerReferences":[{"controller":true,"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d"}]},"spec":{"template":%s}`, n, template(image)))
 		return event.NewObject(o.Identity, strings.Replace(o.Raw(), "2026-01-02T03:04:05Z", created, 1))
 	}
 	h.FetchRevisions = func(_ context.Context, _ string, o event.Object) ([]event.Object, error) {
