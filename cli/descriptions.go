@@ -176,7 +176,7 @@ var exportDescription = description{
 	short: "Write a recording as a page into one file",
 	long: `Write the page with what was recorded into one HTML file, which opens from disk,
 without a server, a network or dwatch: for a colleague, or a ticket. A slider
-shows each time of it: objects, changes, timeline, what needs a look. Without
+shows each time of it: objects, changes, timeline, problems. Without
 RESOURCE it has all that was recorded.
 
 It has at most 20 MB: where that is not enough, the oldest is left out, and the

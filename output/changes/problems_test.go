@@ -42,14 +42,14 @@ func TestLookClusters(t *testing.T) {
 		}
 	}
 	text := out.String()
-	bad, good := strings.Index(text, " ✗ us deploy/x7"), strings.Index(text, " = eu: nothing needs a look")
+	bad, good := strings.Index(text, " ✗ us deploy/x7"), strings.Index(text, " = eu: no problems")
 	if bad < 0 || good < bad {
 		t.Errorf("it says\n%s", text)
 	}
 	if err := v.Deliver(t.Context(), []event.Event{mark("us", event.Left, 0)}); err != nil {
 		t.Fatal(err)
 	}
-	if lines := v.DescribeProblems(loop.Time); len(lines) != 1 || !strings.Contains(lines[0], "nothing needs a look") {
+	if lines := v.DescribeProblems(loop.Time); len(lines) != 1 || !strings.Contains(lines[0], "no problems") {
 		t.Errorf("%q", lines)
 	}
 }
@@ -62,7 +62,7 @@ func TestNoHealth(t *testing.T) {
 	}{
 		{[]string{"ConfigMap"}, "the watched resources have no health status"},
 		{[]string{"ConfigMap", "Secret", "Event"}, "the watched resources have no health status"},
-		{[]string{"ConfigMap", "Pod"}, "nothing needs a look"},
+		{[]string{"ConfigMap", "Pod"}, "no problems"},
 	} {
 		var out bytes.Buffer
 		o := options(0)
@@ -80,7 +80,7 @@ func TestNoHealth(t *testing.T) {
 		if got := v.DescribeProblems(time.Unix(1e9, 0)); len(got) != 1 || got[0] != test.want {
 			t.Errorf("%s: got %q, want %q", test.kinds, got, test.want)
 		}
-		if got := strings.Contains(out.String(), "needs a look"); got != strings.Contains(test.want, "needs a look") {
+		if got := strings.Contains(out.String(), "no problems"); got != strings.Contains(test.want, "no problems") {
 			t.Errorf("%s: got\n%s", test.kinds, &out)
 		}
 	}
@@ -321,7 +321,7 @@ func TestLookWarned(t *testing.T) {
 		if text := out.String(); strings.Contains(text, "look") || strings.Contains(text, "FailedMount") {
 			t.Errorf("it is said before it is known:\n%s", text)
 		}
-		want := "nothing needs a look"
+		want := "no problems"
 		if isKnown {
 			asking, want = false, ` ◌ deploy/x7  FailedMount: volume "config": configmap "shop" not found`
 		}

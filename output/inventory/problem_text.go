@@ -49,8 +49,8 @@ var signs = map[Severity]rune{SeverityFailed: '✗', SeverityWaiting: '◌', Sev
 // AllHealthy is the text for "no problems", and HealthUnknown the one if no cluster is connected. See DescribeHealth.
 // NoHealth is the text if HasHealth is false.
 const (
-	AllHealthy    = "nothing needs a look"
-	HealthUnknown = "what needs a look is not known before all is connected"
+	AllHealthy    = "no problems"
+	HealthUnknown = "problems unknown until all watches are connected"
 	NoHealth      = "the watched resources have no health status"
 )
 
@@ -70,7 +70,7 @@ func DescribeHealth(connected, all int) string {
 	case connected == all:
 		return AllHealthy
 	}
-	return fmt.Sprintf("%s in %d of %d clusters; of the others it is not known", AllHealthy, connected, all)
+	return fmt.Sprintf("%s in %d of %d clusters; unknown for the others", AllHealthy, connected, all)
 }
 
 // DetectedLate marks a change that a list revealed. There may have been other states in between.

@@ -41,7 +41,7 @@ func TestClusters(t *testing.T) {
 	}
 	s.shows(`✗ 2 of 3 connected`)
 	s.shows(`^ ● eu  ● us  ✗ down not connected$`)
-	s.shows(`nothing needs a look in 2 of 3 clusters; of the others it is not known`)
+	s.shows(`no problems in 2 of 3 clusters; unknown for the others`)
 	s.shows(`^   CLUSTER  NAME +READY +STATUS`)
 	s.shows(`^   eu       web  +1/1 +Running`)
 	s.shows(`^   us       web  +1/1 +Running`)

@@ -980,10 +980,10 @@ func TestConcurrent(t *testing.T) {
 func TestProblems(t *testing.T) {
 	s := newScreen(t, 120, 24, nil)
 	s.deliver(initial(pod(t, "web-0", "Running", 1)))
-	s.shows(`^ what needs a look is not known before all is connected$`)
+	s.shows(`^ problems unknown until all watches are connected$`)
 	s.deliver(synced())
 	s.pass(time.Second)
-	s.shows(`^ nothing needs a look$`)
+	s.shows(`^ no problems$`)
 	rows := s.above()
 	s.deliver(modified(pod(t, "web-0", "Failed", 2)))
 	s.pass(time.Second)
@@ -1011,7 +1011,7 @@ func TestProblems(t *testing.T) {
 	s.pass(2 * time.Second)
 	s.shows(`^ ● po/web-0  .*well again for \d+s$`)
 	s.pass(time.Minute)
-	s.shows(`^ nothing needs a look$`)
+	s.shows(`^ no problems$`)
 }
 
 // TestProblemsBelow: where a line has no room for the change that somebody made before, that stands below it.

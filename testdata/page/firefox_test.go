@@ -218,7 +218,7 @@ func TestFirefox(t *testing.T) {
 	d := serve(t, c, "deploy,rs,po,cm,events", "-n", ns)
 	f.navigate(d.url)
 	f.await(live + ` && ` + row("web") + `?.querySelector(".state").textContent === "Current"`)
-	f.await(`document.getElementById("problems").textContent.includes("Nothing needs a look.")`)
+	f.await(`document.getElementById("problems").textContent.includes("No problems.")`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=conf=a\nb\nc\n")
 	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "--field-manager", "argocd-controller", "-p", `{"data":{"conf":"a\nB\nc\n"}}`)
 	f.breaks(c, ns)

@@ -193,9 +193,9 @@ func TestFunctions(t *testing.T) {
 		{"select", `((store) => { ["Current", "InProgress", "Terminating", "Failed", "Unknown"].forEach((state) => store.put({ key: state, namespace: "n", resource: "r", name: state, status: { state } }));
 			const counts = m.counts(store), shown = m.table(store, { q: "", kind: [], ns: [], change: [], notready: true }, 0).map((i) => i.key).filter(Boolean);
 			return [counts.notReady, counts.namespaces.get("n"), shown]; })(new Store())`, `[3,{"all":5,"failed":1,"busy":2},["Failed","InProgress","Terminating"]]`},
-		// That nothing needs a look is said when all is known.
+		// That no problems is said when all is known.
 		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, isConnected: () => true }).lines()[0])`,
-			`["What needs a look is not known while not all is connected.","Nothing needs a look.","What needs a look is not known while not all is connected."]`},
+			`["Problems unknown until all watches are connected.","No problems.","Problems unknown until all watches are connected."]`},
 		{"problems", `new m.Problems({ store: { problems: { items: [], stateless: true }, targets: new Map([["a", { state: "live" }]]) }, isConnected: () => true }).lines()[0]`, `"The watched resources have no health status."`},
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,

@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 	b.awaitLive()
 	b.await(row("web") + `.textContent.includes("2/2") && ` + row("web") + `.querySelector(".state").textContent === "Current"`)
 	says := `document.getElementById("problems").innerText.replace(/\s+/g, " ")`
-	b.await(says + `.includes("Nothing needs a look.")`)
+	b.await(says + `.includes("No problems.")`)
 	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
 	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web")
 	for _, name := range strings.Fields(c.kubectl(t, "", "-n", ns, "get", "pods", "-o", "name")) {

@@ -210,7 +210,7 @@ func TestLiveLooks(t *testing.T) {
 		all = append(all, inTerminal(t, c, width, height, "live", "deploy,rs,po", "-n", "shop"))
 	}
 	for _, m := range all {
-		m.shows(`nothing needs a look`, `connected`)
+		m.shows(`no problems`, `connected`)
 	}
 	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/worker", "worker=worker:10")
 	c.crash(t, "worker", "worker:10")
@@ -269,7 +269,7 @@ func TestChangesLooks(t *testing.T) {
 			m.shows(patterns...)
 		}
 	}
-	everywhere(`= nothing needs a look`)
+	everywhere(`= no problems`)
 	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/cart", "cart=cart:1.5")
 	everywhere(`rollout done`)
 	c.kubectl(t, "", "-n", "shop", "patch", "cm", "settings", "--field-manager", "argocd-controller", "-p", `{"data":{"conf":"currency: EUR\nlevel: debug\nretries: 3\n"}}`)

@@ -58,10 +58,10 @@ func TestFolded(t *testing.T) {
 // rollsOut: it is one line, whatever happens on the way.
 func rollsOut(t *testing.T, m *tmux, o *objects, rollout string) {
 	m.shows(`^watching .*, clu\n?ster admin`)
-	m.shows(`^\S+ = nothing needs a look$`)
+	m.shows(`^\S+ = no problems$`)
 	o.mustPatch(t, "deploy/cart", `{"spec":{"template":{"spec":{"containers":[{"name":"cart","image":"cart:2"}]}}}}`)
 	m.shows(`^\S+ > deploy/cart(  |\n +)` + rollout)
-	_, after, _ := strings.Cut(strings.TrimSpace(m.screen()), "nothing needs a look\n")
+	_, after, _ := strings.Cut(strings.TrimSpace(m.screen()), "no problems\n")
 	if lines := strings.Count(after, "\n") + 1; lines > mostLines {
 		t.Errorf("a rollout takes %d lines:\n%s", lines, after)
 	}

@@ -143,7 +143,7 @@ func TestFoldedClusters(t *testing.T) {
 			m := startTmux(t, width, 100, kubeconfig)
 			m.command("clear; dwatch deploy/cart --context us --until ready -o none -q; clear; dwatch deploy,rs,po --context eu,us,down")
 			m.shows(`^\S+ ✗ eu po/cart  CrashLoopBackOff`)
-			m.shows(`^\S+ = us: nothing needs a look$`)
+			m.shows(`^\S+ = us: no problems$`)
 			syscall.Kill(m.pid(), syscall.SIGUSR1)
 			m.shows(`^✗ eu po/cart  CrashLoopBackOff`)
 
@@ -158,7 +158,7 @@ func TestFoldedClusters(t *testing.T) {
 			}
 			m.shows(`^\S+ - eu po/cart`)
 			syscall.Kill(m.pid(), syscall.SIGUSR1)
-			m.shows(`^nothing needs a look in 2 of 3 clusters; of the oth\n?ers it is not known$`)
+			m.shows(`^no problems in 2 of 3 clusters; unknown for the others$`)
 			t.Logf("%s", m.screen())
 			m.press("C-c")
 			m.shows(`^[$#] $|^[$#]$`)

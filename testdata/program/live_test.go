@@ -620,7 +620,7 @@ func TestLiveOwner(t *testing.T) {
 	kubectl("create", "deployment", "web", "--image", "registry.example/shop/web:1")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "1m")
 	m.live("deploy,po -n " + namespace)
-	m.shows(`^ nothing needs a look`)
+	m.shows(`^ no problems`)
 	kubectl("patch", "deploy/web", "--field-manager", "argocd", "-p", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"web","image":"registry.example/shop/web:2"}]}}}}`)
 	var pod string
 	m.until(func() bool {

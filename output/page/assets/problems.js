@@ -41,15 +41,15 @@ export class Problems {
 
   /** healthText reports that there are no problems, or why that is not known. */
   healthText(selected) {
-    const { store } = this, unknown = "What needs a look is not known while not all is connected.";
+    const { store } = this, unknown = "Problems unknown until all watches are connected.";
     const clusters = (store.clusters ?? []).filter((c) => !selected.length || selected.includes(c.name));
     const known = clusters.filter((c) => c.state === "live").length;
     if (store.problems.stateless) return "The watched resources have no health status.";
     if (!this.isConnected() || store.loading) return unknown;
     if (store.hello?.past?.unknown && !known) return "What needed a look then is not all known.";
-    if (known && known < clusters.length) return `Nothing needs a look in ${known} of ${count(clusters.length, "cluster")}; of the others it is not known.`;
+    if (known && known < clusters.length) return `No problems in ${known} of ${count(clusters.length, "cluster")}; unknown for the others.`;
     const isIncomplete = clusters.length ? !known : [...store.targets.values()].some((t) => ["lost", "denied", "starting"].includes(t.state));
-    return isIncomplete ? unknown : "Nothing needs a look.";
+    return isIncomplete ? unknown : "No problems.";
   }
 
   /** problemLine returns the data of the line of a problem. */
