@@ -20,20 +20,20 @@ type Comparison struct {
 // Compare compares what was there at a time with what was there at another one; zero: at the last of
 // which all is known.
 func (r *Recording) Compare(ctx context.Context, q Query, from, to time.Time) (c Comparison, err error) {
-	var before, after []heldObject
-	if after, c.AfterProof, err = r.at(ctx, q, to); err != nil {
+	var before, after []storedObject
+	if after, c.AfterProof, err = r.objectsAt(ctx, q, to); err != nil {
 		return c, err
 	}
-	if before, c.BeforeProof, err = r.at(ctx, q, from); err != nil || !c.BeforeProof.IsComplete() || !c.AfterProof.IsComplete() {
+	if before, c.BeforeProof, err = r.objectsAt(ctx, q, from); err != nil || !c.BeforeProof.IsComplete() || !c.AfterProof.IsComplete() {
 		return c, err
 	}
-	c.Events = different(before, after, c.AfterProof.To)
+	c.Events = diffObjects(before, after, c.AfterProof.To)
 	return c, nil
 }
 
 // different merges what was there before and after, which are in the same order.
-func different(before, after []heldObject, at time.Time) (events []event.Event) {
-	was := make(map[objectKey]heldObject, len(before))
+func diffObjects(before, after []storedObject, at time.Time) (events []event.Event) {
+	was := make(map[objectKey]storedObject, len(before))
 	for _, o := range before {
 		was[keyOf(o.target, o.Object)] = o
 	}
@@ -41,7 +41,7 @@ func different(before, after []heldObject, at time.Time) (events []event.Event) 
 	for _, o := range after {
 		is[keyOf(o.target, o.Object)] = true
 	}
-	add := func(kind event.Type, o heldObject, old event.Object) {
+	add := func(kind event.Type, o storedObject, old event.Object) {
 		events = append(events, event.Event{Type: kind, Target: o.target, Object: o.Object, Old: old, Time: at})
 	}
 	for _, o := range before {

@@ -28,114 +28,114 @@ type GapInterval struct {
 // is not known then how far behind it is: it trails. A BOOKMARK says up to when all that happened is
 // among the lines before it. If nothing came since that time, what was there when the last thing
 // came was there until then; and if nothing came since the loss, nothing was missed by it.
-type sights struct {
+type coverage struct {
 	// covers says why a run has not recorded all that is asked for; nil, or empty: it has.
-	covers func(event.Selection) string
+	compareSelection func(event.Selection) string
 	// withheld says of segments, by number, why they can't be read.
 	withheld map[int]string
 
 	// definitions knows when resources did not exist; nil if that does not matter.
 	definitions *definitions
 
-	all  map[event.Key]*sight
-	last time.Time // the latest of all lines
+	all    map[event.Key]*targetCoverage
+	latest time.Time // the latest of all lines
 	// backUntil is the last time that the clock showed twice. What a server confirms of times up to then proves nothing.
-	backUntil time.Time
-	heard     time.Time // the line before
-	segment   int       // the number of the last one; 0: none has been read
-	run       string    // which run wrote it
-	ended     bool      // it has its end
-	lacking   string    // why the present run does not count; empty: it does
+	backUntil     time.Time
+	lineTime      time.Time // the line before
+	segmentNumber int       // the number of the last one; 0: none has been read
+	run           string    // which run wrote it
+	segmentEnded  bool      // it has its end
+	selectionGap  string    // why the present run does not count; empty: it does
 	// lost is why the present segment says nothing more; empty: it does.
-	lost string
+	unusableReason string
 }
 
 // sight is what is known of a target.
-type sight struct {
+type targetCoverage struct {
 	spans []span // that are over, in order
 	// present is the one that goes on, if since is not zero. Its time before is what is not known
 	// now, if since is zero.
-	present span
+	current span
 	since   time.Time
 	// proven is up to when all is known that the server has said, be it that a later end of present
 	// is taken for known, too; moved is when something came last.
-	proven, moved time.Time
+	confirmed, lastEvent time.Time
 	// trails: the watch goes on, and it is not known how far behind it is.
-	trails bool
+	lagUnknown bool
 	// still is the time of the last line that says what is there, if whole: all that happened since
 	// then comes. joins: so did all since the last span.
-	still        time.Time
-	whole, joins bool
+	resumesFrom           time.Time
+	resumable, contiguous bool
 	// floor is the time before which nothing is known by the lines that were read.
-	floor time.Time
+	earliest time.Time
 	// synced: all that there was has been recorded once; listed: some object has.
-	synced, listed bool
+	synced, hasObjects bool
 }
 
 // span is a time of which all is known, and why the time before it is not.
 type span struct {
-	from, to time.Time
-	why      string
-	late     bool
+	from, to     time.Time
+	reason       string
+	timesUnknown bool
 }
 
-func newSights() *sights { return &sights{all: map[event.Key]*sight{}} }
+func newCoverage() *coverage { return &coverage{all: map[event.Key]*targetCoverage{}} }
 
 const (
-	notRunning = "dwatch record did not run"
-	unrecorded = "it was not recorded"
-	damagedWhy = "the recording is damaged there"
-	missingWhy = "a part of the recording is missing"
-	relisted   = "relisted, states between are missing"
-	caughtUp   = "all that happened was seen later"
-	heldUp     = "dwatch record was held up"
-	clockBack  = "the clock was put back"
+	reasonNotRunning = "dwatch record did not run"
+	reasonUnrecorded = "it was not recorded"
+	reasonDamaged    = "the recording is damaged there"
+	reasonMissing    = "a part of the recording is missing"
+	reasonRelisted   = "relisted, states between are missing"
+	reasonSeenLater  = "all that happened was seen later"
+	reasonDelayed    = "dwatch record was held up"
+	reasonClockBack  = "the clock was put back"
 )
 
 // silentWhy: it is not known whether something came that has not been seen.
-const silentWhy = "nothing was heard of the server since"
+const reasonUnconfirmed = "nothing was heard of the server since"
 
 // clockSlack is by how much lines may be out of order: those of a batch have the time at which
 // it was delivered, its marks their own.
 const clockSlack = time.Second
 
 // observe takes the next line.
-func (s *sights) observe(l *line) {
+func (s *coverage) observe(l *line) {
 	if s.definitions != nil {
 		s.definitions.observe(l)
 	}
-	if l.Type == begun {
-		s.begin(l.header)
+	if l.Type == recordingLine {
+		s.beginSegment(l.header)
 		return
 	}
-	if l.Type == late && !l.last.IsZero() {
-		s.heard, s.last = l.Time, later(s.last, l.last)
-		s.back(l.Time)
+	if l.Type == lateLine && !l.last.IsZero() {
+		s.lineTime, s.latest = l.Time, later(s.latest, l.last)
+		s.clockPutBack(l.Time)
 		return
 	}
-	now := later(s.last, l.Time)
+	now := later(s.latest, l.Time)
 	switch {
-	case s.last.Sub(l.Time) > clockSlack:
-		s.back(l.Time)
-	case l.Time.Sub(s.heard) > maxSilence:
-		s.resumeAll()
+	case s.latest.Sub(l.Time) > clockSlack:
+		s.clockPutBack(l.Time)
+	case l.Time.Sub(s.lineTime) > maxSilence:
+		s.delayAll()
 	}
-	if s.heard, s.last = l.Time, now; s.lost != "" {
+	if s.lineTime, s.latest = l.Time, now; s.unusableReason != "" {
 		return
 	}
 	switch {
-	case l.Type == late:
-		s.resumeAll()
-	case l.Type == listing:
-		s.of(l.Target.Key()).end(relisted)
+	case l.Type == lateLine:
+		s.delayAll()
+	case l.Type == listingLine:
+		s.target(l.Target.Key()).end(reasonRelisted)
 	case l.Type == event.Bookmark && !l.Heard.IsZero() && l.Heard.Before(s.backUntil):
 	case l.Type == event.Bookmark:
-		s.of(l.Target.Key()).bookmark(l, now)
-	case l.Type == event.Heartbeat, l.own():
+		s.target(l.Target.Key()).bookmark(l, now)
+	case l.Type == event.Heartbeat, l.isInternal():
 	case l.Type.IsStatus():
-		s.of(l.Target.Key()).mark(l, now, s.lacking == "")
+		s.target(l.Target.Key()).observeStatus(l, now, s.selectionGap == "")
 	default:
-		s.event(l, now)
+		s.observeObject(l, now)
 	}
 }
 
@@ -147,40 +147,40 @@ func later(a, b time.Time) time.Time {
 }
 
 // event: what comes by a watch that is known to have been alive a moment ago is of now.
-func (s *sights) event(l *line, now time.Time) {
+func (s *coverage) observeObject(l *line, now time.Time) {
 	of := event.Key{Resource: l.Target.Resource().GroupResource(), Namespace: l.Object.Namespace, Name: l.Object.Name}
-	for key, one := range s.all {
+	for key, t := range s.all {
 		if !covers(key, of) {
 			continue
 		}
-		if one.listed = true; one.since.IsZero() {
-			one.still = later(one.still, now)
+		if t.hasObjects = true; t.since.IsZero() {
+			t.resumesFrom = later(t.resumesFrom, now)
 		} else {
-			one.moved = now
-			one.extend()
+			t.lastEvent = now
+			t.extend()
 		}
 	}
 }
 
 // goesOn reports whether a segment goes on from the one before, of which nothing is missing.
-func (s *sights) goesOn(h *header) bool {
-	return s.segment > 0 && s.lost == "" && !h.StartsRun && h.SegmentNumber == s.segment+1 && h.Run == s.run && s.ended
+func (s *coverage) continues(h *header) bool {
+	return s.segmentNumber > 0 && s.unusableReason == "" && !h.StartsRun && h.SegmentNumber == s.segmentNumber+1 && h.Run == s.run && s.segmentEnded
 }
 
 // isLive reports whether all is known of a target now.
-func (s *sights) isLive(of event.Key) bool {
-	for key, one := range s.all {
-		if covers(key, of) && !one.since.IsZero() {
+func (s *coverage) isCovered(of event.Key) bool {
+	for key, t := range s.all {
+		if covers(key, of) && !t.since.IsZero() {
 			return true
 		}
 	}
-	return s.definitions.isAbsent(of.Resource) && s.isLive(definitionKey)
+	return s.definitions.isAbsent(of.Resource) && s.isCovered(definitionKey)
 }
 
 // isSynced reports whether all that there was of a target has been recorded once.
-func (s *sights) isSynced(of event.Key) bool {
-	for key, one := range s.all {
-		if covers(key, of) && one.synced {
+func (s *coverage) isSynced(of event.Key) bool {
+	for key, t := range s.all {
+		if covers(key, of) && t.synced {
 			return true
 		}
 	}
@@ -188,291 +188,291 @@ func (s *sights) isSynced(of event.Key) bool {
 }
 
 // skip goes on behind a segment that is not read.
-func (s *sights) skip(h *header, i *index) {
-	s.begin(h)
+func (s *coverage) skipSegment(h *header, i *index) {
+	s.beginSegment(h)
 	s.complete()
 	for _, state := range i.Targets {
-		if one := s.all[state.key()]; one != nil && state.CoveredSince != nil && !one.since.IsZero() {
-			one.prove(state.CoveredUntil.Time)
+		if t := s.all[state.key()]; t != nil && state.CoveredSince != nil && !t.since.IsZero() {
+			t.confirm(state.CoveredUntil.Time)
 		}
 	}
-	s.last, s.ended = later(s.last, i.To.Time), true
-	s.heard = s.last
+	s.latest, s.segmentEnded = later(s.latest, i.To.Time), true
+	s.lineTime = s.latest
 }
 
 // begin takes a header.
-func (s *sights) begin(h *header) {
-	next := s.goesOn(h)
-	now := later(s.last, later(h.Time.Time, h.LastTime.Time))
+func (s *coverage) beginSegment(h *header) {
+	next := s.continues(h)
+	now := later(s.latest, later(h.Time.Time, h.LastTime.Time))
 	switch {
 	case next:
-	case s.segment == 0:
-		s.adopt(h, now, cmp.Or(s.whyWithheld(h), unrecorded))
+	case s.segmentNumber == 0:
+		s.restore(h, now, cmp.Or(s.withheldReason(h), reasonUnrecorded))
 	default:
-		why := missingWhy
-		if h.StartsRun && h.SegmentNumber == s.segment+1 && s.lost == "" {
-			why = notRunning
+		why := reasonMissing
+		if h.StartsRun && h.SegmentNumber == s.segmentNumber+1 && s.unusableReason == "" {
+			why = reasonNotRunning
 		}
-		s.adopt(h, now, cmp.Or(s.lost, s.whyWithheld(h), why))
+		s.restore(h, now, cmp.Or(s.unusableReason, s.withheldReason(h), why))
 	}
-	if s.last = now; h.LastTime.After(h.Time.Time) {
-		s.back(h.Time.Time)
+	if s.latest = now; h.LastTime.After(h.Time.Time) {
+		s.clockPutBack(h.Time.Time)
 	}
-	s.heard, s.segment, s.run, s.ended, s.lost = h.Time.Time, h.SegmentNumber, h.Run, false, partialWhy
-	if s.lacking = ""; s.covers != nil {
-		s.lacking = s.covers(h.Selection)
+	s.lineTime, s.segmentNumber, s.run, s.segmentEnded, s.unusableReason = h.Time.Time, h.SegmentNumber, h.Run, false, reasonIncompleteStart
+	if s.selectionGap = ""; s.compareSelection != nil {
+		s.selectionGap = s.compareSelection(h.Selection)
 	}
-	if s.lacking == "" {
+	if s.selectionGap == "" {
 		return
 	}
-	for _, one := range s.all {
-		one.end(s.lacking)
-		one.present.why = s.lacking
+	for _, t := range s.all {
+		t.end(s.selectionGap)
+		t.current.reason = s.selectionGap
 	}
 }
 
 // whyWithheld says why the segment before one can't be read; empty: it is not withheld.
-func (s *sights) whyWithheld(h *header) string {
-	if why := s.withheld[h.SegmentNumber-1]; why != "" && h.SegmentNumber-1 > s.segment {
-		return withheldWhy + why
+func (s *coverage) withheldReason(h *header) string {
+	if why := s.withheld[h.SegmentNumber-1]; why != "" && h.SegmentNumber-1 > s.segmentNumber {
+		return withheldPrefix + why
 	}
 	return ""
 }
 
-const withheldWhy = "withheld: "
+const withheldPrefix = "withheld: "
 
 // partialWhy: what was there when the segment began has not been read to its end.
-const partialWhy = "dwatch record was ended while it began"
+const reasonIncompleteStart = "dwatch record was ended while it began"
 
 // complete takes the line that ends what was there when the segment began.
-func (s *sights) complete() {
-	if s.lost == partialWhy {
-		s.lost = ""
+func (s *coverage) complete() {
+	if s.unusableReason == reasonIncompleteStart {
+		s.unusableReason = ""
 	}
 }
 
 // adopt goes on with what a header says, where lines before it are missing or of another run: what
 // was known then is known from here on.
-func (s *sights) adopt(h *header, now time.Time, why string) {
+func (s *coverage) restore(h *header, now time.Time, why string) {
 	s.endAll(why)
 	for _, state := range h.Targets {
-		one := s.of(state.key())
-		one.synced, one.listed, one.floor = state.Synced, state.HasObjects, now
-		one.trails, one.whole = state.LagUnknown, state.ResumesFrom != nil
+		t := s.target(state.key())
+		t.synced, t.hasObjects, t.earliest = state.Synced, state.HasObjects, now
+		t.lagUnknown, t.resumable = state.LagUnknown, state.ResumesFrom != nil
 		if state.ResumesFrom != nil {
-			one.still = state.ResumesFrom.Time
+			t.resumesFrom = state.ResumesFrom.Time
 		}
 		if state.CoveredSince != nil {
-			one.open(now, state.CoveredUntil.Time)
+			t.open(now, state.CoveredUntil.Time)
 		}
-		if one.since.IsZero() && len(one.spans) == 0 {
-			one.present.why = cmp.Or(state.Reason, why)
+		if t.since.IsZero() && len(t.spans) == 0 {
+			t.current.reason = cmp.Or(state.Reason, why)
 		}
 	}
 }
 
 // fail notes that lines of the present segment can't be read: nothing more is known of it.
-func (s *sights) fail(why string) {
+func (s *coverage) fail(why string) {
 	s.endAll(why)
-	s.lost = why
+	s.unusableReason = why
 }
 
 // endAll notes that from what was heard last on nothing is known of any target.
-func (s *sights) endAll(why string) {
-	for _, one := range s.all {
-		one.end(why)
+func (s *coverage) endAll(why string) {
+	for _, t := range s.all {
+		t.end(why)
 	}
 }
 
 // resumeAll: for a time the recorder heard of nothing, and goes on.
-func (s *sights) resumeAll() {
-	for _, one := range s.all {
-		if !one.since.IsZero() {
-			one.lose(heldUp, true)
-			one.trails = true
+func (s *coverage) delayAll() {
+	for _, t := range s.all {
+		if !t.since.IsZero() {
+			t.closeSpan(reasonDelayed, true)
+			t.lagUnknown = true
 		}
 	}
 }
 
 // back: the clock goes on at a time that was before. What was seen since then by the clock of
 // before is not told from what follows.
-func (s *sights) back(to time.Time) {
-	s.backUntil = s.last
-	for _, one := range s.all {
-		trails := !one.since.IsZero() || one.trails
-		one.lose(clockBack, false)
-		one.spans = slices.DeleteFunc(one.spans, func(p span) bool { return !p.from.Before(to) })
-		if n := len(one.spans); n > 0 && one.spans[n-1].to.After(to) {
-			one.spans[n-1].to = to
+func (s *coverage) clockPutBack(to time.Time) {
+	s.backUntil = s.latest
+	for _, t := range s.all {
+		trails := !t.since.IsZero() || t.lagUnknown
+		t.closeSpan(reasonClockBack, false)
+		t.spans = slices.DeleteFunc(t.spans, func(p span) bool { return !p.from.Before(to) })
+		if n := len(t.spans); n > 0 && t.spans[n-1].to.After(to) {
+			t.spans[n-1].to = to
 		}
-		one.present.why, one.present.late = clockBack, false
-		one.trails, one.joins, one.still, one.moved = trails, false, s.last, time.Time{}
+		t.current.reason, t.current.timesUnknown = reasonClockBack, false
+		t.lagUnknown, t.contiguous, t.resumesFrom, t.lastEvent = trails, false, s.latest, time.Time{}
 	}
 }
 
 // of returns the sight of a target. It takes the place of those that it covers.
-func (s *sights) of(key event.Key) *sight {
-	if one := s.all[key]; one != nil {
-		return one
+func (s *coverage) target(key event.Key) *targetCoverage {
+	if t := s.all[key]; t != nil {
+		return t
 	}
-	for other, one := range s.all {
+	for other, t := range s.all {
 		if covers(key, other) {
-			one.end("it is watched with others")
+			t.end("it is watched with others")
 		}
 	}
-	one := &sight{present: span{why: cmp.Or(s.lacking, unrecorded)}}
-	s.all[key] = one
-	return one
+	t := &targetCoverage{current: span{reason: cmp.Or(s.selectionGap, reasonUnrecorded)}}
+	s.all[key] = t
+	return t
 }
 
 // open: from a time on all is known, so far up to another one.
-func (one *sight) open(from, to time.Time) {
-	one.since, one.present.from, one.present.to, one.proven = from, from, to, to
-	one.trails, one.whole, one.joins = false, true, false
+func (t *targetCoverage) open(from, to time.Time) {
+	t.since, t.current.from, t.current.to, t.confirmed = from, from, to, to
+	t.lagUnknown, t.resumable, t.contiguous = false, true, false
 }
 
 // sureFor is for how long after a time up to which all is proven what comes is taken to have come when
 // it happened: it can't be later by more, and if it was later at all the next proof says that.
-const sureFor = event.ProbeInterval + event.ProbeTimeout
+const confirmationGrace = event.ProbeInterval + event.ProbeTimeout
 
 // prove: all is known up to a time.
-func (one *sight) prove(to time.Time) {
-	one.proven = later(one.proven, to)
-	one.present.to = later(one.present.to, one.proven)
-	one.extend()
+func (t *targetCoverage) confirm(to time.Time) {
+	t.confirmed = later(t.confirmed, to)
+	t.current.to = later(t.current.to, t.confirmed)
+	t.extend()
 }
 
-func (one *sight) extend() {
-	if one.moved.Sub(one.proven) <= sureFor {
-		one.present.to = later(one.present.to, one.moved)
+func (t *targetCoverage) extend() {
+	if t.lastEvent.Sub(t.confirmed) <= confirmationGrace {
+		t.current.to = later(t.current.to, t.lastEvent)
 	}
 }
 
 // bookmark takes a line by which all that happened up to Heard is among those before it, or, without
 // Heard, some that happened since what was proven last has come later than it did.
-func (one *sight) bookmark(l *line, now time.Time) {
+func (t *targetCoverage) bookmark(l *line, now time.Time) {
 	heard := l.Heard
 	if heard.After(l.Time) { // the clock was put back
 		heard = l.Time
 	}
-	last := len(one.spans) - 1
+	last := len(t.spans) - 1
 	switch {
-	case !one.since.IsZero() && heard.IsZero():
-		one.lose(silentWhy, true)
-		one.trails = true
-	case !one.since.IsZero(): // it has caught up before
-		one.prove(heard)
-	case !one.trails || heard.IsZero():
-	case !one.still.After(heard):
-		isPrompt := event.IsCaughtUp(heard, one.still, now)
-		if one.joins && last >= 0 && one.spans[last].to.Equal(one.still) { // nothing was missed
-			one.present, one.spans = one.spans[last], one.spans[:last]
-			one.open(one.present.from, heard)
+	case !t.since.IsZero() && heard.IsZero():
+		t.closeSpan(reasonUnconfirmed, true)
+		t.lagUnknown = true
+	case !t.since.IsZero(): // it has caught up before
+		t.confirm(heard)
+	case !t.lagUnknown || heard.IsZero():
+	case !t.resumesFrom.After(heard):
+		isPrompt := event.IsCaughtUp(heard, t.resumesFrom, now)
+		if t.contiguous && last >= 0 && t.spans[last].to.Equal(t.resumesFrom) { // nothing was missed
+			t.current, t.spans = t.spans[last], t.spans[:last]
+			t.open(t.current.from, heard)
 		} else {
-			one.open(later(one.still, one.floor), heard)
+			t.open(later(t.resumesFrom, t.earliest), heard)
 		}
 		if !isPrompt {
-			one.lose(silentWhy, true)
-			one.trails = true
+			t.closeSpan(reasonUnconfirmed, true)
+			t.lagUnknown = true
 		}
-	case event.IsCaughtUp(heard, one.still, now) && !now.Before(one.still):
-		one.open(now, now)
+	case event.IsCaughtUp(heard, t.resumesFrom, now) && !now.Before(t.resumesFrom):
+		t.open(now, now)
 	}
 }
 
 // lose: from what is confirmed on it is not known when what happens does. late: what does will be
 // seen.
-func (one *sight) lose(why string, late bool) {
-	if one.since.IsZero() {
-		if one.present.late = one.present.late && late; !strings.Contains(one.present.why, why) && (len(one.spans) > 0 || one.trails) {
-			one.present.why = also(one.present.why, why)
+func (t *targetCoverage) closeSpan(why string, late bool) {
+	if t.since.IsZero() {
+		if t.current.timesUnknown = t.current.timesUnknown && late; !strings.Contains(t.current.reason, why) && (len(t.spans) > 0 || t.lagUnknown) {
+			t.current.reason = appendReason(t.current.reason, why)
 		}
 		return
 	}
-	if late && one.proven.Before(one.present.to) {
-		one.present.to = one.proven
+	if late && t.confirmed.Before(t.current.to) {
+		t.current.to = t.confirmed
 	}
-	one.still, one.whole, one.joins = later(later(one.present.to, one.since), one.moved), true, false
-	if !one.present.to.Before(one.present.from) {
-		one.spans = append(one.spans, one.present)
-		one.present, one.joins = span{}, true
+	t.resumesFrom, t.resumable, t.contiguous = later(later(t.current.to, t.since), t.lastEvent), true, false
+	if !t.current.to.Before(t.current.from) {
+		t.spans = append(t.spans, t.current)
+		t.current, t.contiguous = span{}, true
 	} else { // nothing was ever confirmed: it is as if that had never begun
-		why, late = also(one.present.why, why), one.present.late && late
+		why, late = appendReason(t.current.reason, why), t.current.timesUnknown && late
 	}
-	one.since, one.present = time.Time{}, span{why: why, late: late}
+	t.since, t.current = time.Time{}, span{reason: why, timesUnknown: late}
 }
 
 // mark takes a mark about the target. counts: it can prove something.
-func (one *sight) mark(l *line, now time.Time, counts bool) {
+func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 	switch l.Type {
 	case event.Synced, event.Gap:
-		if !one.since.IsZero() { // it was relisted, which was not announced
-			one.end(relisted)
+		if !t.since.IsZero() { // it was relisted, which was not announced
+			t.end(reasonRelisted)
 		}
-		if one.present.late = false; l.Type == event.Gap && !strings.Contains(one.present.why, relisted) {
-			one.present.why = also(one.present.why, relisted)
+		if t.current.timesUnknown = false; l.Type == event.Gap && !strings.Contains(t.current.reason, reasonRelisted) {
+			t.current.reason = appendReason(t.current.reason, reasonRelisted)
 		}
-		one.synced, one.trails, one.whole, one.joins, one.still = true, counts, counts, false, now
+		t.synced, t.lagUnknown, t.resumable, t.contiguous, t.resumesFrom = true, counts, counts, false, now
 	case event.Reconnected:
-		if !one.since.IsZero() { // the loss was not announced
-			one.lose("connection lost", true)
+		if !t.since.IsZero() { // the loss was not announced
+			t.closeSpan("connection lost", true)
 		}
-		if one.present.late && !strings.Contains(one.present.why, caughtUp) {
-			one.present.why = also(one.present.why, caughtUp)
+		if t.current.timesUnknown && !strings.Contains(t.current.reason, reasonSeenLater) {
+			t.current.reason = appendReason(t.current.reason, reasonSeenLater)
 		}
-		one.trails = one.synced && one.whole && counts
+		t.lagUnknown = t.synced && t.resumable && counts
 	case event.Disconnected:
-		one.interrupt("connection lost: " + message(l))
+		t.interrupt("connection lost: " + message(l))
 	case event.Denied:
 		why := "denied: " + message(l)
-		if one.interrupt(why); !strings.Contains(one.present.why, why) { // it never was known
-			one.present.why = why
+		if t.interrupt(why); !strings.Contains(t.current.reason, why) { // it never was known
+			t.current.reason = why
 		}
 	case event.Gone:
-		one.end("the server did not serve it")
+		t.end("the server did not serve it")
 	case event.Arrived:
-		one.end("what there was when it came to be served was not known yet")
-		one.synced = false
+		t.end("what there was when it came to be served was not known yet")
+		t.synced = false
 	default: // it has left what is recorded, or it says something that is not known here
-		one.end("it was not recorded any more")
-		one.synced = false
+		t.end("it was not recorded any more")
+		t.synced = false
 	}
 }
 
 // whyBytes bounds the reasons of one time: each message of a server may be another one.
-const whyBytes = 400
+const maxReasonBytes = 400
 
 // also adds a reason to others, as long as there is room.
-func also(all, why string) string {
+func appendReason(all, why string) string {
 	const more = "; and more"
 	switch {
 	case strings.HasSuffix(all, more):
 		return all
-	case len(all)+len(why) > whyBytes && all != "":
+	case len(all)+len(why) > maxReasonBytes && all != "":
 		return all + more
 	}
 	return all + "; " + why
 }
 
 // trim forgets all that was known but the last: who writes needs no more.
-func (s *sights) trim() {
-	for _, one := range s.all {
-		if n := len(one.spans); n > 1 {
-			one.spans = append(one.spans[:0], one.spans[n-1])
+func (s *coverage) trim() {
+	for _, t := range s.all {
+		if n := len(t.spans); n > 1 {
+			t.spans = append(t.spans[:0], t.spans[n-1])
 		}
 	}
 }
 
 // interrupt: the watch has ended, and may go on where it was.
-func (one *sight) interrupt(why string) {
-	one.lose(why, true)
-	one.trails = false
+func (t *targetCoverage) interrupt(why string) {
+	t.closeSpan(why, true)
+	t.lagUnknown = false
 }
 
 // end: what happens from now on is not among the lines to come.
-func (one *sight) end(why string) {
-	one.lose(why, false)
-	one.trails, one.whole, one.joins = false, false, false
+func (t *targetCoverage) end(why string) {
+	t.closeSpan(why, false)
+	t.lagUnknown, t.resumable, t.contiguous = false, false, false
 }
 
 func message(l *line) string {
@@ -488,27 +488,27 @@ func covers(k, o event.Key) bool {
 }
 
 // known returns up to when all is known of a target whose watch goes on; zero if it does not.
-func (s *sights) known(of event.Key) (to time.Time) {
-	for key, one := range s.all {
-		if covers(key, of) && !one.since.IsZero() && !one.present.to.Before(one.present.from) {
-			to = later(to, one.present.to)
+func (s *coverage) coveredUntil(of event.Key) (to time.Time) {
+	for key, t := range s.all {
+		if covers(key, of) && !t.since.IsZero() && !t.current.to.Before(t.current.from) {
+			to = later(to, t.current.to)
 		}
 	}
 	if s.definitions.isAbsent(of.Resource) {
-		to = later(to, s.known(definitionKey))
+		to = later(to, s.coveredUntil(definitionKey))
 	}
 	return to
 }
 
 // isDecided reports whether no line to come can add anything to what is known of a target at a
 // time, or take it back.
-func (s *sights) isDecided(of event.Key, at time.Time) bool {
+func (s *coverage) isDecided(of event.Key, at time.Time) bool {
 	if s.definitions.tracks(of.Resource) && !s.isDecided(definitionKey, at) {
 		return false
 	}
-	for key, one := range s.all {
-		live := !one.since.IsZero() && one.since.Before(at) && one.proven.Before(at)
-		if covers(key, of) && (live || one.since.IsZero() && one.whole && !one.still.After(at)) {
+	for key, t := range s.all {
+		live := !t.since.IsZero() && t.since.Before(at) && t.confirmed.Before(at)
+		if covers(key, of) && (live || t.since.IsZero() && t.resumable && !t.resumesFrom.After(at)) {
 			return false
 		}
 	}
@@ -516,13 +516,13 @@ func (s *sights) isDecided(of event.Key, at time.Time) bool {
 }
 
 // blind returns when nothing was known of a target, up to end: of all that show its objects.
-func (s *sights) blind(of event.Key, end time.Time) (common []GapInterval) {
+func (s *coverage) gaps(of event.Key, end time.Time) (common []GapInterval) {
 	first := true
-	for key, one := range s.all {
+	for key, t := range s.all {
 		if !covers(key, of) {
 			continue
 		}
-		all := one.blind(end)
+		all := t.gaps(end)
 		if first {
 			common, first = all, false
 		} else {
@@ -530,7 +530,7 @@ func (s *sights) blind(of event.Key, end time.Time) (common []GapInterval) {
 		}
 	}
 	if first {
-		common = []GapInterval{{To: end, Reason: cmp.Or(s.lacking, unrecorded)}}
+		common = []GapInterval{{To: end, Reason: cmp.Or(s.selectionGap, reasonUnrecorded)}}
 	}
 	if s.definitions.tracks(of.Resource) {
 		common = intersect(common, s.definitions.mayHaveObjects(s, of.Resource, end))
@@ -539,23 +539,23 @@ func (s *sights) blind(of event.Key, end time.Time) (common []GapInterval) {
 }
 
 // blind returns what is not known, from the begin of time to end.
-func (one *sight) blind(end time.Time) (all []GapInterval) {
+func (t *targetCoverage) gaps(end time.Time) (all []GapInterval) {
 	var at time.Time
-	spans := one.spans
-	if !one.since.IsZero() && !one.present.to.Before(one.present.from) {
-		spans = append(slices.Clone(spans), one.present)
+	spans := t.spans
+	if !t.since.IsZero() && !t.current.to.Before(t.current.from) {
+		spans = append(slices.Clone(spans), t.current)
 	}
 	for _, p := range spans {
-		all = append(all, GapInterval{at, p.from, p.why, p.late && !at.IsZero()})
+		all = append(all, GapInterval{at, p.from, p.reason, p.timesUnknown && !at.IsZero()})
 		at = p.to
 	}
 	if at.Before(end) {
-		why := cmp.Or(one.present.why, unrecorded)
+		why := cmp.Or(t.current.reason, reasonUnrecorded)
 		switch {
-		case !one.since.IsZero(), one.trails && one.still.Equal(at):
-			why = silentWhy
-		case one.trails && end.After(one.still) && !strings.Contains(why, silentWhy):
-			why += "; " + silentWhy
+		case !t.since.IsZero(), t.lagUnknown && t.resumesFrom.Equal(at):
+			why = reasonUnconfirmed
+		case t.lagUnknown && end.After(t.resumesFrom) && !strings.Contains(why, reasonUnconfirmed):
+			why += "; " + reasonUnconfirmed
 		}
 		all = append(all, GapInterval{at, end, why, false})
 	}
@@ -578,7 +578,7 @@ func intersect(a, b []GapInterval) (both []GapInterval) {
 }
 
 // sightState is a sight as it stands in a header and in an index.
-type sightState struct {
+type coverageState struct {
 	Resource  string `json:"resource"` // resource.group
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -595,27 +595,27 @@ type sightState struct {
 	HasObjects bool `json:"listed,omitempty"`
 }
 
-func (s sightState) key() event.Key {
+func (s coverageState) key() event.Key {
 	return event.Key{Resource: schema.ParseGroupResource(s.Resource), Namespace: s.Namespace, Name: s.Name}
 }
 
 // states returns what a header says.
-func (s *sights) states() []sightState {
-	states := []sightState{}
-	for key, one := range s.all {
-		state := sightState{
+func (s *coverage) states() []coverageState {
+	states := []coverageState{}
+	for key, t := range s.all {
+		state := coverageState{
 			Resource: key.Resource.String(), Namespace: key.Namespace, Name: key.Name,
-			CoveredUntil: event.Timestamp{Time: one.present.to}, Reason: one.present.why, Synced: one.synced, HasObjects: one.listed,
+			CoveredUntil: event.Timestamp{Time: t.current.to}, Reason: t.current.reason, Synced: t.synced, HasObjects: t.hasObjects,
 		}
-		if !one.since.IsZero() {
-			state.CoveredSince, state.CoveredUntil = &event.Timestamp{Time: one.since}, event.Timestamp{Time: one.proven}
+		if !t.since.IsZero() {
+			state.CoveredSince, state.CoveredUntil = &event.Timestamp{Time: t.since}, event.Timestamp{Time: t.confirmed}
 		}
-		if state.LagUnknown = one.trails; one.since.IsZero() && one.whole {
-			state.ResumesFrom = &event.Timestamp{Time: one.still}
+		if state.LagUnknown = t.lagUnknown; t.since.IsZero() && t.resumable {
+			state.ResumesFrom = &event.Timestamp{Time: t.resumesFrom}
 		}
 		states = append(states, state)
 	}
-	slices.SortFunc(states, func(a, b sightState) int {
+	slices.SortFunc(states, func(a, b coverageState) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return states

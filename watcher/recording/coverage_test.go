@@ -249,7 +249,7 @@ func TestNotYetDefined(t *testing.T) {
 			if !rotates {
 				return
 			}
-			if err := errors.Join(r.current.close(r.sights.states()), r.beginSegment(r.now, false)); err != nil {
+			if err := errors.Join(r.current.close(r.coverage.states()), r.beginSegment(r.now, false)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -310,7 +310,7 @@ func TestNotYetDefined(t *testing.T) {
 func TestHeldUp(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
-	r.Recorder.heldUp = true
+	r.Recorder.delayed = true
 	deliver(t, r, of(t, event.Modified, "web", 2, 12))
 	if isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
 		t.Error("it is known")
@@ -390,10 +390,10 @@ func TestNoticedLate(t *testing.T) {
 	r := begunRun(t, dir)
 	r.lost = true
 	deliver(t, r, mark(event.Heartbeat, 390))
-	if err := r.current.close(r.sights.states()); err != nil {
+	if err := r.current.close(r.coverage.states()); err != nil {
 		t.Fatal(err)
 	}
-	r.sights.ended = true
+	r.coverage.segmentEnded = true
 	if err := r.beginSegment(at(391), false); err != nil {
 		t.Fatal(err)
 	}
@@ -410,10 +410,10 @@ func TestWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, of(t, event.Modified, "web", 2, 100))
-	if err := r.current.close(r.sights.states()); err != nil {
+	if err := r.current.close(r.coverage.states()); err != nil {
 		t.Fatal(err)
 	}
-	r.sights.ended = true
+	r.coverage.segmentEnded = true
 	if err := r.beginSegment(at(101), false); err != nil {
 		t.Fatal(err)
 	}
@@ -610,10 +610,10 @@ func TestForeignSegment(t *testing.T) {
 	for _, d := range []string{dir, other} {
 		r := begunRun(t, d)
 		deliver(t, r, of(t, event.Modified, "web", 2, 10))
-		if err := r.current.close(r.sights.states()); err != nil {
+		if err := r.current.close(r.coverage.states()); err != nil {
 			t.Fatal(err)
 		}
-		r.sights.ended = true
+		r.coverage.segmentEnded = true
 		if err := r.beginSegment(at(20), false); err != nil {
 			t.Fatal(err)
 		}
@@ -699,7 +699,7 @@ func TestManyLosses(t *testing.T) {
 			deliver(t, r, mark(event.Reconnected, 12+10*n), of(t, event.Modified, "web", 2+n, 13+10*n), bookmark(at(13+10*n), at(13+10*n)))
 		}
 	}
-	one := r.sights.of(configMaps.Key())
+	one := r.coverage.target(configMaps.Key())
 	if len(one.spans) > 1 {
 		t.Errorf("%d spans", len(one.spans))
 	}
@@ -708,7 +708,7 @@ func TestManyLosses(t *testing.T) {
 		lost.Err = fmt.Errorf("connection refused, again %d", n)
 		deliver(t, r, lost)
 	}
-	if len(one.present.why) > 2*whyBytes {
-		t.Errorf("%d bytes of reasons", len(one.present.why))
+	if len(one.current.reason) > 2*maxReasonBytes {
+		t.Errorf("%d bytes of reasons", len(one.current.reason))
 	}
 }

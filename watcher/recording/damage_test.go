@@ -119,15 +119,15 @@ func TestHidden(t *testing.T) {
 	}
 	_, rest := nextPart(data, false)
 	_, rest = nextPart(rest, false) // the header
-	if _, at := measure(rest); at != len(rest) || hidden(rest) != nil {
-		t.Fatal(at, hidden(rest))
+	if _, at := measure(rest); at != len(rest) || checkHidden(rest) != nil {
+		t.Fatal(at, checkHidden(rest))
 	}
 	first := bytes.Clone(rest)
 	first[blocks(t, rest)+1] |= 0x80 // its size
-	if hidden(first) == nil {
+	if checkHidden(first) == nil {
 		t.Error("what follows the first block is hidden")
 	}
-	if zeros := append(bytes.Clone(rest), make([]byte, 512)...); hidden(zeros) == nil {
+	if zeros := append(bytes.Clone(rest), make([]byte, 512)...); checkHidden(zeros) == nil {
 		t.Error("zeros are what was written")
 	}
 }

@@ -35,7 +35,7 @@ func (d *definitions) observe(l *line) {
 		for name := range d.exists {
 			d.end(name, l.Time)
 		}
-	case !l.object() || l.Target.Resource().GroupResource() != definitionKey.Resource || !d.tracked[l.Object.Name]:
+	case !l.hasObject() || l.Target.Resource().GroupResource() != definitionKey.Resource || !d.tracked[l.Object.Name]:
 	case l.Type == event.Deleted:
 		d.end(l.Object.Name, l.Time)
 	default:
@@ -47,7 +47,7 @@ func (d *definitions) observe(l *line) {
 
 func (d *definitions) end(name string, at time.Time) {
 	if since, exists := d.exists[name]; exists {
-		d.existed[name] = append(d.existed[name], GapInterval{From: since, To: at, Reason: unrecorded})
+		d.existed[name] = append(d.existed[name], GapInterval{From: since, To: at, Reason: reasonUnrecorded})
 		delete(d.exists, name)
 	}
 }
@@ -68,10 +68,10 @@ func (d *definitions) isAbsent(resource schema.GroupResource) bool {
 
 // mayHaveObjects returns when a resource may have had objects up to end: while its definition existed, and while
 // that was not known.
-func (d *definitions) mayHaveObjects(s *sights, resource schema.GroupResource, end time.Time) (all []GapInterval) {
-	all = slices.Concat(s.blind(definitionKey, end), d.existed[resource.String()])
+func (d *definitions) mayHaveObjects(s *coverage, resource schema.GroupResource, end time.Time) (all []GapInterval) {
+	all = slices.Concat(s.gaps(definitionKey, end), d.existed[resource.String()])
 	if since, exists := d.exists[resource.String()]; exists {
-		all = append(all, GapInterval{From: since, To: later(since, end), Reason: unrecorded})
+		all = append(all, GapInterval{From: since, To: later(since, end), Reason: reasonUnrecorded})
 	}
 	slices.SortFunc(all, func(a, b GapInterval) int { return a.From.Compare(b.From) })
 	return all
@@ -85,7 +85,7 @@ func (r *Recording) trackDefinitions(ctx context.Context, w *walker, files []fil
 		return nil // a selector may hide a definition that exists
 	}
 	isNew := func(t event.Target) bool {
-		return t.Resource().Group != "" && !slices.ContainsFunc(files[0].header.Targets, func(s sightState) bool { return covers(s.key(), t.Key()) })
+		return t.Resource().Group != "" && !slices.ContainsFunc(files[0].header.Targets, func(s coverageState) bool { return covers(s.key(), t.Key()) })
 	}
 	if !slices.ContainsFunc(targets, isNew) {
 		return nil
@@ -101,7 +101,7 @@ func (r *Recording) trackDefinitions(ctx context.Context, w *walker, files []fil
 		}
 	}
 	if len(tracked) > 0 {
-		w.sights.definitions = newDefinitions(tracked)
+		w.coverage.definitions = newDefinitions(tracked)
 	}
 	return nil
 }
@@ -115,12 +115,12 @@ func (r *Recording) definitionNames(ctx context.Context) (map[string]bool, error
 	defer w.close()
 	names := map[string]bool{}
 	w.take = func(l *line) error {
-		if l.object() && l.Target.Resource().GroupResource() == definitionKey.Resource {
+		if l.hasObject() && l.Target.Resource().GroupResource() == definitionKey.Resource {
 			names[l.Object.Name] = true
 		}
 		return nil
 	}
-	if err := w.walk(ctx, r.from(r.end)); err != nil && !errors.Is(err, errEnd) {
+	if err := w.walk(ctx, r.segmentsFrom(r.endTime)); err != nil && !errors.Is(err, errEnd) {
 		return nil, err
 	}
 	return names, nil

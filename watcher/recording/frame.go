@@ -25,34 +25,34 @@ type part struct {
 type partKind uint8
 
 const (
-	compressed partKind = iota
-	skipped             // bytes are the content
-	cut                 // a compressed frame without its end, as of a run that goes on or was killed
-	damaged
+	partFrame     partKind = iota
+	partSkippable          // bytes are the content
+	partTruncated          // a compressed frame without its end, as of a run that goes on or was killed
+	partDamaged
 )
 
 // nextPart cuts the first part off data, which is not empty. ended: the segment has its end, so
 // that nothing in it can be cut.
 func nextPart(data []byte, ended bool) (p part, rest []byte) {
 	if n := frameSize(data); n > 0 {
-		return part{data[:n], compressed}, data[n:]
+		return part{data[:n], partFrame}, data[n:]
 	} else if n < 0 && !ended {
-		return part{data, cut}, nil
+		return part{data, partTruncated}, nil
 	}
 	if magic := magicOf(data); magic == skipMagic && len(data) >= 8 {
 		if size := uint64(binary.LittleEndian.Uint32(data[4:])); size+8 <= uint64(len(data)) {
-			return part{data[8 : 8+size], skipped}, data[8+size:]
+			return part{data[8 : 8+size], partSkippable}, data[8+size:]
 		}
 	}
 	if !ended && isBegin(data) {
-		return part{nil, cut}, nil
+		return part{nil, partTruncated}, nil
 	}
 	// What is damaged goes on to what looks like the begin of a frame.
 	at := 1
 	for at < len(data) && magicOf(data[at:]) != zstdMagic && magicOf(data[at:]) != skipMagic {
 		at++
 	}
-	return part{data[:at], damaged}, data[at:]
+	return part{data[:at], partDamaged}, data[at:]
 }
 
 // isBegin reports whether data is the begin of a frame that was not written to its end, and too
@@ -147,7 +147,7 @@ var (
 // hidden finds damage by which the frame seems to end before it does: a block whose size is wrong
 // looks like one that was not written to its end, and takes with it what follows. What was written
 // can't look so, as blocks within the one that is cut would end where the file does.
-func hidden(frame []byte) error {
+func checkHidden(frame []byte) error {
 	_, cutAt := measure(frame)
 	rest := frame[min(cutAt, len(frame)):]
 	if n := len(frame); n >= 3 && cutAt+2 >= n && frame[n-1]|frame[n-2]|frame[n-3] == 0 {
@@ -180,9 +180,9 @@ const maxBlock = 128 << 10
 
 // unpacker decompresses frames, one after the other.
 type unpacker struct {
-	whole *zstd.Decoder
-	part  *zstd.Decoder // of what has no checksum
-	text  []byte        // used again: what has been read of a frame, and is not passed on
+	decoder        *zstd.Decoder
+	partialDecoder *zstd.Decoder // of what has no checksum
+	buffer         []byte        // used again: what has been read of a frame, and is not passed on
 }
 
 // chunkBytes is how much is decompressed at once: who reads needs no memory for a frame.
@@ -201,29 +201,29 @@ func newUnpacker() (*unpacker, error) {
 		return nil, err
 	}
 	part, err := zstd.NewReader(nil, append(options, zstd.IgnoreChecksum(true))...)
-	return &unpacker{whole: whole, part: part}, err
+	return &unpacker{decoder: whole, partialDecoder: part}, err
 }
 
 // close ends the use of it. Without a reader a decoder of one goroutine holds nothing but memory.
 func (u *unpacker) close() {
-	if cap(u.text) > 4*chunkBytes {
-		u.text = nil
+	if cap(u.buffer) > 4*chunkBytes {
+		u.buffer = nil
 	}
-	if u.whole.Reset(nil) == nil && u.part.Reset(nil) == nil {
+	if u.decoder.Reset(nil) == nil && u.partialDecoder.Reset(nil) == nil {
 		unpackers.Put(u)
 	}
 }
 
 // open returns what decompresses a part: of one that is cut the blocks that are there.
 func (u *unpacker) open(p part) (io.Reader, error) {
-	if p.kind == compressed {
-		return u.whole, u.whole.Reset(bytes.NewReader(p.bytes))
+	if p.kind == partFrame {
+		return u.decoder, u.decoder.Reset(bytes.NewReader(p.bytes))
 	}
 	_, cutAt := measure(p.bytes)
 	if cutAt == 0 {
 		return bytes.NewReader(nil), nil
 	}
-	return u.part, u.part.Reset(io.MultiReader(bytes.NewReader(p.bytes[:cutAt]), bytes.NewReader(frameEnd)))
+	return u.partialDecoder, u.partialDecoder.Reset(io.MultiReader(bytes.NewReader(p.bytes[:cutAt]), bytes.NewReader(frameEnd)))
 }
 
 // lines calls take, part by part, for the lines of a compressed part that are known to be those that
@@ -232,8 +232,8 @@ func (u *unpacker) open(p part) (io.Reader, error) {
 // no sum yet. The error is that of take.
 func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, damage, err error) {
 	from, damage := u.open(p)
-	var sums summing
-	text := u.text[:0]
+	var sums sumChecker
+	text := u.buffer[:0]
 	total := 0
 	for damage == nil {
 		text = slices.Grow(text, chunkBytes)
@@ -243,21 +243,21 @@ func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, da
 		if total += n; total > maxFrameBytes+maxSumLine { // earlier versions did not count the last sum
 			damage = errFrameTooLong
 		}
-		sure := sums.upTo(text)
+		sure := sums.verifiedBytes(text)
 		switch {
-		case p.kind == compressed && damage == io.EOF: // its checksum is right
+		case p.kind == partFrame && damage == io.EOF: // its checksum is right
 			sure = len(text)
-		case p.kind == cut && sums.wrong != nil:
-			damage = sums.wrong
+		case p.kind == partTruncated && sums.err != nil:
+			damage = sums.err
 		}
 		if err := take(text[:sure]); err != nil {
 			return nil, nil, err
 		}
-		if text = sums.passed(text, sure); len(text) > maxUncheckedBytes {
+		if text = sums.consume(text, sure); len(text) > maxUncheckedBytes {
 			damage = errLineTooLong
 		}
 	}
-	if u.text = text; damage == io.EOF {
+	if u.buffer = text; damage == io.EOF {
 		damage = nil
 	}
 	return text[:bytes.LastIndexByte(text, '\n')+1], damage, nil

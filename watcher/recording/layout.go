@@ -51,7 +51,7 @@ func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 }
 
 // strange says why a segment is no part of a recording whose segment before is of b; empty: it is.
-func (a RunInfo) strange(b RunInfo) string {
+func (a RunInfo) mismatch(b RunInfo) string {
 	switch same, known := a.SameCluster(b); {
 	case known && !same:
 		return "it is of another cluster than the one before"
@@ -73,7 +73,7 @@ type header struct {
 	Run      string          `json:"run"`
 	LastTime event.Timestamp `json:"last"`
 	RunInfo
-	Targets   BoundedList[sightState]         `json:"targets"`
+	Targets   BoundedList[coverageState]      `json:"targets"`
 	Resources BoundedList[metav1.APIResource] `json:"resources"` // of the targets
 }
 
@@ -87,9 +87,9 @@ type index struct {
 	Namespaces []string                        `json:"namespaces"`
 	// Changed are resources and namespaces of which it has more than what was there at its begin:
 	// resource.group/namespace, without a namespace where all may be meant.
-	Changed []string                `json:"changed"`
-	Targets BoundedList[sightState] `json:"targets"` // at the end
-	Frames  BoundedList[frameInfo]  `json:"frames"`
+	Changed []string                   `json:"changed"`
+	Targets BoundedList[coverageState] `json:"targets"` // at the end
+	Frames  BoundedList[frameInfo]     `json:"frames"`
 }
 
 // frameInfo is where a frame begins, and what is in it.
@@ -116,7 +116,7 @@ func (i *index) frame() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, sums))
+	content := binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, crcTable))
 	content = binary.LittleEndian.AppendUint32(content, uint32(len(text)))
 	return skippable(string(content) + trailer), nil
 }
@@ -131,7 +131,7 @@ func parseIndex(content []byte) *index {
 		return nil
 	}
 	var i index
-	if crc32.Checksum(content[:text], sums) != binary.LittleEndian.Uint32(content[text:]) || json.Unmarshal(content[:text], &i) != nil {
+	if crc32.Checksum(content[:text], crcTable) != binary.LittleEndian.Uint32(content[text:]) || json.Unmarshal(content[:text], &i) != nil {
 		return nil
 	}
 	return &i
@@ -158,7 +158,7 @@ func (f file) read(ctx context.Context, from, to int64) ([]byte, error) {
 }
 
 // begins reports whether nothing was written to a segment but the begin of its first frame.
-func (f file) begins(ctx context.Context) bool {
+func (f file) isJustCreated(ctx context.Context) bool {
 	whole := skippable(fmt.Sprint(preamble, FormatVersion))
 	if f.size > int64(len(whole)) {
 		return false
@@ -167,10 +167,10 @@ func (f file) begins(ctx context.Context) bool {
 	return err == nil && bytes.HasPrefix(whole, data)
 }
 
-var nameOfSegment = regexp.MustCompile(`^\d{8,}-\d{8}T\d{6}Z\` + suffix + `$`)
+var segmentName = regexp.MustCompile(`^\d{8,}-\d{8}T\d{6}Z\` + suffix + `$`)
 
 // isOurs reports whether it is called as Recorder calls segments: nothing else is ever removed.
-func (f file) isOurs() bool { return nameOfSegment.MatchString(filepath.Base(f.path)) }
+func (f file) isOurs() bool { return segmentName.MatchString(filepath.Base(f.path)) }
 
 func fileName(number int, begun time.Time) string {
 	return fmt.Sprintf("%08d-%s%s", number, begun.UTC().Format("20060102T150405Z"), suffix)

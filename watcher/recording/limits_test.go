@@ -119,7 +119,7 @@ func TestBombs(t *testing.T) {
 		return slices.Concat(first, compress(t, h))
 	}
 	indexOf := func(text string) []byte {
-		content := binary.LittleEndian.AppendUint32([]byte(text), crc32.Checksum([]byte(text), sums))
+		content := binary.LittleEndian.AppendUint32([]byte(text), crc32.Checksum([]byte(text), crcTable))
 		return skippable(string(binary.LittleEndian.AppendUint32(content, uint32(len(text)))) + trailer)
 	}
 	many := func(element string, bytes int) string {
@@ -133,7 +133,7 @@ func TestBombs(t *testing.T) {
 		one := line(1 << 20)
 		for n := 1; text.Len() < size; n++ {
 			text.WriteString(one)
-			fmt.Fprintf(&text, `%s"time":"2026-01-31T02:00:00Z","lines":%d,"sum":%d}`+"\n", checkedBegin, 2*n, crc32.Checksum(text.Bytes(), sums))
+			fmt.Fprintf(&text, `%s"time":"2026-01-31T02:00:00Z","lines":%d,"sum":%d}`+"\n", checkedBegin, 2*n, crc32.Checksum(text.Bytes(), crcTable))
 		}
 		return compress(t, text.String())
 	}
@@ -225,8 +225,8 @@ func TestFrameLimit(t *testing.T) {
 		if err := w.line(line, start); err != nil {
 			t.Fatal(err)
 		}
-		if w.raw > maxFrameBytes {
-			t.Fatalf("a frame has %d bytes, want at most %d", w.raw, maxFrameBytes)
+		if w.frameBytes > maxFrameBytes {
+			t.Fatalf("a frame has %d bytes, want at most %d", w.frameBytes, maxFrameBytes)
 		}
 	}
 	if len(w.index.Frames) == 0 {
@@ -292,7 +292,7 @@ func FuzzRead(f *testing.F) {
 		dir := t.TempDir()
 		const most = 2 << 20
 		repeated := bytes.Repeat(body, min(int(times), most/max(len(body), 1)+1))
-		content := binary.LittleEndian.AppendUint32(slices.Clone(index), crc32.Checksum(index, sums))
+		content := binary.LittleEndian.AppendUint32(slices.Clone(index), crc32.Checksum(index, crcTable))
 		content = binary.LittleEndian.AppendUint32(content, uint32(len(index)))
 		data := slices.Concat(skippable(fmt.Sprint(preamble, FormatVersion)), compress(t, string(header)), compress(t, string(repeated)), skippable(string(content)+trailer))
 		if err := os.WriteFile(filepath.Join(dir, fileName(1, start)), data, 0o600); err != nil {

@@ -18,14 +18,14 @@ import (
 
 // The types of lines that a recording has beside those of the stream.
 const (
-	begun    event.Type = "RECORDING" // a segment begins: its header
-	resource event.Type = "RESOURCE"  // what a resource is called, before the first line about it
-	present  event.Type = "PRESENT"   // an object that was there when the segment began
-	snapshot event.Type = "SNAPSHOT"  // that were all of them
-	checked  event.Type = "CHECKED"   // the sum of all lines of the frame so far
-	listing  event.Type = "LISTING"   // what follows of a target is listed, and has no order
-	late     event.Type = "LATE"      // what follows may have waited for a while
-	stopped  event.Type = "STOPPED"   // the run has ended
+	recordingLine event.Type = "RECORDING" // a segment begins: its header
+	resourceLine  event.Type = "RESOURCE"  // what a resource is called, before the first line about it
+	presentLine   event.Type = "PRESENT"   // an object that was there when the segment began
+	snapshotLine  event.Type = "SNAPSHOT"  // that were all of them
+	checkedLine   event.Type = "CHECKED"   // the sum of all lines of the frame so far
+	listingLine   event.Type = "LISTING"   // what follows of a target is listed, and has no order
+	lateLine      event.Type = "LATE"      // what follows may have waited for a while
+	stoppedLine   event.Type = "STOPPED"   // the run has ended
 )
 
 // line is one line of a segment.
@@ -39,25 +39,27 @@ type line struct {
 }
 
 // object reports whether it shows an object.
-func (l *line) object() bool { return l.Type == present || !l.own() && !l.Type.IsStatus() }
+func (l *line) hasObject() bool {
+	return l.Type == presentLine || !l.isInternal() && !l.Type.IsStatus()
+}
 
-func (l *line) own() bool {
+func (l *line) isInternal() bool {
 	switch l.Type {
-	case begun, resource, present, snapshot, checked, listing, late, stopped:
+	case recordingLine, resourceLine, presentLine, snapshotLine, checkedLine, listingLine, lateLine, stoppedLine:
 		return true
 	}
 	return false
 }
 
 // reader reads lines, and knows the resources that they named so far.
-type reader struct {
+type lineReader struct {
 	byResource map[string]*meta.RESTMapping // as marks name it
 	byKind     map[schema.GroupVersionKind]*meta.RESTMapping
 	versions   map[string]schema.GroupVersion
 }
 
-func newReader() *reader {
-	return &reader{map[string]*meta.RESTMapping{}, map[schema.GroupVersionKind]*meta.RESTMapping{}, map[string]schema.GroupVersion{}}
+func newReader() *lineReader {
+	return &lineReader{map[string]*meta.RESTMapping{}, map[schema.GroupVersionKind]*meta.RESTMapping{}, map[string]schema.GroupVersion{}}
 }
 
 var (
@@ -67,10 +69,10 @@ var (
 )
 
 // read reads a line. Its object shares the memory of text.
-func (r *reader) read(text string) (l line, err error) {
+func (r *lineReader) read(text string) (l line, err error) {
 	var about, message gjson.Result
 	object := ""
-	var target markTarget
+	var target statusTarget
 	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "type":
@@ -88,7 +90,7 @@ func (r *reader) read(text string) (l line, err error) {
 		case "name":
 			target.name = strings.Clone(value.Str)
 		default:
-			l.member(key.Str, value)
+			l.setMember(key.Str, value)
 		}
 		return true
 	})
@@ -103,40 +105,40 @@ func (r *reader) read(text string) (l line, err error) {
 	if err != nil || l.Type == "" || l.Time.IsZero() {
 		return l, errLine
 	}
-	return l, r.complete(&l, text, about.Raw, object, target)
+	return l, r.setSubject(&l, text, about.Raw, object, target)
 }
 
 // complete sets what a line is about.
-func (r *reader) complete(l *line, text, about, object string, target markTarget) error {
+func (r *lineReader) setSubject(l *line, text, about, object string, target statusTarget) error {
 	switch {
-	case (l.Type == begun || l.Type == resource) && len(text) > maxHeaderBytes:
+	case (l.Type == recordingLine || l.Type == resourceLine) && len(text) > maxHeaderBytes:
 		return errHeader
-	case l.Type == begun:
+	case l.Type == recordingLine:
 		l.header = &header{}
 		if err := json.Unmarshal([]byte(text), l.header); err != nil {
 			return err
 		}
 		for i := range l.header.Resources {
-			r.learn(&l.header.Resources[i])
+			r.addResource(&l.header.Resources[i])
 		}
-	case l.Type == resource:
+	case l.Type == resourceLine:
 		l.resource = &metav1.APIResource{}
 		if err := json.Unmarshal([]byte(about), l.resource); err != nil {
 			return err
 		}
-		r.learn(l.resource)
+		r.addResource(l.resource)
 	case object != "":
-		return r.object(l, object)
+		return r.setObject(l, object)
 	case target.resource != "":
-		return r.target(l, target)
-	case !l.own() && l.Type != event.Heartbeat:
+		return r.setTarget(l, target)
+	case !l.isInternal() && l.Type != event.Heartbeat:
 		return errLine
 	}
 	return nil
 }
 
 // member reads what only marks have.
-func (l *line) member(name string, value gjson.Result) {
+func (l *line) setMember(name string, value gjson.Result) {
 	switch name {
 	case "initial":
 		l.Initial = value.Bool()
@@ -161,10 +163,10 @@ func (l *line) member(name string, value gjson.Result) {
 	}
 }
 
-type markTarget struct{ resource, namespace, name string }
+type statusTarget struct{ resource, namespace, name string }
 
 // target sets of which target a mark is.
-func (r *reader) target(l *line, t markTarget) error {
+func (r *lineReader) setTarget(l *line, t statusTarget) error {
 	mapping := r.byResource[t.resource]
 	if mapping == nil {
 		return fmt.Errorf("a mark is about %q, which is not explained before", t.resource)
@@ -174,7 +176,7 @@ func (r *reader) target(l *line, t markTarget) error {
 }
 
 // object sets of which resource an object is, and what identifies it.
-func (r *reader) object(l *line, content string) error {
+func (r *lineReader) setObject(l *line, content string) error {
 	var id event.Identity
 	var apiVersion, kind string
 	gjson.Parse(content).ForEach(func(key, value gjson.Result) bool {
@@ -210,7 +212,7 @@ func (r *reader) object(l *line, content string) error {
 	return nil
 }
 
-func (r *reader) learn(a *metav1.APIResource) {
+func (r *lineReader) addResource(a *metav1.APIResource) {
 	gvr := schema.GroupVersionResource{Group: a.Group, Version: a.Version, Resource: a.Name}
 	m := event.NewMapping(gvr, a.Kind, a.Namespaced)
 	r.byResource[resourceText(gvr)] = m

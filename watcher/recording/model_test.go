@@ -162,8 +162,8 @@ func (w *world) live() {
 				w.change()
 			}
 		case n >= 117 && n < 119:
-			w.must(w.recorder.current.close(w.recorder.sights.states()))
-			w.recorder.sights.ended = true
+			w.must(w.recorder.current.close(w.recorder.coverage.states()))
+			w.recorder.coverage.segmentEnded = true
 			w.must(w.recorder.beginSegment(w.now, false))
 		}
 	}

@@ -19,12 +19,12 @@ type ClusterRecording struct {
 }
 
 // setName is a file that says of a directory that those below it have recordings of several clusters.
-const setName = ".clusters"
+const multiClusterName = ".clusters"
 
 // Parts returns of which clusters a directory holds recordings, by name. None: it is one itself, or holds
 // none.
 func FindClusterRecordings(dir string) (parts []ClusterRecording, err error) {
-	if _, err := os.Stat(filepath.Join(dir, setName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, multiClusterName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // or dir is not there, which who reads it finds
 	}
 	entries, err := os.ReadDir(dir)
@@ -64,7 +64,7 @@ func ClusterDirName(cluster string) string {
 }
 
 // ofSeveral says that a directory is of several clusters; nil: it is not.
-func ofSeveral(dir string) error {
+func checkSingleCluster(dir string) error {
 	parts, err := FindClusterRecordings(dir)
 	if err != nil || len(parts) == 0 {
 		return err
@@ -94,7 +94,7 @@ func OpenMultiClusterDir(dir string) (*MultiClusterDir, error) {
 		err = errors.New("it is of one cluster: take another directory")
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, setName), nil, 0o600)
+		err = os.WriteFile(filepath.Join(dir, multiClusterName), nil, 0o600)
 	}
 	if err != nil {
 		lock.Close()

@@ -11,9 +11,9 @@ import (
 )
 
 // held is what is there, as the lines so far say.
-type held struct {
-	objects map[objectKey]heldObject
-	packer  pack.Packer
+type objectSet struct {
+	byKey  map[objectKey]storedObject
+	packer pack.Packer
 }
 
 type objectKey struct {
@@ -21,12 +21,12 @@ type objectKey struct {
 	namespace, name string
 }
 
-type heldObject struct {
+type storedObject struct {
 	target event.Target // the resource, and of a view the target
 	event.Object
 }
 
-func newHeld() *held { return &held{objects: map[objectKey]heldObject{}} }
+func newObjectSet() *objectSet { return &objectSet{byKey: map[objectKey]storedObject{}} }
 
 func keyOf(t event.Target, o event.Object) objectKey {
 	return objectKey{t.Resource().GroupResource(), o.Namespace, o.Name}
@@ -34,28 +34,28 @@ func keyOf(t event.Target, o event.Object) objectKey {
 
 // observe takes over what an event of an object says is there, and returns what was before. keep:
 // its content is held, too, compressed.
-func (h *held) observe(e *event.Event, keep bool) (before event.Object) {
+func (h *objectSet) observe(e *event.Event, keep bool) (before event.Object) {
 	key := keyOf(e.Target, e.Object)
-	before = h.objects[key].Object
+	before = h.byKey[key].Object
 	if e.Type == event.Deleted {
-		delete(h.objects, key)
+		delete(h.byKey, key)
 		return before
 	}
 	o := event.NewObject(e.Object.Identity, "") // its memory is that of a frame
 	if keep {
 		o = event.NewLazyObject(e.Object.Identity, h.packer.Pack(key.resource, e.Object.Raw()))
 	}
-	h.objects[key] = heldObject{e.Target, o}
+	h.byKey[key] = storedObject{e.Target, o}
 	return before
 }
 
 // all returns what is there by resource, namespace and name.
-func (h *held) all() []heldObject {
-	all := make([]heldObject, 0, len(h.objects))
-	for _, o := range h.objects {
+func (h *objectSet) all() []storedObject {
+	all := make([]storedObject, 0, len(h.byKey))
+	for _, o := range h.byKey {
 		all = append(all, o)
 	}
-	slices.SortFunc(all, func(a, b heldObject) int {
+	slices.SortFunc(all, func(a, b storedObject) int {
 		return cmp.Or(cmp.Compare(a.target.Resource().String(), b.target.Resource().String()),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

@@ -23,8 +23,8 @@ type Proof struct {
 	// Damage is what could not be read, a line each.
 	Damage []string
 
-	blind   []Gap // of each target, as they are
-	targets int
+	targetGaps []Gap // of each target, as they are
+	targets    int
 }
 
 // Gap is a time of which not all is known.
@@ -38,7 +38,7 @@ type Gap struct {
 func (p *Proof) IsComplete() bool { return len(p.Gaps) == 0 }
 
 // endsIn notes that an answer up to the end of the recording ends before damage; nil: it does not.
-func (p *Proof) endsIn(damage []string) {
+func (p *Proof) addDamage(damage []string) {
 	for _, d := range damage {
 		if !slices.Contains(p.Damage, d) {
 			p.Damage = append(p.Damage, d)
@@ -63,43 +63,43 @@ func (g Gap) Describe(clock func(time.Time) string) string {
 
 // prove says what is known of targets from one time to another by what was read: zero times are
 // those from when on, and up to when, all is.
-func prove(s *sights, targets []event.Target, from, to time.Time, murky []GapInterval) *Proof {
+func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []GapInterval) *Proof {
 	p := &Proof{From: from, To: to}
 	if from.IsZero() {
-		p.From = s.since(targets)
+		p.From = s.firstCovered(targets)
 	}
 	if to.IsZero() {
-		p.To = later(s.end(targets), p.From)
+		p.To = later(s.lastCovered(targets), p.From)
 	}
 	if p.To.Before(p.From) { // there is nothing from then on
 		p.From = p.To
 	}
 	for _, t := range targets {
 		t.Cluster = "" // the proof is of one alone
-		for _, b := range slices.Concat(s.blind(t.Key(), p.To.Add(1)), murky) {
-			p.blind = append(p.blind, Gap{b, []string{t.Text()}})
+		for _, b := range slices.Concat(s.gaps(t.Key(), p.To.Add(1)), murky) {
+			p.targetGaps = append(p.targetGaps, Gap{b, []string{t.Text()}})
 		}
 	}
 	p.targets = len(targets)
-	p.Gaps = p.touching()
+	p.Gaps = p.relevantGaps()
 	return p
 }
 
 // touching are the gaps by which something that was asked for is not known.
-func (p *Proof) touching() []Gap {
-	return p.merge(slices.DeleteFunc(slices.Clone(p.blind), func(g Gap) bool { return !p.touches(g.GapInterval) }), p.targets)
+func (p *Proof) relevantGaps() []Gap {
+	return p.merge(slices.DeleteFunc(slices.Clone(p.targetGaps), func(g Gap) bool { return !p.isAffectedBy(g.GapInterval) }), p.targets)
 }
 
 // At is what it rests on what was there at one of the times that the proof is about.
 func (p *Proof) AtInstant(at time.Time) *Proof {
-	one := &Proof{From: at, To: at, IsInstant: true, blind: p.blind, targets: p.targets}
-	one.Gaps = one.touching()
+	one := &Proof{From: at, To: at, IsInstant: true, targetGaps: p.targetGaps, targets: p.targets}
+	one.Gaps = one.relevantGaps()
 	return one
 }
 
 // Blind are all times, between their ends, of which At says that it is not known what was there.
 func (p *Proof) AllGaps() (all []Gap) {
-	for _, g := range p.blind {
+	for _, g := range p.targetGaps {
 		n := slices.IndexFunc(all, func(other Gap) bool { return other.GapInterval == g.GapInterval })
 		if n < 0 {
 			n, all = len(all), append(all, Gap{GapInterval: g.GapInterval})
@@ -117,7 +117,7 @@ func (p *Proof) AllGaps() (all []Gap) {
 }
 
 // until is the proof of what was asked for up to a time at the latest; nil: there is none.
-func (p *Proof) until(to time.Time) *Proof {
+func (p *Proof) truncated(to time.Time) *Proof {
 	if p == nil || !p.To.After(to) {
 		return p
 	}
@@ -125,12 +125,12 @@ func (p *Proof) until(to time.Time) *Proof {
 	if one.To = to; to.Before(p.From) {
 		one.From = to
 	}
-	one.Gaps = one.touching()
+	one.Gaps = one.relevantGaps()
 	return &one
 }
 
 // touches reports whether something that was asked for is not known by b.
-func (p *Proof) touches(b GapInterval) bool {
+func (p *Proof) isAffectedBy(b GapInterval) bool {
 	if p.From.Equal(p.To) {
 		return b.From.Before(p.From) && b.To.After(p.From)
 	}
@@ -145,36 +145,36 @@ func (p *Proof) touches(b GapInterval) bool {
 }
 
 // together is how far apart what a run begins to watch may become known.
-const together = time.Minute
+const startTolerance = time.Minute
 
 // since returns since when all is known of targets that a recording began with.
-func (s *sights) since(targets []event.Target) (from time.Time) {
+func (s *coverage) firstCovered(targets []event.Target) (from time.Time) {
 	var all []time.Time
 	for _, t := range targets {
-		if b := s.blind(t.Key(), s.last.Add(1)); len(b) > 0 && b[0].From.IsZero() {
+		if b := s.gaps(t.Key(), s.latest.Add(1)); len(b) > 0 && b[0].From.IsZero() {
 			all = append(all, b[0].To)
 		}
 	}
 	slices.SortFunc(all, time.Time.Compare)
 	for _, at := range all {
-		if at.Sub(all[0]) < together && !at.After(s.last) {
+		if at.Sub(all[0]) < startTolerance && !at.After(s.latest) {
 			from = at
 		}
 	}
 	if from.IsZero() {
-		return s.last
+		return s.latest
 	}
 	return from
 }
 
 // end returns up to when all is known of targets: before the last line, if the watches of all of
 // them go on, and nothing was heard of one later.
-func (s *sights) end(targets []event.Target) time.Time {
-	end := s.last
+func (s *coverage) lastCovered(targets []event.Target) time.Time {
+	end := s.latest
 	for _, t := range targets {
-		known := s.known(t.Key())
-		if known.IsZero() || s.lost != "" && s.lost != partialWhy {
-			return s.last
+		known := s.coveredUntil(t.Key())
+		if known.IsZero() || s.unusableReason != "" && s.unusableReason != reasonIncompleteStart {
+			return s.latest
 		}
 		if known.Before(end) {
 			end = known

@@ -11,12 +11,12 @@ import (
 // unseen is what earlier runs have left, of which a watch that begins anew (Options.Anew) has not said yet
 // what became of it. It is what a ledger is that was given the Past: of what is there one of the two knows,
 // and never both.
-type unseen map[objectKey]heldObject
+type unconfirmedObjects map[objectKey]storedObject
 
 // relate appends to dst as what a recording has an event that is new to who else gets it: an object that
 // it has as it is is left out, and what has gone since the run before goes when all have been named. wasAll:
 // that run had all that there was.
-func (u unseen) relate(dst []event.Event, e event.Event, wasAll bool) []event.Event {
+func (u unconfirmedObjects) convert(dst []event.Event, e event.Event, wasAll bool) []event.Event {
 	switch {
 	case e.Type == event.Synced, e.Type == event.Gap, e.Type == event.Gone:
 		return append(u.sweep(dst, e), e)
@@ -30,7 +30,7 @@ func (u unseen) relate(dst []event.Event, e event.Event, wasAll bool) []event.Ev
 	switch {
 	case !isLeft:
 	case was.UID != e.Object.UID:
-		dst = append(dst, lost(was, e))
+		dst = append(dst, unseenDeletion(was, e))
 	case was.ResourceVersion == e.Object.ResourceVersion && e.Type != event.Deleted:
 		return dst
 	case e.Type == event.Added:
@@ -40,13 +40,13 @@ func (u unseen) relate(dst []event.Event, e event.Event, wasAll bool) []event.Ev
 }
 
 // sweep appends that all that is left of a target is gone, by namespace and name.
-func (u unseen) sweep(dst []event.Event, e event.Event) []event.Event {
+func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Event {
 	from := len(dst)
 	for key, was := range u {
 		of := event.Key{Resource: key.resource, Namespace: key.namespace, Name: key.name}
 		if covers(e.Target.Key(), of) {
 			delete(u, key)
-			dst = append(dst, lost(was, e))
+			dst = append(dst, unseenDeletion(was, e))
 		}
 	}
 	slices.SortFunc(dst[from:], func(a, b event.Event) int {
@@ -56,7 +56,7 @@ func (u unseen) sweep(dst []event.Event, e event.Event) []event.Event {
 }
 
 // lost is the deletion of an object that nobody saw, found out by an event.
-func lost(was heldObject, by event.Event) event.Event {
+func unseenDeletion(was storedObject, by event.Event) event.Event {
 	o := event.NewObject(was.Identity, "") // what is held of it is masked already
 	return event.Event{Type: event.Deleted, Target: by.Target, Object: o, FinalStateUnknown: true, Listed: true, Time: by.Time}
 }
@@ -66,10 +66,10 @@ func lost(was heldObject, by event.Event) event.Event {
 func (r *Recorder) ReportDelay(by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if by <= heldUpAfter || r.heldUp {
+	if by <= delayThreshold || r.delayed {
 		return
 	}
-	if r.heldUp = true; r.ProbeFreshness != nil {
+	if r.delayed = true; r.ProbeFreshness != nil {
 		r.ProbeFreshness()
 	}
 }

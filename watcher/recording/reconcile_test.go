@@ -57,7 +57,7 @@ func TestAnew(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if why := gaps(proof); len(why) != 1 || !slices.ContainsFunc(why, func(g string) bool { return strings.Contains(g, notRunning) }) {
+	if why := gaps(proof); len(why) != 1 || !slices.ContainsFunc(why, func(g string) bool { return strings.Contains(g, reasonNotRunning) }) {
 		t.Errorf("%q", why)
 	}
 }
@@ -68,11 +68,11 @@ func TestDelayed(t *testing.T) {
 	doubts := 0
 	r := begunRun(t, dir)
 	r.ProbeFreshness = func() { doubts++ }
-	r.ReportDelay(heldUpAfter / 2)
+	r.ReportDelay(delayThreshold / 2)
 	if doubts != 0 {
 		t.Error("it is doubted")
 	}
-	r.ReportDelay(2 * heldUpAfter)
+	r.ReportDelay(2 * delayThreshold)
 	deliver(t, r, of(t, event.Modified, "web", 2, 12))
 	if doubts != 1 || isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
 		t.Errorf("%d doubts; at 12 it is known: %t", doubts, isKnown(t, dir, 12))

@@ -45,7 +45,7 @@ const (
 	segmentShare = 8
 	// scarce is how many times what is there MaxSize is at least, for more to be kept than the segment
 	// that is written to and some before it.
-	scarce = 8
+	minSizeFactor = 8
 )
 
 // Options say how to record.
@@ -76,33 +76,33 @@ type Options struct {
 // Recorder writes events into a directory. It is an event.Sink.
 type Recorder struct {
 	Options
-	dir     string
-	lock    *os.File
-	encoder *zstd.Encoder
-	about   RunInfo
-	known   *RunInfo // of the run before; nil: there is none
-	notes   []string
+	dir         string
+	lock        *os.File
+	encoder     *zstd.Encoder
+	runInfo     RunInfo
+	previousRun *RunInfo // of the run before; nil: there is none
+	warnings    []string
 
-	mu     sync.Mutex // of all that follows: what was delivered last gets its sum later
-	held   *held
-	sights *sights
-	reader *reader
-	unseen unseen        // nil: the watch was given Past
-	as     []event.Event // as what the present event is recorded
+	mu          sync.Mutex // of all that follows: what was delivered last gets its sum later
+	objects     *objectSet
+	coverage    *coverage
+	reader      *lineReader
+	unconfirmed unconfirmedObjects // nil: the watch was given Past
+	converted   []event.Event      // as what the present event is recorded
 
-	run         string         // of this run alone
-	current     *segmentWriter // nil: none yet
-	number      int            // of the current one, or the last
-	begun       time.Time
-	before      time.Time // the latest of all lines when it began
-	snapshot    int64     // what was there at its begin takes that
-	snapshotRaw int64     // as lines
-	described   []metav1.APIResource
-	checkedAt   time.Time
-	isScarce    bool // Warn has been called
-	heldUp      bool // the last delivery took so long that something may wait
-	clock       clockMonitor
-	text        []byte
+	runID             string         // of this run alone
+	current           *segmentWriter // nil: none yet
+	segmentNumber     int            // of the current one, or the last
+	segmentStart      time.Time
+	latestAtStart     time.Time // the latest of all lines when it began
+	snapshotBytes     int64     // what was there at its begin takes that
+	snapshotLineBytes int64     // as lines
+	resources         []metav1.APIResource
+	checkedAt         time.Time
+	warnedMaxSize     bool // Warn has been called
+	delayed           bool // the last delivery took so long that something may wait
+	clock             clockMonitor
+	buffer            []byte
 }
 
 var _ event.Sink = (*Recorder)(nil)
@@ -113,7 +113,7 @@ func OpenRecorder(dir string) (_ *Recorder, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	r := &Recorder{dir: dir, held: newHeld(), sights: newSights(), reader: newReader()}
+	r := &Recorder{dir: dir, objects: newObjectSet(), coverage: newCoverage(), reader: newReader()}
 	defer func() {
 		if err != nil {
 			r.release()
@@ -122,7 +122,7 @@ func OpenRecorder(dir string) (_ *Recorder, err error) {
 	if r.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
-	if err := ofSeveral(dir); err != nil {
+	if err := checkSingleCluster(dir); err != nil {
 		return nil, fmt.Errorf("%w; take another directory", err)
 	}
 	if r.encoder, err = newEncoder(); err != nil {
@@ -167,7 +167,7 @@ func (r *Recorder) resume() error {
 		return err
 	}
 	for _, name := range foreign {
-		r.notes = append(r.notes, name+" is no part of a recording")
+		r.warnings = append(r.warnings, name+" is no part of a recording")
 	}
 	if err := removeRepairs(r.dir); err != nil {
 		return err
@@ -178,9 +178,9 @@ func (r *Recorder) resume() error {
 			return err
 		}
 		if !left {
-			r.number = files[n].number
-			if r.known == nil {
-				r.known, err = newestAbout(files[:n])
+			r.segmentNumber = files[n].number
+			if r.previousRun == nil {
+				r.previousRun, err = lastRunInfo(files[:n])
 			}
 			return err
 		}
@@ -192,7 +192,7 @@ func (r *Recorder) resume() error {
 }
 
 // newestAbout returns what the last segment says that can be read; nil: there is none.
-func newestAbout(files []file) (*RunInfo, error) {
+func lastRunInfo(files []file) (*RunInfo, error) {
 	for _, f := range slices.Backward(files) {
 		s, err := peek(context.Background(), f)
 		if isDamage(err) {
@@ -220,43 +220,43 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 		return false, err
 	}
 	defer w.close()
-	now := newHeld()
+	now := newObjectSet()
 	repair := &repair{encoder: r.encoder, path: filepath.Join(r.dir, "."+f.name())}
 	w.take = func(l *line) error {
-		if l.object() {
+		if l.hasObject() {
 			now.observe(&l.Event, true)
 		}
 		repair.line(l)
 		return nil
 	}
 	if err := w.segment(context.Background(), f, true); err != nil {
-		return false, cmp.Or(repair.drop(), err)
+		return false, cmp.Or(repair.discard(), err)
 	}
-	r.sights = w.sights
-	if w.about != nil {
-		r.known = &w.about.RunInfo
+	r.coverage = w.coverage
+	if w.header != nil {
+		r.previousRun = &w.header.RunInfo
 	}
 	switch {
 	case len(w.damaged) > 0:
 		for _, d := range w.damaged {
-			r.notes = append(r.notes, d.Error())
+			r.warnings = append(r.warnings, d.Error())
 		}
-		for _, one := range r.sights.all {
-			one.synced, one.listed = false, false // what is there is not known, and none of it is taken over
+		for _, one := range r.coverage.all {
+			one.synced, one.hasObjects = false, false // what is there is not known, and none of it is taken over
 		}
-		return false, repair.drop()
-	case w.about == nil || w.sights.lost != "":
+		return false, repair.discard()
+	case w.header == nil || w.coverage.unusableReason != "":
 		if f.isOurs() && isBeginning(w.unchecked) {
-			return true, repair.drop()
+			return true, repair.discard()
 		}
-		r.notes = append(r.notes, (&damage{f.path, "what was there when it began is missing"}).Error())
-		return false, repair.drop()
+		r.warnings = append(r.warnings, (&damage{f.path, "what was there when it began is missing"}).Error())
+		return false, repair.discard()
 	}
-	r.held, r.reader = now, w.reader
-	if w.sights.ended {
-		return false, repair.drop()
+	r.objects, r.reader = now, w.reader
+	if w.coverage.segmentEnded {
+		return false, repair.discard()
 	}
-	return false, repair.end(w.sights.states(), f.path)
+	return false, repair.replace(w.coverage.states(), f.path)
 }
 
 // removeRepairs removes what runs have left that were killed while they wrote a segment anew.
@@ -275,7 +275,7 @@ func removeRepairs(dir string) error {
 func isBeginning(unchecked string) bool {
 	for one := range strings.Lines(unchecked) {
 		kind := event.Type(gjson.Get(one, "type").Str)
-		if kind != begun && kind != present && kind != resource && kind != snapshot {
+		if kind != recordingLine && kind != presentLine && kind != resourceLine && kind != snapshotLine {
 			return false
 		}
 	}
@@ -288,27 +288,27 @@ type repair struct {
 	encoder *zstd.Encoder
 	path    string
 	writer  *segmentWriter
-	failed  error
+	err     error
 }
 
 // line writes a line.
 func (r *repair) line(l *line) {
-	if r.writer == nil && r.failed == nil {
-		r.writer, r.failed = newSegment(r.path, r.encoder)
+	if r.writer == nil && r.err == nil {
+		r.writer, r.err = newSegment(r.path, r.encoder)
 	}
-	if r.failed != nil {
+	if r.err != nil {
 		return
 	}
 	switch {
 	case l.resource != nil:
 		r.writer.noteResource(*l.resource)
-	case l.Type == checked: // it has other frames, and their sums
-		r.failed = r.writer.check(l.Time)
+	case l.Type == checkedLine: // it has other frames, and their sums
+		r.err = r.writer.check(l.Time)
 		return
 	default:
 		r.writer.noteLine(l)
 	}
-	r.failed = r.writer.line([]byte(l.text+"\n"), l.Time)
+	r.err = r.writer.line([]byte(l.text+"\n"), l.Time)
 	if l.header != nil {
 		r.writer.endFrame()
 		for _, a := range l.header.Resources {
@@ -317,7 +317,7 @@ func (r *repair) line(l *line) {
 	}
 }
 
-func (r *repair) drop() error {
+func (r *repair) discard() error {
 	if r.writer == nil {
 		return nil
 	}
@@ -326,42 +326,42 @@ func (r *repair) drop() error {
 }
 
 // end puts the segment in the place of the one without an end.
-func (r *repair) end(states []sightState, path string) error {
-	if r.failed == nil {
-		r.failed = r.writer.close(states)
+func (r *repair) replace(states []coverageState, path string) error {
+	if r.err == nil {
+		r.err = r.writer.close(states)
 	}
-	if r.failed == nil {
-		r.failed = os.Rename(r.path, path)
+	if r.err == nil {
+		r.err = os.Rename(r.path, path)
 	}
-	if r.failed != nil {
-		return r.drop()
+	if r.err != nil {
+		return r.discard()
 	}
 	return nil
 }
 
 // observe takes over what a line says of what is there and what is known.
 func (r *Recorder) observe(l *line) {
-	r.sights.observe(l)
+	r.coverage.observe(l)
 	if l.Type.IsStatus() {
-		r.sights.trim()
+		r.coverage.trim()
 	}
-	if l.object() {
-		r.held.observe(&l.Event, true)
+	if l.hasObject() {
+		r.objects.observe(&l.Event, true)
 	}
 }
 
 // Notes are what there is to say of what was in the directory, a line each.
-func (r *Recorder) Warnings() []string { return r.notes }
+func (r *Recorder) Warnings() []string { return r.warnings }
 
 // Known is what the run before recorded; nil if there was none.
-func (r *Recorder) PreviousRun() *RunInfo { return r.known }
+func (r *Recorder) PreviousRun() *RunInfo { return r.previousRun }
 
 // Past is what earlier runs recorded of a target. It implements event.HistoryFunc.
 func (r *Recorder) History(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
-	for key, one := range r.sights.all {
+	for key, one := range r.coverage.all {
 		complete = complete || one.synced && covers(key, t.Key())
 	}
-	for _, o := range r.held.all() {
+	for _, o := range r.objects.all() {
 		if covers(t.Key(), event.Key{Resource: o.target.Resource().GroupResource(), Namespace: o.Namespace, Name: o.Name}) {
 			take(event.ReportedObject{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
 		}
@@ -374,70 +374,70 @@ func (r *Recorder) History(t event.Target, take func(event.ReportedObject)) (com
 func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Options, r.about = o, about; r.Now == nil {
+	if r.Options, r.runInfo = o, about; r.Now == nil {
 		r.Now = time.Now
-		r.clock.start(r.settle)
+		r.clock.start(r.checkIdle)
 	}
 	r.clock.look(r.Now())
-	r.run = rand.Text()
+	r.runID = rand.Text()
 	wanted := func(k event.Key) bool {
 		return slices.ContainsFunc(targets, func(t event.Target) bool { return covers(t.Key(), k) })
 	}
-	if r.known != nil && r.known.Masks != about.Masks {
-		clear(r.held.objects)
-		clear(r.sights.all)
+	if r.previousRun != nil && r.previousRun.Masks != about.Masks {
+		clear(r.objects.byKey)
+		clear(r.coverage.all)
 	}
-	maps.DeleteFunc(r.held.objects, func(k objectKey, _ heldObject) bool {
+	maps.DeleteFunc(r.objects.byKey, func(k objectKey, _ storedObject) bool {
 		return !wanted(event.Key{Resource: k.resource, Namespace: k.namespace, Name: k.name})
 	})
-	maps.DeleteFunc(r.sights.all, func(k event.Key, _ *sight) bool { return !wanted(k) })
+	maps.DeleteFunc(r.coverage.all, func(k event.Key, _ *targetCoverage) bool { return !wanted(k) })
 	if r.WatchHasNoHistory {
-		r.unseen = maps.Clone(r.held.objects)
+		r.unconfirmed = maps.Clone(r.objects.byKey)
 	}
-	r.sights.endAll(notRunning)
+	r.coverage.endAll(reasonNotRunning)
 	for _, t := range targets {
-		r.sights.of(t.Key())
+		r.coverage.target(t.Key())
 		r.describe(t)
 	}
 	now := r.Now()
-	if err := r.drop(now); err != nil { // first: there may be no space but that
+	if err := r.removeOldSegments(now); err != nil { // first: there may be no space but that
 		return err
 	}
 	if err := r.beginSegment(now, true); err != nil {
 		return err
 	}
-	return r.drop(now)
+	return r.removeOldSegments(now)
 }
 
 // describe asks what the resource of a target is called, and reports whether that is new.
 func (r *Recorder) describe(t event.Target) (a metav1.APIResource, isNew bool) {
 	gvr := t.Resource()
-	if i := slices.IndexFunc(r.described, func(a metav1.APIResource) bool {
+	if i := slices.IndexFunc(r.resources, func(a metav1.APIResource) bool {
 		return a.Group == gvr.Group && a.Version == gvr.Version && a.Name == gvr.Resource
 	}); i >= 0 {
-		return r.described[i], false
+		return r.resources[i], false
 	}
 	a = r.DescribeResource(gvr)
 	a.Group, a.Version, a.Name, a.Kind, a.Namespaced = gvr.Group, gvr.Version, gvr.Resource, t.Mapping.GroupVersionKind.Kind, t.Namespaced()
-	r.described = append(r.described, a)
-	r.reader.learn(&a)
+	r.resources = append(r.resources, a)
+	r.reader.addResource(&a)
 	return a, true
 }
 
 func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
-	r.number++
-	path := filepath.Join(r.dir, fileName(r.number, now))
+	r.segmentNumber++
+	path := filepath.Join(r.dir, fileName(r.segmentNumber, now))
 	if r.current, err = newSegment(path, r.encoder); err != nil {
 		return err
 	}
-	r.begun = now
+	r.segmentStart = now
 	h := &header{
-		Type: begun, Time: event.Timestamp{Time: now}, Version: FormatVersion, SegmentNumber: r.number, StartsRun: begins, Run: r.run,
-		LastTime: event.Timestamp{Time: later(r.sights.last, now)}, RunInfo: r.about, Resources: r.described,
+		Type: recordingLine, Time: event.Timestamp{Time: now}, Version: FormatVersion, SegmentNumber: r.segmentNumber, StartsRun: begins, Run: r.runID,
+		LastTime: event.Timestamp{Time: later(r.coverage.latest, now)}, RunInfo: r.runInfo, Resources: r.resources,
 	}
-	r.before = h.LastTime.Time
-	r.sights.begin(h)
-	h.Targets = r.sights.states()
+	r.latestAtStart = h.LastTime.Time
+	r.coverage.beginSegment(h)
+	h.Targets = r.coverage.states()
 	text, err := json.Marshal(h)
 	if err == nil && len(text) >= maxHeaderBytes {
 		err = fmt.Errorf("%w: too many resources or namespaces are selected", errHeader)
@@ -446,31 +446,31 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 		return err
 	}
 	r.current.endFrame() // it can be read by itself
-	for _, a := range r.described {
+	for _, a := range r.resources {
 		r.current.noteResource(a)
 	}
 	if err := r.writePresent(now); err != nil {
 		return err
 	}
-	if r.snapshot, r.snapshotRaw = r.current.size, r.current.rawSize; r.snapshot > MaxSegmentBytes/2 {
-		return fmt.Errorf("existing objects take %d MiB, and a segment may have at most %d MiB", r.snapshot>>20, MaxSegmentBytes>>20)
+	if r.snapshotBytes, r.snapshotLineBytes = r.current.size, r.current.lineBytes; r.snapshotBytes > MaxSegmentBytes/2 {
+		return fmt.Errorf("existing objects take %d MiB, and a segment may have at most %d MiB", r.snapshotBytes>>20, MaxSegmentBytes>>20)
 	}
-	if r.MaxSize > 0 && r.MaxSize < scarce*r.snapshot && !r.isScarce && r.Warn != nil {
-		r.isScarce = true
-		r.Warn(fmt.Sprintf("what is there takes %d KiB of each segment, and all may take %d KiB: little of what happens is kept", r.snapshot>>10, r.MaxSize>>10))
+	if r.MaxSize > 0 && r.MaxSize < minSizeFactor*r.snapshotBytes && !r.warnedMaxSize && r.Warn != nil {
+		r.warnedMaxSize = true
+		r.Warn(fmt.Sprintf("what is there takes %d KiB of each segment, and all may take %d KiB: little of what happens is kept", r.snapshotBytes>>10, r.MaxSize>>10))
 	}
 	return nil
 }
 
 // writePresent writes what is there, and that this is all.
 func (r *Recorder) writePresent(now time.Time) error {
-	all := r.held.all()
+	all := r.objects.all()
 	for _, o := range all {
-		if err := r.explain(o.target, now); err != nil {
+		if err := r.writeResource(o.target, now); err != nil {
 			return err
 		}
-		r.text = append(append(append(r.text[:0], `{"type":"PRESENT","time":"`+event.Timestamp{Time: now}.String()+`","object":`...), o.Raw()...), "}\n"...)
-		if err := r.current.line(r.text, now); err != nil {
+		r.buffer = append(append(append(r.buffer[:0], `{"type":"PRESENT","time":"`+event.Timestamp{Time: now}.String()+`","object":`...), o.Raw()...), "}\n"...)
+		if err := r.current.line(r.buffer, now); err != nil {
 			return err
 		}
 		r.current.noteNamespace(o.Namespace)
@@ -479,8 +479,8 @@ func (r *Recorder) writePresent(now time.Time) error {
 		Type  event.Type      `json:"type"`
 		Time  event.Timestamp `json:"time"`
 		Count int             `json:"count"`
-	}{snapshot, event.Timestamp{Time: now}, len(all)}, now)
-	r.sights.complete()
+	}{snapshotLine, event.Timestamp{Time: now}, len(all)}, now)
+	r.coverage.complete()
 	return cmp.Or(err, r.check(now, now))
 }
 
@@ -494,7 +494,7 @@ func (r *Recorder) write(value any, at time.Time) error {
 }
 
 // explain writes what the resource of a target is called, before its first line in the segment.
-func (r *Recorder) explain(t event.Target, at time.Time) error {
+func (r *Recorder) writeResource(t event.Target, at time.Time) error {
 	a, isNew := r.describe(t)
 	if !isNew {
 		return nil // the header has it
@@ -504,7 +504,7 @@ func (r *Recorder) explain(t event.Target, at time.Time) error {
 		Type     event.Type         `json:"type"`
 		Time     event.Timestamp    `json:"time"`
 		Resource metav1.APIResource `json:"resource"`
-	}{resource, event.Timestamp{Time: at}, a}, at)
+	}{resourceLine, event.Timestamp{Time: at}, a}, at)
 }
 
 // Deliver implements event.Sink. What was delivered is with the system, and has its sum, a second later.
@@ -518,7 +518,7 @@ func (r *Recorder) Deliver(_ context.Context, batch []event.Event) error {
 }
 
 // heldUpAfter is how long a delivery takes after which the next is of what may have waited.
-const heldUpAfter = 5 * time.Second
+const delayThreshold = 5 * time.Second
 
 // checkEvery is how often lines get a sum, before which they are not known to be what was written, and are
 // given to the system: the fewer there are at once, the less they can be compressed.
@@ -526,21 +526,21 @@ const checkEvery = time.Second
 
 func (r *Recorder) deliver(batch []event.Event) error {
 	began := r.Now()
-	isSilent := began.Sub(r.sights.heard) > maxSilence
+	isSilent := began.Sub(r.coverage.lineTime) > maxSilence
 	halted, step := r.clock.take(began)
 	if !step.isZero() {
 		if err := r.writeStep(step); err != nil {
 			return err
 		}
 	}
-	if r.heldUp || !halted.IsZero() {
-		if err := r.writeOwn(late, event.Target{}, later(r.sights.heard, halted)); err != nil {
+	if r.delayed || !halted.IsZero() {
+		if err := r.writeTargetLine(lateLine, event.Target{}, later(r.coverage.lineTime, halted)); err != nil {
 			return err
 		}
 	}
 	isDue := began.Sub(r.checkedAt).Abs() >= checkEvery
 	for i := range batch {
-		if err := r.take(&batch[i]); err != nil {
+		if err := r.recordEvent(&batch[i]); err != nil {
 			return err
 		}
 		isDue = isDue || batch[i].Type.IsStatus() && batch[i].Type != event.Bookmark
@@ -551,7 +551,7 @@ func (r *Recorder) deliver(batch []event.Event) error {
 		}
 	}
 	now := r.Now()
-	if r.heldUp = now.Sub(began) > heldUpAfter; (r.heldUp || isSilent || !halted.IsZero() || !step.isZero()) && r.ProbeFreshness != nil {
+	if r.delayed = now.Sub(began) > delayThreshold; (r.delayed || isSilent || !halted.IsZero() || !step.isZero()) && r.ProbeFreshness != nil {
 		r.ProbeFreshness()
 	}
 	if !step.isZero() && step.from.Before(now) {
@@ -567,8 +567,8 @@ func (r *Recorder) writeStep(step clockStep) error {
 		Type event.Type      `json:"type"`
 		Time event.Timestamp `json:"time"`
 		Last event.Timestamp `json:"last"`
-	}{late, event.Timestamp{Time: step.from}, event.Timestamp{Time: step.to}}, step.from)
-	r.sights.observe(&line{Event: event.Event{Type: late, Time: step.from}, last: step.to})
+	}{lateLine, event.Timestamp{Time: step.from}, event.Timestamp{Time: step.to}}, step.from)
+	r.coverage.observe(&line{Event: event.Event{Type: lateLine, Time: step.from}, last: step.to})
 	return err
 }
 
@@ -580,18 +580,18 @@ func (r *Recorder) check(now, at time.Time) error {
 
 // settle is check for lines that have waited for it for a second, as nothing came after them. That it
 // fails, the next delivery does.
-func (r *Recorder) settle(now time.Time) {
+func (r *Recorder) checkIdle(now time.Time) {
 	if !r.mu.TryLock() {
 		return // a delivery goes on, and the clock is not to wait for it
 	}
 	defer r.mu.Unlock()
 	if r.current != nil && now.Sub(r.checkedAt).Abs() >= checkEvery {
-		_ = r.check(now, r.sights.heard) // it says nothing of the time since
+		_ = r.check(now, r.coverage.lineTime) // it says nothing of the time since
 	}
 }
 
 // writeOwn writes a line of the recording's own, and observes it.
-func (r *Recorder) writeOwn(kind event.Type, of event.Target, at time.Time) error {
+func (r *Recorder) writeTargetLine(kind event.Type, of event.Target, at time.Time) error {
 	l := struct {
 		Type      event.Type      `json:"type"`
 		Time      event.Timestamp `json:"time"`
@@ -603,45 +603,45 @@ func (r *Recorder) writeOwn(kind event.Type, of event.Target, at time.Time) erro
 		l.Resource = resourceText(of.Resource())
 	}
 	err := r.write(l, at)
-	r.sights.observe(&line{Event: event.Event{Type: kind, Target: of, Time: at}})
+	r.coverage.observe(&line{Event: event.Event{Type: kind, Target: of, Time: at}})
 	return err
 }
 
 // take records an event as what it is in the recording.
-func (r *Recorder) take(e *event.Event) error {
-	if r.unseen == nil {
+func (r *Recorder) recordEvent(e *event.Event) error {
+	if r.unconfirmed == nil {
 		return r.record(e)
 	}
-	r.as = r.unseen.relate(r.as[:0], *e, e.Initial && r.sights.isSynced(e.Target.Key()))
-	for i := range r.as {
-		if err := r.record(&r.as[i]); err != nil {
+	r.converted = r.unconfirmed.convert(r.converted[:0], *e, e.Initial && r.coverage.isSynced(e.Target.Key()))
+	for i := range r.converted {
+		if err := r.record(&r.converted[i]); err != nil {
 			return err
 		}
 	}
-	clear(r.as) // and let go of what it holds
+	clear(r.converted) // and let go of what it holds
 	return nil
 }
 
 func (r *Recorder) record(e *event.Event) (err error) {
 	if e.Target.Mapping != nil {
-		if err := r.explain(e.Target, e.Time); err != nil {
+		if err := r.writeResource(e.Target, e.Time); err != nil {
 			return err
 		}
 	}
 	recorded := *e
 	if !e.Type.IsStatus() {
-		if one := r.sights.of(e.Target.Key()); e.Listed && (!one.since.IsZero() || one.trails) {
-			if err := r.writeOwn(listing, e.Target, e.Time); err != nil {
+		if one := r.coverage.target(e.Target.Key()); e.Listed && (!one.since.IsZero() || one.lagUnknown) {
+			if err := r.writeTargetLine(listingLine, e.Target, e.Time); err != nil {
 				return err
 			}
 		}
 		recorded.Object = event.NewObject(e.Object.Identity, r.EncodeObject(e.Object))
 	}
 	r.current.noteLine(&line{Event: recorded})
-	if r.text, err = r.EncodeEvent(r.text[:0], recorded); err != nil {
+	if r.buffer, err = r.EncodeEvent(r.buffer[:0], recorded); err != nil {
 		return err
 	}
-	if err := r.current.line(r.text, e.Time); err != nil {
+	if err := r.current.line(r.buffer, e.Time); err != nil {
 		return err
 	}
 	r.observe(&line{Event: recorded})
@@ -650,27 +650,27 @@ func (r *Recorder) record(e *event.Event) (err error) {
 
 // rotate begins another segment if the current one is large or old, and drops what is not kept.
 func (r *Recorder) rotate(now time.Time) error {
-	limit := min(max(segmentBytes, 2*r.snapshot), MaxSegmentBytes/4)
+	limit := min(max(segmentBytes, 2*r.snapshotBytes), MaxSegmentBytes/4)
 	if r.MaxSize > 0 {
-		limit = min(limit, max(r.MaxSize/segmentShare, r.snapshot, 64<<10))
+		limit = min(limit, max(r.MaxSize/segmentShare, r.snapshotBytes, 64<<10))
 	}
-	isLarge := r.current.size-r.snapshot >= limit || r.current.rawSize-r.snapshotRaw >= max(segmentRaw, segmentTimes*r.snapshotRaw)
-	isBack := r.sights.last.Sub(now) > clockSlack && r.sights.last.After(r.before)
-	if !isLarge && !isBack && now.Sub(r.begun) < segmentTime {
+	isLarge := r.current.size-r.snapshotBytes >= limit || r.current.lineBytes-r.snapshotLineBytes >= max(segmentRaw, segmentTimes*r.snapshotLineBytes)
+	isBack := r.coverage.latest.Sub(now) > clockSlack && r.coverage.latest.After(r.latestAtStart)
+	if !isLarge && !isBack && now.Sub(r.segmentStart) < segmentTime {
 		return nil
 	}
-	if err := r.current.close(r.sights.states()); err != nil {
+	if err := r.current.close(r.coverage.states()); err != nil {
 		return err
 	}
-	r.sights.ended = true
+	r.coverage.segmentEnded = true
 	if err := r.beginSegment(now, false); err != nil {
 		return err
 	}
-	return r.drop(now)
+	return r.removeOldSegments(now)
 }
 
 // drop removes the oldest segments that are too many, or too old.
-func (r *Recorder) drop(now time.Time) error {
+func (r *Recorder) removeOldSegments(now time.Time) error {
 	files, _, err := list(r.dir)
 	if err != nil {
 		return err
@@ -680,7 +680,7 @@ func (r *Recorder) drop(now time.Time) error {
 		total += f.size
 	}
 	for i, f := range files {
-		if f.number == r.number {
+		if f.number == r.segmentNumber {
 			return nil
 		}
 		info, err := os.Stat(f.path)
@@ -712,8 +712,8 @@ func (r *Recorder) Close() error {
 	err := r.write(struct {
 		Type event.Type      `json:"type"`
 		Time event.Timestamp `json:"time"`
-	}{stopped, event.Timestamp{Time: now}}, now)
-	if err := cmp.Or(err, r.current.close(r.sights.states())); err != nil {
+	}{stoppedLine, event.Timestamp{Time: now}}, now)
+	if err := cmp.Or(err, r.current.close(r.coverage.states())); err != nil {
 		return fmt.Errorf("record into %s: %w", r.dir, err)
 	}
 	return nil

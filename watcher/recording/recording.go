@@ -17,13 +17,13 @@ import (
 type Recording struct {
 	files      []file
 	withheld   map[int]string // why segments can't be read, by number
-	notes      []string
-	about      RunInfo
+	warnings   []string
+	lastRun    RunInfo
 	selections []event.Selection
-	begin      time.Time
-	end        time.Time
+	startTime  time.Time
+	endTime    time.Time
 	// murky are times that clocks showed twice.
-	murky     []GapInterval
+	ambiguous []GapInterval
 	resources []metav1.APIResource
 	targets   []event.Key
 	// unreadable: there is a segment whose header is damaged.
@@ -45,40 +45,40 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 	}
 	r := &Recording{withheld: map[int]string{}}
 	for _, name := range foreign {
-		r.notes = append(r.notes, name+": it is no part of a recording")
+		r.warnings = append(r.warnings, name+": it is no part of a recording")
 	}
 	for _, f := range files {
 		if f.withheld != "" {
 			r.withheld[f.number] = f.withheld
 			continue
 		}
-		if err := r.add(ctx, f); err != nil {
+		if err := r.addSegment(ctx, f); err != nil {
 			return nil, err
 		}
 	}
-	r.noteWithheld(files)
-	if r.begin.IsZero() && r.unreadable {
-		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
+	r.warnWithheld(files)
+	if r.startTime.IsZero() && r.unreadable {
+		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.warnings, "; "))
 	}
-	if r.begin.IsZero() && len(r.withheld) == 0 {
-		return r, errors.Join(append([]error{ErrNoRecording}, asErrors(r.notes)...)...)
+	if r.startTime.IsZero() && len(r.withheld) == 0 {
+		return r, errors.Join(append([]error{ErrNoRecording}, asErrors(r.warnings)...)...)
 	}
 	return r, nil
 }
 
 // noteWithheld notes what can't be read as it is withheld, with the segments that are so for one reason as one.
-func (r *Recording) noteWithheld(files []file) {
+func (r *Recording) warnWithheld(files []file) {
 	for len(files) > 0 {
 		first, n := files[0], 1
 		for n < len(files) && files[n].withheld == first.withheld {
 			n++
 		}
-		switch text := withheldWhy + first.withheld; {
+		switch text := withheldPrefix + first.withheld; {
 		case first.withheld == "":
 		case n == 1:
-			r.notes = append(r.notes, first.name()+" is "+text)
+			r.warnings = append(r.warnings, first.name()+" is "+text)
 		default:
-			r.notes = append(r.notes, fmt.Sprintf("%s and what follows it to %s are %s", first.name(), files[n-1].name(), text))
+			r.warnings = append(r.warnings, fmt.Sprintf("%s and what follows it to %s are %s", first.name(), files[n-1].name(), text))
 		}
 		files = files[n:]
 	}
@@ -93,19 +93,19 @@ func asErrors(notes []string) (all []error) {
 
 // add reads what there is to know of a segment: its header, and what its index says; of one
 // without an index all lines are read. One that can't be read is left to the walk, which says so.
-func (r *Recording) add(ctx context.Context, f file) error {
+func (r *Recording) addSegment(ctx context.Context, f file) error {
 	s, err := peek(ctx, f)
 	switch {
 	case isGone(err):
 		return nil
 	case isDamage(err):
-		r.notes = append(r.notes, err.Error())
+		r.warnings = append(r.warnings, err.Error())
 	case err != nil:
 		return err
 	}
 	var h *header
 	if err == nil {
-		if h, err = r.skim(ctx, s); err != nil {
+		if h, err = r.readHeader(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -115,29 +115,29 @@ func (r *Recording) add(ctx context.Context, f file) error {
 	if r.files = append(r.files, f); h == nil {
 		return nil
 	}
-	if r.begin.IsZero() {
-		r.begin = h.Time.Time
-	} else if why := h.strange(r.about); why != "" {
-		r.notes = append(r.notes, (&damage{f.path, why}).Error())
+	if r.startTime.IsZero() {
+		r.startTime = h.Time.Time
+	} else if why := h.mismatch(r.lastRun); why != "" {
+		r.warnings = append(r.warnings, (&damage{f.path, why}).Error())
 	}
-	r.about = h.RunInfo
-	r.end = later(r.end, h.Time.Time)
+	r.lastRun = h.RunInfo
+	r.endTime = later(r.endTime, h.Time.Time)
 	r.selections = append(r.selections, h.Selection)
-	r.learn(h.Resources...)
+	r.addResources(h.Resources...)
 	if h.LastTime.After(h.Time.Time) {
-		r.murky = append(r.murky, GapInterval{From: h.Time.Time, To: h.LastTime.Time, Reason: clockBack})
+		r.ambiguous = append(r.ambiguous, GapInterval{From: h.Time.Time, To: h.LastTime.Time, Reason: reasonClockBack})
 	}
 	if s.index != nil {
-		r.learn(s.index.Resources...)
-		r.end = later(r.end, s.index.To.Time)
-		r.target(s.index.Targets...)
+		r.addResources(s.index.Resources...)
+		r.endTime = later(r.endTime, s.index.To.Time)
+		r.addTargets(s.index.Targets...)
 	}
-	r.target(h.Targets...)
+	r.addTargets(h.Targets...)
 	return nil
 }
 
 // skim reads the header of a segment, and if it has no index which resources and targets it has.
-func (r *Recording) skim(ctx context.Context, s *segment) (*header, error) {
+func (r *Recording) readHeader(ctx context.Context, s *segment) (*header, error) {
 	hasIndex := s.index != nil
 	w, err := newWalker(nil)
 	if err != nil {
@@ -149,33 +149,33 @@ func (r *Recording) skim(ctx context.Context, s *segment) (*header, error) {
 			return errEnd
 		}
 		if l.resource != nil {
-			r.learn(*l.resource)
+			r.addResources(*l.resource)
 		}
-		r.end = later(r.end, l.Time)
+		r.endTime = later(r.endTime, l.Time)
 		return nil
 	}
 	if hasIndex {
 		err = w.read(ctx, s, true)
 	}
-	if w.about == nil { // it is longer than what was peeked at
+	if w.header == nil { // it is longer than what was peeked at
 		err = w.segment(ctx, s.file, true)
 	}
 	if errors.Is(err, errEnd) {
 		err = nil
 	}
-	if w.about == nil {
-		r.notes = append(r.notes, w.notes()...)
+	if w.header == nil {
+		r.warnings = append(r.warnings, w.damageMessages()...)
 		r.unreadable = r.unreadable || len(w.damaged) > 0
 	}
 	if !hasIndex {
-		r.target(w.sights.states()...)
+		r.addTargets(w.coverage.states()...)
 	}
-	return w.about, err
+	return w.header, err
 }
 
 // from returns the segments to be read for what happened from a time on: the last that begins
 // before it, and all after that.
-func (r *Recording) from(at time.Time) []file {
+func (r *Recording) segmentsFrom(at time.Time) []file {
 	for i := len(r.files) - 1; i > 0 && !at.IsZero(); i-- {
 		if h := r.files[i].header; h != nil && h.Time.Before(at) {
 			return r.files[i:]
@@ -184,7 +184,7 @@ func (r *Recording) from(at time.Time) []file {
 	return r.files
 }
 
-func (r *Recording) learn(all ...metav1.APIResource) {
+func (r *Recording) addResources(all ...metav1.APIResource) {
 	for _, a := range all {
 		same := func(b metav1.APIResource) bool {
 			return a.Group == b.Group && a.Version == b.Version && a.Name == b.Name
@@ -197,7 +197,7 @@ func (r *Recording) learn(all ...metav1.APIResource) {
 	}
 }
 
-func (r *Recording) target(states ...sightState) {
+func (r *Recording) addTargets(states ...coverageState) {
 	for _, s := range states {
 		if key := s.key(); !slices.Contains(r.targets, key) {
 			r.targets = append(r.targets, key)
@@ -206,19 +206,19 @@ func (r *Recording) target(states ...sightState) {
 }
 
 // Notes are what can't be read, a line each.
-func (r *Recording) Warnings() []string { return r.notes }
+func (r *Recording) Warnings() []string { return r.warnings }
 
 // About is what the last run recorded.
-func (r *Recording) LastRun() RunInfo { return r.about }
+func (r *Recording) LastRun() RunInfo { return r.lastRun }
 
 // Selections are what was selected for each segment.
 func (r *Recording) Selections() []event.Selection { return r.selections }
 
 // End is the time of its last line.
-func (r *Recording) EndTime() time.Time { return r.end }
+func (r *Recording) EndTime() time.Time { return r.endTime }
 
 // Begin is when it begins.
-func (r *Recording) StartTime() time.Time { return r.begin }
+func (r *Recording) StartTime() time.Time { return r.startTime }
 
 // Resources are those of which there is something, in all runs.
 func (r *Recording) Resources() []metav1.APIResource { return r.resources }

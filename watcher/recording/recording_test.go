@@ -86,7 +86,7 @@ func deliver(t testing.TB, r *testRun, events ...event.Event) {
 			t.Fatal(err)
 		}
 	}
-	if near := events[0].Time.Add(-time.Second); !events[0].Type.IsStatus() && !r.lost && near.After(r.now) && r.sights.isLive(configMaps.Key()) && !r.heldUp {
+	if near := events[0].Time.Add(-time.Second); !events[0].Type.IsStatus() && !r.lost && near.After(r.now) && r.coverage.isCovered(configMaps.Key()) && !r.delayed {
 		r.now = near
 		r.tick()
 		if err := r.Deliver(t.Context(), []event.Event{bookmark(near, near)}); err != nil {

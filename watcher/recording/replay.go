@@ -44,18 +44,18 @@ const lookahead = 10 * time.Minute
 type player struct {
 	*walker
 	Query
-	held *held
+	objects *objectSet
 	// before is what was held when the present segment began, until all that was there has come; nil: it has.
-	before  map[objectKey]heldObject
-	begin   time.Time // of the recording
-	changes int
+	previous    map[objectKey]storedObject
+	begin       time.Time // of the recording
+	changeCount int
 	// deliver takes what happens; nil: what is there at To is all that is asked for.
 	deliver func(context.Context, []event.Event) error
 	batch   []event.Event
 	// started: what was there at From has been passed on.
 	started bool
 	// stopped is why nothing is delivered any more. The account of what is known goes on.
-	stopped error
+	deliverErr error
 }
 
 // Play delivers to sink what was there at From, as initial, and then what happened from then on,
@@ -68,26 +68,26 @@ func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proo
 	}
 	defer p.close()
 	p.deliver = sink.Deliver
-	p.frame = func() error { return p.flush(ctx) }
+	p.onFrameEnd = func() error { return p.flush(ctx) }
 	if err := r.walkFor(ctx, p, q.From); err != nil {
 		return nil, err
 	}
-	if p.stopped == nil {
+	if p.deliverErr == nil {
 		p.start()
 	}
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
-	if p.stopped != nil && q.From.IsZero() && !p.To.After(p.sights.since(p.Targets)) {
-		return nil, p.stopped // of that time not all is known in any case
+	if p.deliverErr != nil && q.From.IsZero() && !p.To.After(p.coverage.firstCovered(p.Targets)) {
+		return nil, p.deliverErr // of that time not all is known in any case
 	}
-	return r.prove(p), p.stopped
+	return r.newProof(p), p.deliverErr
 }
 
 // At returns what was there at a time, by target, namespace and name; zero: at the last of which
 // all is known.
 func (r *Recording) ObjectsAt(ctx context.Context, q Query, at time.Time) ([]event.Object, *Proof, error) {
-	there, proof, err := r.at(ctx, q, at)
+	there, proof, err := r.objectsAt(ctx, q, at)
 	objects := make([]event.Object, len(there))
 	for i, o := range there {
 		objects[i] = o.Object
@@ -96,7 +96,7 @@ func (r *Recording) ObjectsAt(ctx context.Context, q Query, at time.Time) ([]eve
 }
 
 // at is At, with the target of the query that each object is of.
-func (r *Recording) at(ctx context.Context, q Query, at time.Time) (there []heldObject, _ *Proof, err error) {
+func (r *Recording) objectsAt(ctx context.Context, q Query, at time.Time) (there []storedObject, _ *Proof, err error) {
 	var after []string
 	if at.IsZero() {
 		if at, after, err = r.lastKnown(ctx, q); err != nil {
@@ -112,13 +112,13 @@ func (r *Recording) at(ctx context.Context, q Query, at time.Time) (there []held
 	if err := r.walkFor(ctx, p, at); err != nil {
 		return nil, nil, err
 	}
-	there = p.held.all()
-	index := func(o heldObject) int {
+	there = p.objects.all()
+	index := func(o storedObject) int {
 		return slices.IndexFunc(q.Targets, func(t event.Target) bool { return t == o.target })
 	}
-	slices.SortStableFunc(there, func(a, b heldObject) int { return index(a) - index(b) })
-	proof := r.prove(p)
-	proof.endsIn(after)
+	slices.SortStableFunc(there, func(a, b storedObject) int { return index(a) - index(b) })
+	proof := r.newProof(p)
+	proof.addDamage(after)
 	return there, proof, nil
 }
 
@@ -130,101 +130,101 @@ func (r *Recording) lastKnown(ctx context.Context, q Query) (_ time.Time, damage
 		return time.Time{}, nil, err
 	}
 	defer w.close()
-	w.sights.withheld = r.withheld
+	w.coverage.withheld = r.withheld
 	w.take = func(*line) error { return nil }
-	err = w.walk(ctx, r.from(r.end))
-	if w.sights.lost == damagedWhy {
-		damage = w.notes()
+	err = w.walk(ctx, r.segmentsFrom(r.endTime))
+	if w.coverage.unusableReason == reasonDamaged {
+		damage = w.damageMessages()
 	}
-	return w.sights.end(q.Targets), damage, err
+	return w.coverage.lastCovered(q.Targets), damage, err
 }
 
 func (r *Recording) newPlayer(q Query) (*player, error) {
 	w, err := newWalker(q.CoverageGap)
-	p := &player{walker: w, Query: q, held: newHeld(), begin: r.begin}
-	w.take, w.targets, w.sights.withheld = p.line, q.Targets, r.withheld
+	p := &player{walker: w, Query: q, objects: newObjectSet(), begin: r.startTime}
+	w.take, w.targets, w.coverage.withheld = p.handleLine, q.Targets, r.withheld
 	return p, err
 }
 
 // walkFor reads what p needs from a time on.
 func (r *Recording) walkFor(ctx context.Context, p *player, from time.Time) error {
-	files := r.from(from)
+	files := r.segmentsFrom(from)
 	if err := r.trackDefinitions(ctx, p.walker, files, p.Targets); err != nil {
 		return err
 	}
 	return p.walk(ctx, files)
 }
 
-func (r *Recording) prove(p *player) *Proof {
-	proof := prove(p.sights, p.Targets, p.From, p.To, r.murky)
-	proof.ChangeCount, proof.Damage, proof.IsInstant = p.changes, p.notes(), p.deliver == nil
+func (r *Recording) newProof(p *player) *Proof {
+	proof := newProof(p.coverage, p.Targets, p.From, p.To, r.ambiguous)
+	proof.ChangeCount, proof.Damage, proof.IsInstant = p.changeCount, p.damageMessages(), p.deliver == nil
 	if p.From.IsZero() && len(p.damaged) > 0 && len(proof.Gaps) == 0 { // it is of all that there is
 		proof.Gaps = []Gap{{GapInterval: GapInterval{From: proof.From, To: proof.From, Reason: "the recording is damaged before that"}}}
 	}
-	if p.Query.To.IsZero() && p.sights.lost == damagedWhy {
-		proof.endsIn(proof.Damage)
+	if p.Query.To.IsZero() && p.coverage.unusableReason == reasonDamaged {
+		proof.addDamage(proof.Damage)
 	}
 	return proof
 }
 
 // isPast reports whether a line is behind what was asked for. What is there when a segment begins
 // is the same as at its begin without it.
-func (p *player) isPast(l *line) bool {
+func (p *player) isAfterEnd(l *line) bool {
 	if p.To.IsZero() {
 		return false
 	}
-	begins := l.Type == begun || l.Type == resource || l.Type == present || l.Type == snapshot
+	begins := l.Type == recordingLine || l.Type == resourceLine || l.Type == presentLine || l.Type == snapshotLine
 	return l.Time.After(p.To) || l.Time.Equal(p.To) && (p.deliver != nil || begins)
 }
 
 // line takes the next line.
-func (p *player) line(l *line) error {
-	if p.isPast(l) {
-		return p.past(l)
+func (p *player) handleLine(l *line) error {
+	if p.isAfterEnd(l) {
+		return p.handleLineAfterEnd(l)
 	}
-	if p.stopped != nil {
+	if p.deliverErr != nil {
 		return nil
 	}
 	happened := p.From.IsZero() || !l.Time.Before(p.From)
 	switch {
 	case l.header != nil:
-		if happened && len(p.held.objects) > 0 {
+		if happened && len(p.objects.byKey) > 0 {
 			p.start()
 		}
 		if p.ReconcileGaps && p.started {
-			if p.before == nil {
-				p.before = map[objectKey]heldObject{}
+			if p.previous == nil {
+				p.previous = map[objectKey]storedObject{}
 			}
-			maps.Copy(p.before, p.held.objects)
+			maps.Copy(p.previous, p.objects.byKey)
 		}
-		clear(p.held.objects) // what is there follows
-	case l.Type == present:
+		clear(p.objects.byKey) // what is there follows
+	case l.Type == presentLine:
 		e := l.Event
 		e.Type = event.Added
-		p.object(&e, false)
-		p.mend(e)
-	case l.Type == snapshot:
-		p.mendGone(l.Time)
-	case l.own():
+		p.handleObject(&e, false)
+		p.reconcile(e)
+	case l.Type == snapshotLine:
+		p.reconcileMissing(l.Time)
+	case l.isInternal():
 	default:
 		if happened {
 			p.start()
 		}
 		if l.Type.IsStatus() {
-			p.mark(&l.Event, happened)
+			p.emitStatus(&l.Event, happened)
 		} else {
-			p.object(&l.Event, happened)
+			p.handleObject(&l.Event, happened)
 		}
 	}
 	return nil
 }
 
 // past takes a line behind what was asked for: it may prove that all was known then.
-func (p *player) past(l *line) error {
+func (p *player) handleLineAfterEnd(l *line) error {
 	if !l.Time.After(p.To) {
 		return nil // others of that time follow
 	}
-	decided := func(t event.Target) bool { return p.sights.isDecided(t.Key(), p.To) }
+	decided := func(t event.Target) bool { return p.coverage.isDecided(t.Key(), p.To) }
 	if l.Time.Sub(p.To) <= clockSlack {
 		return nil // the clock may be put back to before p.To
 	}
@@ -235,7 +235,7 @@ func (p *player) past(l *line) error {
 }
 
 // pass passes on an event, whose memory is that of a frame.
-func (p *player) pass(e event.Event) {
+func (p *player) emit(e event.Event) {
 	if p.deliver != nil {
 		p.batch = append(p.batch, e)
 	}
@@ -245,13 +245,13 @@ func (p *player) pass(e event.Event) {
 func (p *player) flush(ctx context.Context) error {
 	size := cmp.Or(p.BatchSize, 256)
 	for part := range slices.Chunk(p.batch, size) {
-		if p.stopped != nil {
+		if p.deliverErr != nil {
 			break
 		}
 		for i := range part {
-			part[i] = own(part[i])
+			part[i] = cloneEvent(part[i])
 		}
-		if p.stopped = p.deliver(ctx, part); p.stopped != nil {
+		if p.deliverErr = p.deliver(ctx, part); p.deliverErr != nil {
 			p.To = part[len(part)-1].Time
 		}
 	}
@@ -270,19 +270,19 @@ func (p *player) start() {
 	if from.IsZero() {
 		from = p.begin
 	}
-	for _, o := range p.held.all() {
-		p.pass(event.Event{Type: event.Added, Target: o.target, Object: o.Object, Initial: true, Time: from})
+	for _, o := range p.objects.all() {
+		p.emit(event.Event{Type: event.Added, Target: o.target, Object: o.Object, Initial: true, Time: from})
 	}
 	for _, t := range p.Targets {
-		if p.sights.isSynced(t.Key()) { // else that is still to come
-			p.pass(event.Event{Type: event.Synced, Target: t, Count: p.count(t), Time: from})
+		if p.coverage.isSynced(t.Key()) { // else that is still to come
+			p.emit(event.Event{Type: event.Synced, Target: t, Count: p.count(t), Time: from})
 		}
 	}
 }
 
 // count is how many objects of a target are there.
 func (p *player) count(t event.Target) (n int) {
-	for _, o := range p.held.objects {
+	for _, o := range p.objects.byKey {
 		if o.target == t {
 			n++
 		}
@@ -291,7 +291,7 @@ func (p *player) count(t event.Target) (n int) {
 }
 
 // mark passes on a mark, about each target that it says something of.
-func (p *player) mark(e *event.Event, happened bool) {
+func (p *player) emitStatus(e *event.Event, happened bool) {
 	if !happened || e.Type.IsKeepalive() {
 		return
 	}
@@ -301,31 +301,31 @@ func (p *player) mark(e *event.Event, happened bool) {
 			if of.Target = t; of.Type == event.Synced {
 				of.Count = p.count(t)
 			}
-			p.pass(of)
+			p.emit(of)
 		}
 	}
 }
 
 // object takes over an object, and passes it on if it is asked for. One that comes to match the
 // selectors, or does no longer, comes and goes, as with a server.
-func (p *player) object(e *event.Event, happened bool) {
+func (p *player) handleObject(e *event.Event, happened bool) {
 	of := event.Key{Resource: e.Target.Resource().GroupResource(), Namespace: e.Object.Namespace, Name: e.Object.Name}
 	i := slices.IndexFunc(p.Targets, func(t event.Target) bool { return covers(t.Key(), of) })
 	if i < 0 {
 		return
 	}
 	e.Target = p.Targets[i]
-	_, was := p.held.objects[keyOf(e.Target, e.Object)]
-	is := e.Type != event.Deleted && p.selects(e.Object)
+	_, was := p.objects.byKey[keyOf(e.Target, e.Object)]
+	is := e.Type != event.Deleted && p.matches(e.Object)
 	switch {
-	case !was && !is && e.Type != event.Deleted, !was && e.Type == event.Deleted && p.narrow():
+	case !was && !is && e.Type != event.Deleted, !was && e.Type == event.Deleted && p.hasSelector():
 		return
 	case was && !is:
 		e.Type = event.Deleted
-	case !was && is && p.narrow():
+	case !was && is && p.hasSelector():
 		e.Type = event.Added
 	}
-	before := p.held.observe(e, p.IncludeOld || !p.started)
+	before := p.objects.observe(e, p.IncludeOld || !p.started)
 	if !happened || p.deliver == nil {
 		return
 	}
@@ -334,49 +334,49 @@ func (p *player) object(e *event.Event, happened bool) {
 		e.Old = before
 	}
 	if !e.Initial {
-		p.changes++
+		p.changeCount++
 	}
-	delete(p.before, keyOf(e.Target, e.Object))
-	p.pass(*e)
+	delete(p.previous, keyOf(e.Target, e.Object))
+	p.emit(*e)
 }
 
 // mend passes on what was there when a segment began, if it was not as the lines before said.
-func (p *player) mend(e event.Event) {
+func (p *player) reconcile(e event.Event) {
 	key := keyOf(e.Target, e.Object)
-	if p.before == nil || p.held.objects[key].IsZero() {
+	if p.previous == nil || p.objects.byKey[key].IsZero() {
 		return
 	}
-	was, wasThere := p.before[key]
-	switch delete(p.before, key); {
+	was, wasThere := p.previous[key]
+	switch delete(p.previous, key); {
 	case !wasThere:
 	case was.UID == e.Object.UID && was.ResourceVersion == e.Object.ResourceVersion:
 		return
 	case was.UID == e.Object.UID:
 		e.Type = event.Modified
 	default:
-		p.gone(was, e.Time)
+		p.emitDeleted(was, e.Time)
 	}
 	e.Listed = true
-	p.pass(e)
+	p.emit(e)
 }
 
 // mendGone passes on that what was there before a segment began was not there then.
-func (p *player) mendGone(at time.Time) {
-	for _, was := range p.before {
-		p.gone(was, at)
+func (p *player) reconcileMissing(at time.Time) {
+	for _, was := range p.previous {
+		p.emitDeleted(was, at)
 	}
-	p.before = nil
+	p.previous = nil
 }
 
-func (p *player) gone(was heldObject, at time.Time) {
-	p.pass(event.Event{Type: event.Deleted, Target: was.target, Object: event.NewObject(was.Identity, was.Raw()), FinalStateUnknown: true, Time: at})
+func (p *player) emitDeleted(was storedObject, at time.Time) {
+	p.emit(event.Event{Type: event.Deleted, Target: was.target, Object: event.NewObject(was.Identity, was.Raw()), FinalStateUnknown: true, Time: at})
 }
 
-func (p *player) narrow() bool {
+func (p *player) hasSelector() bool {
 	return p.LabelSelector != nil && !p.LabelSelector.Empty() || p.FieldSelector != nil && !p.FieldSelector.Empty() || !p.Shard.IsAll()
 }
 
-func (p *player) selects(o event.Object) bool {
+func (p *player) matches(o event.Object) bool {
 	if p.FieldSelector != nil && !p.FieldSelector.Matches(fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}) {
 		return false
 	}
@@ -395,7 +395,7 @@ func (p *player) selects(o event.Object) bool {
 }
 
 // own returns an event whose memory is its own.
-func own(e event.Event) event.Event {
+func cloneEvent(e event.Event) event.Event {
 	if !e.Type.IsStatus() {
 		e.Object = event.NewObject(e.Object.Identity, strings.Clone(e.Object.Raw()))
 	}

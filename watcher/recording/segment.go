@@ -26,21 +26,21 @@ type segment struct {
 
 // damage is a part of a segment that can't be read.
 type damage struct {
-	path string
-	why  string
+	path   string
+	reason string
 }
 
-func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.why }
+func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.reason }
 
 // peekBytes is more than what a header takes, and fewBytes more than what it mostly does.
-const peekBytes, fewBytes = 256 << 10, 16 << 10
+const peekBytes, firstPeekBytes = 256 << 10, 16 << 10
 
 // peek reads the begin of a segment, and its index.
 func peek(ctx context.Context, f file) (*segment, error) {
 	if f.head == nil {
 		var failed [3]error
-		f.head, failed[0] = f.read(ctx, 0, min(f.size, fewBytes))
-		if failed[0] == nil && f.size > fewBytes && !hasHeader(f.head) {
+		f.head, failed[0] = f.read(ctx, 0, min(f.size, firstPeekBytes))
+		if failed[0] == nil && f.size > firstPeekBytes && !hasHeader(f.head) {
 			f.head, failed[0] = f.read(ctx, 0, min(f.size, peekBytes))
 		}
 		end, err := f.read(ctx, max(f.size-8, 0), f.size)
@@ -93,7 +93,7 @@ func segmentOf(f file, data []byte, index *index) (*segment, error) {
 		p, _ := nextPart(data, true)
 		_, err := fmt.Sscanf(string(p.bytes), preamble+"%d", &version)
 		switch {
-		case p.kind != skipped || err != nil:
+		case p.kind != partSkippable || err != nil:
 		case version > FormatVersion:
 			return nil, &damage{f.path, fmt.Sprintf("a newer dwatch wrote it, in layout %d; this one knows %d", version, FormatVersion)}
 		default:
@@ -128,9 +128,9 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 		var p part
 		p, data = nextPart(data, s.index != nil)
 		switch {
-		case p.kind == skipped && (isFirst || len(data) == 0 && parseIndex(p.bytes) != nil):
+		case p.kind == partSkippable && (isFirst || len(data) == 0 && parseIndex(p.bytes) != nil):
 			continue
-		case p.kind == skipped, p.kind == damaged:
+		case p.kind == partSkippable, p.kind == partDamaged:
 			lost(fmt.Sprintf("%d bytes are damaged", len(p.bytes)))
 			if damagedParts++; damagedParts > maxDamagedParts {
 				return nil
@@ -143,9 +143,9 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 		if err != nil {
 			return err
 		}
-		if p.kind == cut {
+		if p.kind == partTruncated {
 			s.unchecked = string(rest)
-			damage = cmp.Or(damage, hidden(p.bytes), unsummed(s.unchecked))
+			damage = cmp.Or(damage, checkHidden(p.bytes), checkUnsummed(s.unchecked))
 		}
 		if damage != nil {
 			lost("a part is damaged: " + damage.Error())
@@ -161,7 +161,7 @@ var errUnsummed = errors.New("lines have no sum")
 
 // unsummed finds more behind the last sum than what comes until the next one: where the word for a sum
 // is damaged, none is found.
-func unsummed(lines string) error {
+func checkUnsummed(lines string) error {
 	var first time.Time
 	for one := range strings.Lines(lines) {
 		at, err := time.Parse(time.RFC3339, gjson.Get(one, "time").Str)
@@ -191,22 +191,22 @@ func takeLines(text []byte, take func(string) error) error {
 	return nil
 }
 
-const checkedBegin = `{"type":"` + string(checked) + `",`
+const checkedBegin = `{"type":"` + string(checkedLine) + `",`
 
 var errSum = errors.New("a sum does not fit the lines before it")
 
 // summing finds the sums among the lines of a frame, as it is read.
-type summing struct {
-	sum   uint32
-	at    int   // up to where text has been looked at
-	wrong error // a sum does not fit: no other one will
+type sumChecker struct {
+	sum uint32
+	at  int   // up to where text has been looked at
+	err error // a sum does not fit: no other one will
 }
 
 // upTo returns how much of text is what was written, as sums in it say. It is what followed what passed
 // has taken off, and has become longer since.
-func (s *summing) upTo(text []byte) (sure int) {
+func (s *sumChecker) verifiedBytes(text []byte) (sure int) {
 	all := unsafe.String(unsafe.SliceData(text), len(text))
-	for s.wrong == nil {
+	for s.err == nil {
 		length := strings.IndexByte(all[s.at:], '\n')
 		if length < 0 {
 			break
@@ -214,21 +214,21 @@ func (s *summing) upTo(text []byte) (sure int) {
 		one, next := all[s.at:s.at+length], s.at+length+1
 		if strings.HasPrefix(one, checkedBegin) {
 			if !gjson.Valid(one) || uint32(gjson.Get(one, "sum").Uint()) != s.sum {
-				s.wrong = errSum
+				s.err = errSum
 				break
 			}
 			sure = next
 		}
-		s.sum = crc32.Update(s.sum, sums, text[s.at:next])
+		s.sum = crc32.Update(s.sum, crcTable, text[s.at:next])
 		s.at = next
 	}
 	return sure
 }
 
 // passed takes the begin off text, which has been passed on.
-func (s *summing) passed(text []byte, sure int) []byte {
+func (s *sumChecker) consume(text []byte, sure int) []byte {
 	s.at = max(s.at-sure, 0)
 	return append(text[:0], text[sure:]...)
 }
 
-var sums = crc32.MakeTable(crc32.Castagnoli)
+var crcTable = crc32.MakeTable(crc32.Castagnoli)

@@ -19,10 +19,10 @@ func TestSkips(t *testing.T) {
 	deliver(t, r, event.Event{Type: event.Synced, Target: other, Time: at(3)})
 	for second := 10; second < 60; second += 10 {
 		deliver(t, r, of(t, event.Modified, "web", second, second))
-		if err := r.current.close(r.sights.states()); err != nil {
+		if err := r.current.close(r.coverage.states()); err != nil {
 			t.Fatal(err)
 		}
-		r.sights.ended = true
+		r.coverage.segmentEnded = true
 		if err := r.beginSegment(at(second+1), false); err != nil {
 			t.Fatal(err)
 		}

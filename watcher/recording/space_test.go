@@ -71,8 +71,8 @@ func TestScarce(t *testing.T) {
 	if warned != 1 {
 		t.Errorf("%d warnings", warned)
 	}
-	if r.number > 2+changes/objects+1 {
-		t.Errorf("%d segments of %d changes of %d objects", r.number, changes, objects)
+	if r.segmentNumber > 2+changes/objects+1 {
+		t.Errorf("%d segments of %d changes of %d objects", r.segmentNumber, changes, objects)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

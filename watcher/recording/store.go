@@ -141,7 +141,7 @@ func ListSegments(ctx context.Context, store Store, known map[string]Segment) (a
 	for i, f := range files {
 		one := known[f.name()]
 		if !one.IsComplete() || one.Size != f.size {
-			one, err = segmentIn(ctx, f, i == len(files)-1)
+			one, err = inspectSegment(ctx, f, i == len(files)-1)
 		}
 		switch {
 		case isGone(err):
@@ -155,11 +155,11 @@ func ListSegments(ctx context.Context, store Store, known map[string]Segment) (a
 }
 
 // segmentIn is what a file says of itself.
-func segmentIn(ctx context.Context, f file, isLast bool) (one Segment, err error) {
+func inspectSegment(ctx context.Context, f file, isLast bool) (one Segment, err error) {
 	one.StoredFile = StoredFile{Name: f.name(), Size: f.size}
 	s, err := peek(ctx, f)
 	if isDamage(err) {
-		one.IsEmpty = isLast && f.begins(ctx)
+		one.IsEmpty = isLast && f.isJustCreated(ctx)
 		return one, nil
 	}
 	if err != nil {
@@ -171,13 +171,13 @@ func segmentIn(ctx context.Context, f file, isLast bool) (one Segment, err error
 	}
 	one.Head, one.IsEmpty = s.headBytes(), h == nil && !damaged && isLast
 	if one.Tail = s.tail; h != nil {
-		one.RunInfo, one.Targets = &h.RunInfo, h.holds(s.index)
+		one.RunInfo, one.Targets = &h.RunInfo, h.targetsWithObjects(s.index)
 	}
 	return one, nil
 }
 
 // holds are the targets of which a segment has objects.
-func (h *header) holds(i *index) (all []event.Key) {
+func (h *header) targetsWithObjects(i *index) (all []event.Key) {
 	states := h.Targets
 	if i != nil {
 		states = append(slices.Clip(states), i.Targets...)
@@ -208,11 +208,11 @@ func headerOf(ctx context.Context, s *segment) (h *header, damaged bool, err err
 	}
 	defer w.close()
 	w.take = func(*line) error { return errEnd }
-	if err = w.read(ctx, s, true); w.about == nil { // it is longer than what was peeked at
+	if err = w.read(ctx, s, true); w.header == nil { // it is longer than what was peeked at
 		err = w.segment(ctx, s.file, true)
 	}
 	if errors.Is(err, errEnd) {
 		err = nil
 	}
-	return w.about, len(w.damaged) > 0, err
+	return w.header, len(w.damaged) > 0, err
 }

@@ -21,7 +21,7 @@ func TestSettles(t *testing.T) {
 		next.Time = at(10).Add(500 * time.Millisecond)
 		deliver(t, r, next)
 		if settles {
-			r.settle(at(11))
+			r.checkIdle(at(11))
 		}
 		r.release()
 		got, _ := played(t, read(t, dir), Query{})

@@ -12,18 +12,18 @@ import (
 // walker reads segments, one after the other, and keeps account of what is known by them. It is the
 // only way to read lines, and whatever can't be read shows in sights.
 type walker struct {
-	sights *sights
-	reader *reader
-	unpack *unpacker
+	coverage *coverage
+	reader   *lineReader
+	unpack   *unpacker
 	// take gets each line that is as it was written, after sights has; its error ends the walk.
 	take func(l *line) error
 	// frame is called where the memory of lines is used again; nil: nothing is kept.
-	frame func() error
+	onFrameEnd func() error
 	// targets are those that are asked for; nil: whatever there is.
 	targets []event.Target
 	// damaged is what can't be read.
 	damaged []*damage
-	about   *header // the last that was read
+	header  *header // the last that was read
 	// unchecked is what follows the last sum of the segment that was read last.
 	unchecked string
 }
@@ -33,8 +33,8 @@ var errEnd = errors.New("no more is read")
 
 func newWalker(covers func(event.Selection) string) (*walker, error) {
 	u, err := newUnpacker()
-	w := &walker{sights: newSights(), reader: newReader(), unpack: u}
-	w.sights.covers = covers
+	w := &walker{coverage: newCoverage(), reader: newReader(), unpack: u}
+	w.coverage.compareSelection = covers
 	return w, err
 }
 
@@ -43,7 +43,7 @@ func (w *walker) close() { w.unpack.close() }
 // walk reads the segments of files. It ends with nil when take says that this is enough.
 func (w *walker) walk(ctx context.Context, files []file) error {
 	for i, f := range files {
-		if i > 0 && w.skips(f) {
+		if i > 0 && w.skip(f) {
 			continue
 		}
 		switch err := w.segment(ctx, f, i == len(files)-1); {
@@ -58,24 +58,24 @@ func (w *walker) walk(ctx context.Context, files []file) error {
 
 // skips passes over a segment that has nothing of what is asked for, if it goes on from the one before
 // and all of that was known from its begin to its end, as its index says.
-func (w *walker) skips(f file) bool {
-	if len(w.targets) == 0 || f.header == nil || f.index == nil || !w.sights.goesOn(f.header) {
+func (w *walker) skip(f file) bool {
+	if len(w.targets) == 0 || f.header == nil || f.index == nil || !w.coverage.continues(f.header) {
 		return false
 	}
-	if w.sights.definitions != nil && f.index.touches(definitionKey) {
+	if w.coverage.definitions != nil && f.index.touches(definitionKey) {
 		return false
 	}
 	for _, t := range w.targets {
-		if f.index.touches(t.Key()) || !w.sights.isLive(t.Key()) {
+		if f.index.touches(t.Key()) || !w.coverage.isCovered(t.Key()) {
 			return false
 		}
 	}
 	for _, state := range f.index.Targets {
-		if one := w.sights.all[state.key()]; one != nil && !one.since.IsZero() && (state.CoveredSince == nil || !state.CoveredSince.Before(f.header.Time.Time)) {
+		if one := w.coverage.all[state.key()]; one != nil && !one.since.IsZero() && (state.CoveredSince == nil || !state.CoveredSince.Before(f.header.Time.Time)) {
 			return false
 		}
 	}
-	w.sights.skip(f.header, f.index)
+	w.coverage.skipSegment(f.header, f.index)
 	return true
 }
 
@@ -84,10 +84,10 @@ func (w *walker) skips(f file) bool {
 func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
 	s, err := load(ctx, f)
 	switch d := new(damage); {
-	case errors.As(err, &d) && isLast && f.begins(ctx):
+	case errors.As(err, &d) && isLast && f.isJustCreated(ctx):
 		return nil
 	case errors.As(err, &d):
-		w.fail(d)
+		w.addDamage(d)
 		return nil
 	case isGone(err): // it was dropped meanwhile, as the number of the next shows
 		return nil
@@ -100,13 +100,13 @@ func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
 // read reads a segment that has been loaded.
 func (w *walker) read(ctx context.Context, s *segment, isLast bool) error {
 	w.reader = newReader()
-	r := &segmentRead{walker: w, segment: s, isLast: isLast}
+	r := &segmentReader{walker: w, segment: s, isLast: isLast}
 	err := s.lines(w.unpack, func(text string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return r.line(text)
-	}, w.endFrame, r.lost)
+	}, w.endFrame, r.reportDamage)
 	if err != nil {
 		return err
 	}
@@ -115,100 +115,100 @@ func (w *walker) read(ctx context.Context, s *segment, isLast bool) error {
 	return nil
 }
 
-func (w *walker) fail(d *damage) {
+func (w *walker) addDamage(d *damage) {
 	w.damaged = append(w.damaged, d)
-	w.sights.fail(damagedWhy)
+	w.coverage.fail(reasonDamaged)
 }
 
 func (w *walker) endFrame() error {
-	if w.frame == nil {
+	if w.onFrameEnd == nil {
 		return nil
 	}
-	return w.frame()
+	return w.onFrameEnd()
 }
 
 // segmentRead is how far a segment has been read.
-type segmentRead struct {
+type segmentReader struct {
 	*walker
-	segment *segment
-	lines   int
-	present int  // objects that were there when it began
-	begun   bool // it has its header
-	isLast  bool
-	foreign bool // it has not: nothing of it is read
-	isLost  bool // something of it is
+	segment   *segment
+	lines     int
+	present   int  // objects that were there when it began
+	begun     bool // it has its header
+	isLast    bool
+	ignored   bool // it has not: nothing of it is read
+	isDamaged bool // something of it is
 }
 
-func (r *segmentRead) lost(why string) {
-	if !r.isLost {
-		r.fail(&damage{r.segment.path, why})
+func (r *segmentReader) reportDamage(why string) {
+	if !r.isDamaged {
+		r.addDamage(&damage{r.segment.path, why})
 	}
-	r.isLost = true
+	r.isDamaged = true
 }
 
 // line reads the next line.
-func (r *segmentRead) line(text string) error {
-	if r.foreign {
+func (r *segmentReader) line(text string) error {
+	if r.ignored {
 		return nil
 	}
 	l, err := r.reader.read(text)
 	switch {
 	case err != nil:
-		r.lost(err.Error())
+		r.reportDamage(err.Error())
 		return nil
 	case !r.begun && (l.header == nil || l.header.SegmentNumber != r.segment.number):
-		r.lost("its begin is damaged: it is left out")
-		r.foreign = true
+		r.reportDamage("its begin is damaged: it is left out")
+		r.ignored = true
 		return nil
 	case r.begun && l.header != nil:
-		r.lost("it begins twice")
+		r.reportDamage("it begins twice")
 		return nil
-	case l.header != nil && r.about != nil && l.header.strange(r.about.RunInfo) != "":
-		r.lost(l.header.strange(r.about.RunInfo) + ": it is left out")
-		r.foreign = true
+	case l.header != nil && r.header != nil && l.header.mismatch(r.header.RunInfo) != "":
+		r.reportDamage(l.header.mismatch(r.header.RunInfo) + ": it is left out")
+		r.ignored = true
 		return nil
 	}
 	r.begun = true
 	r.lines++
 	l.text = text
-	r.sights.observe(&l)
+	r.coverage.observe(&l)
 	r.check(&l)
 	if l.header != nil {
-		r.about = l.header
+		r.header = l.header
 	}
 	return r.take(&l)
 }
 
 // check finds out whether lines are missing.
-func (r *segmentRead) check(l *line) {
+func (r *segmentReader) check(l *line) {
 	switch {
-	case l.Type == present:
+	case l.Type == presentLine:
 		r.present++
-	case l.Type == checked && l.Count != r.lines-1:
-		r.lost(fmt.Sprintf("lines are missing: it has %d of %d", r.lines-1, l.Count))
-	case l.Type == snapshot && l.Count != r.present:
-		r.lost(fmt.Sprintf("of what was there when it began %d of %d are missing", l.Count-r.present, l.Count))
-	case l.Type == snapshot && !r.isLost:
-		r.sights.complete()
+	case l.Type == checkedLine && l.Count != r.lines-1:
+		r.reportDamage(fmt.Sprintf("lines are missing: it has %d of %d", r.lines-1, l.Count))
+	case l.Type == snapshotLine && l.Count != r.present:
+		r.reportDamage(fmt.Sprintf("of what was there when it began %d of %d are missing", l.Count-r.present, l.Count))
+	case l.Type == snapshotLine && !r.isDamaged:
+		r.coverage.complete()
 	}
 }
 
 // end: all lines of the segment have been read.
-func (r *segmentRead) end() {
+func (r *segmentReader) end() {
 	index := r.segment.index
 	switch {
-	case !r.begun && r.isLast && !r.isLost: // it is being made
+	case !r.begun && r.isLast && !r.isDamaged: // it is being made
 		return
-	case !r.begun && !r.isLost:
-		r.lost("it has no begin")
-	case index != nil && index.Lines != r.lines && !r.isLost:
-		r.lost(fmt.Sprintf("lines are missing: it has %d of %d", r.lines, index.Lines))
+	case !r.begun && !r.isDamaged:
+		r.reportDamage("it has no begin")
+	case index != nil && index.Lines != r.lines && !r.isDamaged:
+		r.reportDamage(fmt.Sprintf("lines are missing: it has %d of %d", r.lines, index.Lines))
 	}
-	r.sights.ended = index != nil && !r.isLost
+	r.coverage.segmentEnded = index != nil && !r.isDamaged
 }
 
 // notes are what can't be read, a line each.
-func (w *walker) notes() (all []string) {
+func (w *walker) damageMessages() (all []string) {
 	for _, d := range w.damaged {
 		if text := d.Error(); !slices.Contains(all, text) {
 			all = append(all, text)

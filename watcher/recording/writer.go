@@ -25,20 +25,20 @@ const (
 
 // segmentWriter writes a segment.
 type segmentWriter struct {
-	file       *os.File
-	encoder    *zstd.Encoder
-	size       int64 // of the file
-	frame      frameInfo
-	raw        int    // bytes of lines in the frame; 0: there is none
-	lines      int    // all of them
-	rawSize    int64  // the same in bytes
-	sum        uint32 // of the frame
-	summed     bool   // all lines of it have a sum after them
-	unsummed   int    // bytes of those that have none
-	index      index
-	namespaces map[string]bool
-	changed    map[string]bool
-	failed     error
+	file          *os.File
+	encoder       *zstd.Encoder
+	size          int64 // of the file
+	frame         frameInfo
+	frameBytes    int    // bytes of lines in the frame; 0: there is none
+	lines         int    // all of them
+	lineBytes     int64  // the same in bytes
+	sum           uint32 // of the frame
+	summed        bool   // all lines of it have a sum after them
+	unsummedBytes int    // bytes of those that have none
+	index         index
+	namespaces    map[string]bool
+	changed       map[string]bool
+	err           error
 }
 
 // newEncoder returns what compresses: of 3,200 events of 200 pods of 10 KB, 50 a second, each to 50 bytes
@@ -71,10 +71,10 @@ func (w *segmentWriter) line(text []byte, at time.Time) error {
 	if len(text) > maxLineBytes {
 		return w.fail(errLineTooLong)
 	}
-	if w.raw > 0 && w.raw+len(text)+maxSumLine > maxFrameBytes {
+	if w.frameBytes > 0 && w.frameBytes+len(text)+maxSumLine > maxFrameBytes {
 		w.endFrame()
 	}
-	if err := w.write(text, at); err != nil || w.unsummed < sumBytes {
+	if err := w.write(text, at); err != nil || w.unsummedBytes < sumBytes {
 		return err
 	}
 	return w.check(at)
@@ -82,41 +82,41 @@ func (w *segmentWriter) line(text []byte, at time.Time) error {
 
 // write writes a line into the present frame, or begins one.
 func (w *segmentWriter) write(text []byte, at time.Time) error {
-	if w.raw == 0 {
+	if w.frameBytes == 0 {
 		w.encoder.Reset(w)
-		w.sum, w.unsummed = 0, 0
+		w.sum, w.unsummedBytes = 0, 0
 		w.frame = frameInfo{Offset: w.size, From: event.Timestamp{Time: at}, To: event.Timestamp{Time: at}}
 	}
 	if _, err := w.encoder.Write(text); err != nil {
 		return w.fail(err)
 	}
-	w.raw += len(text)
-	w.rawSize += int64(len(text))
-	w.sum, w.summed = crc32.Update(w.sum, sums, text), false
-	w.unsummed += len(text)
+	w.frameBytes += len(text)
+	w.lineBytes += int64(len(text))
+	w.sum, w.summed = crc32.Update(w.sum, crcTable, text), false
+	w.unsummedBytes += len(text)
 	w.lines++
 	w.frame.Lines++
 	w.frame.To = event.Timestamp{Time: later(w.frame.To.Time, at)}
-	return w.failed
+	return w.err
 }
 
 func (w *segmentWriter) fail(err error) error {
-	if w.failed == nil && err != nil {
-		w.failed = err
+	if w.err == nil && err != nil {
+		w.err = err
 	}
-	return w.failed
+	return w.err
 }
 
 // flush gives all lines to the system, so that they are there when the process is killed.
 func (w *segmentWriter) flush() error {
-	if w.raw == 0 || w.failed != nil {
-		return w.failed
+	if w.frameBytes == 0 || w.err != nil {
+		return w.err
 	}
 	return w.fail(w.encoder.Flush())
 }
 
 func (w *segmentWriter) endFrame() {
-	if w.raw == 0 || w.failed != nil {
+	if w.frameBytes == 0 || w.err != nil {
 		return
 	}
 	w.fail(w.encoder.Close())
@@ -127,20 +127,20 @@ func (w *segmentWriter) endFrame() {
 	i.To = event.Timestamp{Time: later(i.To.Time, w.frame.To.Time)}
 	i.Lines += w.frame.Lines
 	i.Frames = append(i.Frames, w.frame)
-	w.raw, w.summed = 0, true
+	w.frameBytes, w.summed = 0, true
 }
 
 // check writes a line with the sum of those before it in the frame. By it lines are known to be
 // what was written before the frame has its end, with its checksum.
 func (w *segmentWriter) check(at time.Time) error {
-	if w.raw == 0 || w.summed {
-		return w.failed
+	if w.frameBytes == 0 || w.summed {
+		return w.err
 	}
 	text := fmt.Appendf(nil, `%s"time":"%s","lines":%d,"sum":%d}`+"\n", checkedBegin, event.Timestamp{Time: at}.String(), w.lines, w.sum)
 	if err := w.write(text, at); err != nil {
 		return err
 	}
-	w.summed, w.unsummed = true, 0
+	w.summed, w.unsummedBytes = true, 0
 	return nil
 }
 
@@ -153,14 +153,14 @@ func (w *segmentWriter) noteNamespace(name string) { w.namespaces[name] = true }
 
 // noteLine notes what a line is about, but for what was there at the begin.
 func (w *segmentWriter) noteLine(l *line) {
-	if l.object() {
+	if l.hasObject() {
 		w.noteNamespace(l.Object.Namespace)
 	}
-	if l.Type == present || l.Target.Mapping == nil || l.Type == event.Bookmark {
+	if l.Type == presentLine || l.Target.Mapping == nil || l.Type == event.Bookmark {
 		return
 	}
 	namespace := l.Target.Namespace
-	if l.object() {
+	if l.hasObject() {
 		namespace = l.Object.Namespace
 	}
 	w.changed[changedText(l.Target.Resource().GroupResource(), namespace)] = true
@@ -192,7 +192,7 @@ func (i *index) touches(of event.Key) bool {
 }
 
 // close ends the segment with its index.
-func (w *segmentWriter) close(targets []sightState) error {
+func (w *segmentWriter) close(targets []coverageState) error {
 	w.endFrame()
 	w.index.Targets = targets
 	for name := range w.namespaces {
@@ -208,9 +208,9 @@ func (w *segmentWriter) close(targets []sightState) error {
 		_, err = w.Write(frame)
 		w.fail(err)
 	}
-	if w.failed == nil {
+	if w.err == nil {
 		w.fail(w.file.Sync())
 	}
 	w.fail(w.file.Close())
-	return w.failed
+	return w.err
 }

@@ -23,14 +23,14 @@ import (
 
 const (
 	// silence is how long nothing may come of an answer.
-	silence = 30 * time.Second
+	readTimeout = 30 * time.Second
 	// maxListBytes and maxErrorBytes bound the responses that are not segments.
 	maxListBytes, maxErrorBytes = 256 << 20, 4 << 10
 	// heldBytes is how many bytes of segments are kept, besides those of the one that was read last: who looks
 	// around reads the same again and again, and of the one that is written only the rest.
-	heldBytes = 16 << 20
+	cacheBytes = 16 << 20
 	// largeAnswer is more than a segment usually has: memory for what is longer is taken as it comes.
-	largeAnswer = 32 << 20
+	maxPreallocatedBytes = 32 << 20
 )
 
 // RefusedError is an answer by which a recording is not given.
@@ -59,17 +59,17 @@ type Client struct {
 	WrapError func(error) error
 	UserAgent string
 
-	mu      sync.Mutex
-	fetched int64
-	held    map[segment][]byte
-	recent  []segment // of held, the one that was read last at the end
+	mu       sync.Mutex
+	received int64
+	cache    map[segment][]byte
+	recent   []segment // of held, the one that was read last at the end
 }
 
 // Fetched is how many bytes of answers have come.
 func (c *Client) BytesReceived() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.fetched
+	return c.received
 }
 
 // Parts returns the recordings that are given, of several clusters by name.
@@ -79,7 +79,7 @@ func (c *Client) ListRecordings(ctx context.Context) (all []recording.ClusterRec
 		return nil, err
 	}
 	for _, p := range l.Recordings {
-		all = append(all, recording.ClusterRecording{Cluster: p.Cluster, Store: &given{c, p.Cluster}})
+		all = append(all, recording.ClusterRecording{Cluster: p.Cluster, Store: &remoteStore{c, p.Cluster}})
 	}
 	slices.SortFunc(all, func(a, b recording.ClusterRecording) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return all, nil
@@ -100,123 +100,123 @@ func (c *Client) list(ctx context.Context) (l listing, err error) {
 }
 
 // given is the recording of a cluster. It implements recording.Store.
-type given struct {
+type remoteStore struct {
 	*Client
 	cluster string
 }
 
 // List implements recording.Store.
-func (g *given) List(ctx context.Context) ([]recording.StoredFile, error) {
-	l, err := g.list(ctx)
+func (s *remoteStore) List(ctx context.Context) ([]recording.StoredFile, error) {
+	l, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range l.Recordings {
-		if p.Cluster != g.cluster {
+		if p.Cluster != s.cluster {
 			continue
 		}
-		g.forget(p.Segments)
+		s.evictRemoved(p.Segments)
 		return p.Segments, nil
 	}
 	return nil, errors.New("it is not given any more")
 }
 
 // forget lets go of segments that are there no more.
-func (g *given) forget(now []recording.StoredFile) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	maps.DeleteFunc(g.held, func(of segment, _ []byte) bool {
-		return of.cluster == g.cluster && !slices.ContainsFunc(now, func(s recording.StoredFile) bool { return s.Name == of.name })
+func (s *remoteStore) evictRemoved(now []recording.StoredFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.cache, func(of segment, _ []byte) bool {
+		return of.cluster == s.cluster && !slices.ContainsFunc(now, func(s recording.StoredFile) bool { return s.Name == of.name })
 	})
 }
 
 // Read implements recording.Store. What it returns is not to be changed.
-func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
-	of := segment{g.cluster, name}
+func (s *remoteStore) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
+	of := segment{s.cluster, name}
 	query := url.Values{"segment": {name}}
-	if g.cluster != "" {
-		query.Set("cluster", g.cluster)
+	if s.cluster != "" {
+		query.Set("cluster", s.cluster)
 	}
 	if to >= 0 { // the begin of a segment, or its end
 		query.Set("from", strconv.FormatInt(from, 10))
 		query.Set("to", strconv.FormatInt(to, 10))
-		return g.bytes(ctx, query, max(to-from, 0))
+		return s.getBytes(ctx, query, max(to-from, 0))
 	}
-	g.mu.Lock()
-	held := g.held[of]
-	g.mu.Unlock()
+	s.mu.Lock()
+	held := s.cache[of]
+	s.mu.Unlock()
 	if len(held) > 0 {
 		query.Set("from", strconv.Itoa(len(held)))
 	}
-	rest, err := g.bytes(ctx, query, recording.MaxSegmentBytes-int64(len(held)))
+	rest, err := s.getBytes(ctx, query, recording.MaxSegmentBytes-int64(len(held)))
 	if err != nil {
 		return nil, err
 	}
 	all := append(slices.Clip(held), rest...)
-	g.hold(of, all)
+	s.addToCache(of, all)
 	return all[min(from, int64(len(all))):], nil
 }
 
 // bytes gets the bytes of a segment. What an Offer does not know was dropped; that something on the way to it finds
 // nothing is an error.
-func (g *given) bytes(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
-	data, err := g.get(ctx, query, limit)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.StatusCode == http.StatusNotFound && refused.Message == errNone.Error() {
+func (s *remoteStore) getBytes(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
+	data, err := s.get(ctx, query, limit)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.StatusCode == http.StatusNotFound && refused.Message == errNoSegment.Error() {
 		return nil, fs.ErrNotExist
 	}
 	return data, err
 }
 
 // hold keeps a segment, and lets go of those that were read longest ago.
-func (c *Client) hold(of segment, data []byte) {
+func (c *Client) addToCache(of segment, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil {
-		c.held = map[segment][]byte{}
+	if c.cache == nil {
+		c.cache = map[segment][]byte{}
 	}
-	c.held[of] = data
+	c.cache[of] = data
 	c.recent = append(slices.DeleteFunc(c.recent, func(s segment) bool { return s == of }), of)
 	total := 0
 	for _, s := range slices.Backward(c.recent) {
-		if total += len(c.held[s]); total > heldBytes && s != of {
-			delete(c.held, s)
+		if total += len(c.cache[s]); total > cacheBytes && s != of {
+			delete(c.cache, s)
 		}
 	}
-	c.recent = slices.DeleteFunc(c.recent, func(s segment) bool { return c.held[s] == nil })
+	c.recent = slices.DeleteFunc(c.recent, func(s segment) bool { return c.cache[s] == nil })
 }
 
 // get returns the whole response to a request, which has at most limit bytes.
 func (c *Client) get(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
-	data, err := c.whole(ctx, query, limit)
+	data, err := c.fetch(ctx, query, limit)
 	if err != nil && c.WrapError != nil {
 		err = c.WrapError(err)
 	}
 	return data, err
 }
 
-func (c *Client) whole(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
+func (c *Client) fetch(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	quiet := time.AfterFunc(readTimeout, func() { cancel(errTimeout) })
 	defer quiet.Stop()
-	answer, err := c.ask(ctx, query)
+	answer, err := c.send(ctx, query)
 	if err != nil {
-		return nil, cmp.Or(silent(ctx), err)
+		return nil, cmp.Or(timeoutError(ctx), err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, refused(answer)
+		return nil, newRefusedError(answer)
 	}
 	if query.Has("segment") && answer.ContentLength < 0 { // a truncated response would not be noticed
 		return nil, errors.New("it answers without saying how much: what is between may have changed that")
 	}
-	body := &counted{answer.Body, func(n int) {
-		quiet.Reset(silence)
+	body := &countingReader{answer.Body, func(n int) {
+		quiet.Reset(readTimeout)
 		c.mu.Lock()
-		c.fetched += int64(n)
+		c.received += int64(n)
 		c.mu.Unlock()
 	}}
-	data := make([]byte, 0, min(max(answer.ContentLength, 0), largeAnswer)+1)
+	data := make([]byte, 0, min(max(answer.ContentLength, 0), maxPreallocatedBytes)+1)
 	if answer.ContentLength > limit {
 		return nil, fmt.Errorf("it answers with %d bytes, and at most %d may come", answer.ContentLength, limit)
 	}
@@ -224,22 +224,22 @@ func (c *Client) whole(ctx context.Context, query url.Values, limit int64) ([]by
 		return nil, fmt.Errorf("it answers with more than the %d bytes that may come", limit)
 	}
 	if err != nil {
-		return nil, cmp.Or(silent(ctx), fmt.Errorf("the connection broke in the middle of an answer: %w", err))
+		return nil, cmp.Or(timeoutError(ctx), fmt.Errorf("the connection broke in the middle of an answer: %w", err))
 	}
 	return data, nil
 }
 
-var errSilent = fmt.Errorf("nothing came of an answer for %s", silence)
+var errTimeout = fmt.Errorf("nothing came of an answer for %s", readTimeout)
 
 // silent is the error of who waited too long for an answer; nil: nobody has.
-func silent(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return errSilent
+func timeoutError(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return errTimeout
 	}
 	return nil
 }
 
-func (c *Client) ask(ctx context.Context, query url.Values) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, query url.Values) (*http.Response, error) {
 	to := c.URL.JoinPath(Path)
 	to.RawQuery, to.Fragment, to.RawFragment = query.Encode(), "", ""
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
@@ -255,9 +255,9 @@ func (c *Client) ask(ctx context.Context, query url.Values) (*http.Response, err
 }
 
 // refused is the error that an answer is.
-func refused(answer *http.Response) error {
+func newRefusedError(answer *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes)) // for want of it the code says it
-	var p problem
+	var p errorResponse
 	if json.Unmarshal(text, &p) != nil {
 		p.Error = ""
 	}
@@ -276,14 +276,14 @@ func oneLine(text string) string {
 }
 
 // counted is a Reader of which each part is counted as it comes.
-type counted struct {
+type countingReader struct {
 	io.Reader
-	came func(int)
+	onRead func(int)
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.came(n)
+	c.onRead(n)
 	return n, err
 }
 

@@ -32,26 +32,26 @@ const Path = "api/recording"
 
 // listing is the answer to what there is.
 type listing struct {
-	Version    int                         `json:"version"`
-	Recordings recording.BoundedList[part] `json:"parts"`
+	Version    int                                   `json:"version"`
+	Recordings recording.BoundedList[clusterListing] `json:"parts"`
 }
 
 // part is what there is of one cluster, which has no name if it is the only one.
-type part struct {
+type clusterListing struct {
 	Cluster  string                                      `json:"cluster,omitempty"`
 	Segments recording.BoundedList[recording.StoredFile] `json:"segments"`
 }
 
 // problem is the answer if there is none.
-type problem struct {
+type errorResponse struct {
 	Error string `json:"error"`
 }
 
 // patience is how long somebody may take nothing of an answer.
-const patience = 30 * time.Second
+const writeTimeout = 30 * time.Second
 
 // chunk is how much of an answer is read and written at once.
-const chunk = 256 << 10
+const chunkBytes = 256 << 10
 
 // Offer is what gives a recording.
 type Handler struct {
@@ -70,22 +70,22 @@ type segment struct{ cluster, name string }
 var _ http.Handler = (*Handler)(nil)
 
 // ServeHTTP implements http.Handler.
-func (o *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked, err := read(r.URL.RawQuery)
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked, err := parseRequest(r.URL.RawQuery)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
+		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	parts, err := o.ListRecordings()
+	parts, err := h.ListRecordings()
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, errUnread)
+		writeError(w, http.StatusInternalServerError, errUnreadable)
 		return
 	}
 	if asked.name == "" {
-		o.list(w, r, parts)
+		h.serveList(w, r, parts)
 		return
 	}
-	o.give(w, r, parts, asked)
+	h.serveSegment(w, r, parts, asked)
 }
 
 // request is which bytes of a segment are asked for; without a name all segments are listed.
@@ -95,7 +95,7 @@ type request struct {
 }
 
 // read reads a query.
-func read(query string) (asked request, err error) {
+func parseRequest(query string) (asked request, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return asked, errors.New("the query can't be read")
@@ -122,23 +122,23 @@ func read(query string) (asked request, err error) {
 	return asked, nil
 }
 
-var errUnread = errors.New("the recording can't be read")
+var errUnreadable = errors.New("the recording can't be read")
 
 // list answers what there is. What may not be given is named, with the reason.
-func (o *Handler) list(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording) {
-	answer := listing{Version: ProtocolVersion, Recordings: []part{}}
+func (h *Handler) serveList(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording) {
+	answer := listing{Version: ProtocolVersion, Recordings: []clusterListing{}}
 	for _, p := range parts {
-		all, err := o.look(r.Context(), p)
+		all, err := h.listSegments(r.Context(), p)
 		if err != nil {
-			refuse(w, http.StatusInternalServerError, errUnread)
+			writeError(w, http.StatusInternalServerError, errUnreadable)
 			return
 		}
-		one := part{p.Cluster, []recording.StoredFile{}}
+		one := clusterListing{p.Cluster, []recording.StoredFile{}}
 		for _, s := range all {
 			if s.IsEmpty {
 				continue
 			}
-			if why := o.withheld(p.Cluster, s); why != "" {
+			if why := h.withheldReason(p.Cluster, s); why != "" {
 				s.StoredFile = recording.StoredFile{Name: s.Name, Size: s.Size, WithheldReason: why}
 			}
 			one.Segments = append(one.Segments, s.StoredFile)
@@ -147,23 +147,23 @@ func (o *Handler) list(w http.ResponseWriter, r *http.Request, parts []recording
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, err)
+		writeError(w, http.StatusInternalServerError, err)
 		return
 	}
-	write(w, "application/json", bytes.NewReader(text), int64(len(text)))
+	writeBody(w, "application/json", bytes.NewReader(text), int64(len(text)))
 }
 
 // knownBytes is how much of the segments of a cluster is kept in memory: what is more is read for each listing.
 const knownBytes = 32 << 20
 
 // look finds what there is of a cluster. What was found before is not read again.
-func (o *Handler) look(ctx context.Context, of recording.ClusterRecording) ([]recording.Segment, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (h *Handler) listSegments(ctx context.Context, of recording.ClusterRecording) ([]recording.Segment, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if err := ctx.Err(); err != nil { // nobody waits for it any more
 		return nil, err
 	}
-	all, err := recording.ListSegments(ctx, of.Store, o.known[of.Cluster])
+	all, err := recording.ListSegments(ctx, of.Store, h.known[of.Cluster])
 	if err != nil {
 		return nil, err
 	}
@@ -173,23 +173,23 @@ func (o *Handler) look(ctx context.Context, of recording.ClusterRecording) ([]re
 			known[s.Name] = s
 		}
 	}
-	if o.known == nil {
-		o.known = map[string]map[string]recording.Segment{}
+	if h.known == nil {
+		h.known = map[string]map[string]recording.Segment{}
 	}
-	o.known[of.Cluster] = known
+	h.known[of.Cluster] = known
 	return all, nil
 }
 
 // withheld says why a segment is not given; empty: it is.
-func (o *Handler) withheld(cluster string, s recording.Segment) string {
+func (h *Handler) withheldReason(cluster string, s recording.Segment) string {
 	if s.RunInfo == nil {
 		return "what it hides can't be read"
 	}
-	return o.WithholdReason(cluster, s)
+	return h.WithholdReason(cluster, s)
 }
 
 // errNone is the answer about a segment that is not there, by which a Client knows that it was dropped.
-var errNone = errors.New("there is no such segment")
+var errNoSegment = errors.New("there is no such segment")
 
 // opener is a Store whose files can be opened, as those of a directory.
 type opener interface {
@@ -199,34 +199,34 @@ type opener interface {
 var _ opener = recording.Dir("")
 
 // give answers with bytes of a segment.
-func (o *Handler) give(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording, asked request) {
+func (h *Handler) serveSegment(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording, asked request) {
 	n := slices.IndexFunc(parts, func(p recording.ClusterRecording) bool { return p.Cluster == asked.cluster })
 	if n < 0 {
-		refuse(w, http.StatusNotFound, errNone)
+		writeError(w, http.StatusNotFound, errNoSegment)
 		return
 	}
-	all, err := o.look(r.Context(), parts[n])
+	all, err := h.listSegments(r.Context(), parts[n])
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, errUnread)
+		writeError(w, http.StatusInternalServerError, errUnreadable)
 		return
 	}
 	// Only what is called as one of the list is looked for.
 	at := slices.IndexFunc(all, func(s recording.Segment) bool { return s.Name == asked.name })
 	if at < 0 {
-		refuse(w, http.StatusNotFound, errNone)
+		writeError(w, http.StatusNotFound, errNoSegment)
 		return
 	}
-	if why := o.withheld(asked.cluster, all[at]); why != "" {
-		refuse(w, http.StatusForbidden, errors.New("withheld: "+why))
+	if why := h.withheldReason(asked.cluster, all[at]); why != "" {
+		writeError(w, http.StatusForbidden, errors.New("withheld: "+why))
 		return
 	}
 	f, size, err := open(parts[n].Store, asked.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		refuse(w, http.StatusNotFound, errNone)
+		writeError(w, http.StatusNotFound, errNoSegment)
 		return
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, errors.New("the segment can't be read"))
+		writeError(w, http.StatusInternalServerError, errors.New("the segment can't be read"))
 		return
 	}
 	defer f.Close()
@@ -234,7 +234,7 @@ func (o *Handler) give(w http.ResponseWriter, r *http.Request, parts []recording
 		asked.to = size
 	}
 	length := max(asked.to-asked.from, 0)
-	write(w, "application/octet-stream", io.NewSectionReader(f, asked.from, length), length)
+	writeBody(w, "application/octet-stream", io.NewSectionReader(f, asked.from, length), length)
 }
 
 // open opens a file, which has this size by now.
@@ -255,8 +255,8 @@ func open(store recording.Store, name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func refuse(w http.ResponseWriter, code int, err error) {
-	text, _ := json.Marshal(problem{err.Error()}) // of a string
+func writeError(w http.ResponseWriter, code int, err error) {
+	text, _ := json.Marshal(errorResponse{err.Error()}) // of a string
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	w.Write(text)
@@ -264,17 +264,17 @@ func refuse(w http.ResponseWriter, code int, err error) {
 
 // write writes an answer of this length as fast as it is taken. Where less can be read the connection breaks, as who
 // takes it has been told the length.
-func write(w http.ResponseWriter, kind string, from io.Reader, length int64) {
+func writeBody(w http.ResponseWriter, kind string, from io.Reader, length int64) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	control := http.NewResponseController(w)
-	part := make([]byte, min(length, chunk))
+	part := make([]byte, min(length, chunkBytes))
 	for length > 0 {
-		part = part[:min(length, chunk)]
+		part = part[:min(length, chunkBytes)]
 		if _, err := io.ReadFull(from, part); err != nil {
 			return
 		}
-		control.SetWriteDeadline(time.Now().Add(patience))
+		control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(part); err != nil {
 			return
 		}
