@@ -1,14 +1,16 @@
-// Package lease has one of several replicas work: the one that holds a Lease of Kubernetes.
+// Package lease elects one of several replicas by means of a Kubernetes Lease.
 //
 // # Contract
 //
-// An Election takes part for one replica, by client-go's elector. What it knows comes from the Leases that it has read and
-// written: who holds it, and in which Term this replica does.
+// An Election takes part for one replica, using client-go's leader elector. Its State is derived from the Leases that it
+// has read and written.
 //
-// Truth: a replica holds the Lease until a time after it began the last write that succeeded, which is seconds before another one
-// may take it. It goes by both clocks, of which one stands still while a machine sleeps and the other may be set. After that
-// time nothing may be done in its name (Term.Try), until it was written again: the Term is in doubt. If nobody else has written it
-// meanwhile, the Term goes on; if somebody has, it is over, and for good.
+// Truth: a replica holds the Lease for RenewDeadline after it began its last successful write. Other replicas wait for
+// Duration, which is longer. The time is checked with the monotonic clock, which may stop while the machine sleeps, and
+// with the wall clock, which may be set. When the time has passed, the Term is unconfirmed: its contexts are canceled, and
+// HeldContext waits until the Lease is renewed. If no other client has written the Lease by then, the Term continues.
+// Otherwise it ends for good.
 //
-// Blocking: no question to the server takes longer than some seconds. Run returns when the Lease was given back, if it is had.
+// Blocking: a request to the server takes at most two seconds. When its context ends, Run releases the Lease if the replica
+// holds it, and returns.
 package lease

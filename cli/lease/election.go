@@ -18,135 +18,138 @@ import (
 const (
 	// Duration is how long another replica waits for the one that holds the Lease to write it again.
 	Duration = 8 * time.Second
-	// HeldFor is how long after a write it is held for sure. What is left until Duration is for what is under way.
+	// RenewDeadline is how long the Lease is certainly held after a write began. The rest of Duration is time for
+	// canceled operations to end.
 	RenewDeadline = 5 * time.Second
-	// every is how often it is written, or looked at.
-	every = time.Second
-	// askWithin is how long the server may take.
-	askWithin = 2 * time.Second
+	// retryPeriod is how often the holder renews the Lease, and other replicas read it.
+	retryPeriod = time.Second
+	// requestTimeout limits each request to the server.
+	requestTimeout = 2 * time.Second
 )
 
-// Options say what decides, and who this replica is.
+// Options identify the Lease and the replica.
 type Options struct {
 	Client          coordinationv1client.LeasesGetter
 	Namespace, Name string // of the Lease
-	Identity        string // no other replica, and no other run, has the same
-	// Failed gets why the Lease can't be read or written, once until that changes, and nil when it can again; not before somebody was
-	// known to hold it.
+	Identity        string // unique among all replicas and runs
+	// OnError, unless nil, is called when the Lease can no longer be read or written, when the reason changes, and with nil
+	// when both work again. It is not called before any replica, including this one, was seen to hold the Lease.
 	OnError func(error)
 }
 
-// Election is the part of one replica in it.
+// Election is one replica's participation in the election.
 type Election struct {
 	Options
-	changed chan struct{} // has one if State may be another one
+	changed chan struct{} // has a value if State may have changed
 
-	mu     sync.Mutex
-	known  bool    // the server has answered
-	led    bool    // somebody has held the Lease
-	wrong  trouble // written by who asks alone
-	holder string  // another replica, as far as that is known
-	term   *Term   // nil: there was none, or it is over
-	own    *coordinationv1.Lease
-	seen   sight
-	freeAt time.Time // it is not taken before
+	mu        sync.Mutex
+	hasAnswer bool       // the server has answered a read
+	hadHolder bool       // a replica was seen to hold the Lease
+	failure   leaseError // written only by the elector's goroutine
+	holder    string     // another replica that holds the Lease, or empty
+	term      *Term      // nil if this replica has no Term
+	// own is the Lease as this replica wrote it last, or nil.
+	own         *coordinationv1.Lease
+	observed    observation
+	notTakeable time.Time // until when this replica does not write the Lease
 }
 
-// sight is what was there at the last look, or write; zero: nothing.
-type sight struct{ version, holder string }
+// observation is the resource version and holder of the Lease when it was last read or written. Both are empty if the Lease
+// does not exist.
+type observation struct{ version, holder string }
 
-// trouble is why the Lease could not be read, and not be written, the last time.
-type trouble struct{ reading, writing error }
+// leaseError has the errors of the last read and the last write of the Lease. They are nil after a success.
+type leaseError struct{ read, write error }
 
-func (t trouble) err() error { return cmp.Or(t.reading, t.writing) }
+func (t leaseError) err() error { return cmp.Or(t.read, t.write) }
 
-func (t trouble) String() string {
+func (t leaseError) String() string {
 	if err := t.err(); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// errNotFree is why a Lease is not taken that somebody has deleted, or emptied, while another replica held it: that one may not know
-// it yet.
-var errNotFree = errors.New("it was held until now")
+// errNotFree is returned by writes after a Lease of another replica was deleted or its holder was cleared: that replica may
+// not have noticed yet, and still act as the holder.
+var errNotFree = errors.New("the Lease was held a moment ago")
 
-// errMissing is why a Lease is not written that is not there: it is looked for next.
-var errMissing = errors.New("it is not there")
+// errMissing is returned by updates of a Lease that does not exist. The elector reads it again before the next write.
+var errMissing = errors.New("the Lease does not exist")
 
-// State is what is known.
+// State is a snapshot of an Election.
 type State struct {
-	// Known: the server has answered. Err is why it has not, or not the last time.
-	HasAnswer bool
-	Err       error
-	// Term is that of this replica; nil: it holds the Lease no more, or not yet. Doubtful: whether it does is not known.
+	HasAnswer bool  // the server has answered a read of the Lease
+	Err       error // of the last read or write, or nil
+	// Term is nil if this replica does not hold the Lease. If Unconfirmed is true, it held the Lease, but has not renewed
+	// it in time, and another replica may hold it now.
 	Term        *Term
 	Unconfirmed bool
-	OtherHolder string // another one that holds it; empty: nobody is known to
+	OtherHolder string // identity of another replica that holds the Lease, or empty
 }
 
-// New returns an Election in which nobody takes part yet.
+// New returns an Election. The replica takes part once Run is called.
 func New(o Options) *Election { return &Election{Options: o, changed: make(chan struct{}, 1)} }
 
-// Changed has a signal when State may be another one.
+// Changed receives a value when State may have changed. It is never closed.
 func (e *Election) Changed() <-chan struct{} { return e.changed }
 
-// State returns what is known now.
+// State returns the current State.
 func (e *Election) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := State{HasAnswer: e.known, Err: e.wrong.err(), Term: e.term, OtherHolder: e.holder}
+	s := State{HasAnswer: e.hasAnswer, Err: e.failure.err(), Term: e.term, OtherHolder: e.holder}
 	if s.Unconfirmed = e.term != nil && !e.term.isHeldLocked(time.Now()); s.Unconfirmed {
-		e.term.lapse() // so that it is signalled when it is held again
+		e.term.expireHeld() // so that Changed is signaled when the Lease is renewed
 	}
 	return s
 }
 
-// Run takes part until ctx ends. Then it gives the Lease back, if it is held.
+// Run takes part until ctx ends. Then it releases the Lease if this replica holds it.
 func (e *Election) Run(ctx context.Context) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
-			Client:    leases{e}, LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+			Client:    recordingClient{e}, LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 		},
-		LeaseDuration: Duration, RenewDeadline: RenewDeadline, RetryPeriod: every, Name: e.Name,
-		// What it calls there comes after what the server has answered, from which State is.
+		LeaseDuration: Duration, RenewDeadline: RenewDeadline, RetryPeriod: retryPeriod, Name: e.Name,
+		// State is derived from the answers of the server, which come before these calls.
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	})
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil { // it ends when it could not write for too long, too
+	for ctx.Err() == nil { // the elector also returns when it could not renew the Lease within RenewDeadline
 		elector.Run(ctx)
 	}
 	return e.release(context.WithoutCancel(ctx))
 }
 
-// release gives the Lease back, so that another replica need not wait. The elector's own way may take it from another one, which
-// got it while this one could not ask.
+// release clears the holder of the Lease, so that another replica need not wait. The elector's ReleaseOnCancel could release
+// a Lease that another replica has taken while this one could not reach the server.
 func (e *Election) release(ctx context.Context) error {
 	e.mu.Lock()
 	own, term := e.own, e.term
-	e.overLocked()
+	e.endTermLocked()
 	e.mu.Unlock()
 	if term == nil {
 		return nil
 	}
-	err := e.empty(ctx, own)
-	if apierrors.IsConflict(err) { // a write of its own, whose answer it has not waited for
-		if now, failed := (leases{e}).lease().Get(ctx, e.Name, metav1.GetOptions{}); failed == nil && holderOf(now) == e.Identity {
-			err = e.empty(ctx, now)
+	err := e.clearHolder(ctx, own)
+	if apierrors.IsConflict(err) { // maybe with an own write whose answer was lost
+		if now, failed := (recordingClient{e}).lease().Get(ctx, e.Name, metav1.GetOptions{}); failed == nil && holderOf(now) == e.Identity {
+			err = e.clearHolder(ctx, now)
 		}
 	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // it is another's, or nobody's
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // this replica no longer holds it
 		return nil
 	}
 	return err
 }
 
-// empty writes that nobody holds it, if it is as it was.
-func (e *Election) empty(ctx context.Context, was *coordinationv1.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+// clearHolder writes the Lease without a holder. The server refuses that if the Lease has changed since was.
+func (e *Election) clearHolder(ctx context.Context, was *coordinationv1.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	lease := was.DeepCopy()
 	now := metav1.NowMicro()
@@ -163,60 +166,61 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// looked notes what was there.
-func (e *Election) looked(l *coordinationv1.Lease, err error) {
+// recordRead records the result of reading the Lease.
+func (e *Election) recordRead(l *coordinationv1.Lease, err error) {
 	isMissing := apierrors.IsNotFound(err)
 	switch {
 	case isMissing:
 		l = new(coordinationv1.Lease)
 	case err != nil:
-		e.answered(trouble{err, e.wrong.writing})
+		e.recordErrors(leaseError{err, e.failure.write})
 		return
 	}
-	now, wrong := sight{l.ResourceVersion, holderOf(l)}, trouble{nil, e.wrong.writing}
+	now, failure := observation{l.ResourceVersion, holderOf(l)}, leaseError{nil, e.failure.write}
 	isOther := now.holder != "" && now.holder != e.Identity
-	if isOther && now.version != e.seen.version { // there is nothing to write
-		wrong.writing = nil
+	if isOther && now.version != e.observed.version { // another replica renews it: this one need not write
+		failure.write = nil
 	}
-	e.answered(wrong)
+	e.recordErrors(failure)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before := e.seen
-	e.seen = now
+	before := e.observed
+	e.observed = now
 	switch {
 	case now.holder == e.Identity:
 		return
 	case isOther && now.holder != e.holder:
-		e.led, e.holder = true, now.holder
+		e.hadHolder, e.holder = true, now.holder
 		e.signal()
 	case !isOther:
-		if e.holder = ""; before.holder != "" && before.holder != e.Identity && !isGivenBack(l) {
-			e.freeAt = time.Now().Add(RenewDeadline)
+		if e.holder = ""; before.holder != "" && before.holder != e.Identity && !isReleased(l) {
+			e.notTakeable = time.Now().Add(RenewDeadline)
 		}
 	}
 	if !isMissing && (e.own == nil || l.ResourceVersion != e.own.ResourceVersion) {
-		e.overLocked()
+		e.endTermLocked()
 	}
 }
 
-// isGivenBack reports whether it was the holder that has emptied a Lease, as empty does, and client-go.
-func isGivenBack(l *coordinationv1.Lease) bool {
+// isReleased reports whether the holder itself released the Lease. clearHolder and client-go then set a duration of one
+// second.
+func isReleased(l *coordinationv1.Lease) bool {
 	return l.Spec.LeaseDurationSeconds != nil && *l.Spec.LeaseDurationSeconds == 1
 }
 
-// wrote notes that this replica has written the Lease, and holds it since began. was is what it has written over; empty: there
-// was nothing.
-func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
-	e.answered(trouble{})
+// recordWrite records that this replica wrote the Lease as its holder. began is when the request was sent. was is the
+// resource version that the write replaced, or empty if it created the Lease.
+func (e *Election) recordWrite(l *coordinationv1.Lease, was string, began time.Time) {
+	e.recordErrors(leaseError{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	isOwn := was == e.seen.version && e.seen.holder == e.Identity
-	if e.term != nil && (!isOwn || e.term.LeaseUID != l.UID) {
-		e.overLocked()
+	isRenewal := was == e.observed.version && e.observed.holder == e.Identity
+	if e.term != nil && (!isRenewal || e.term.LeaseUID != l.UID) {
+		e.endTermLocked()
 	}
-	e.own, e.seen = l, sight{l.ResourceVersion, e.Identity}
+	e.own, e.observed = l, observation{l.ResourceVersion, e.Identity}
 	if e.term == nil {
-		e.led = true
+		e.hadHolder = true
 		e.term = e.newTerm(l)
 		e.signal()
 	}
@@ -224,29 +228,29 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 	e.term.extendLocked(began.Add(RenewDeadline))
 }
 
-// answered notes what a question has ended with, of which only one is asked at a time.
-func (e *Election) answered(now trouble) {
+// recordErrors replaces failure after a request. The elector sends one request at a time.
+func (e *Election) recordErrors(now leaseError) {
 	e.mu.Lock()
-	before, led := e.wrong, e.led
-	e.wrong = now
-	if !e.known && now.reading == nil || (now.err() == nil) != (before.err() == nil) {
+	before, hadHolder := e.failure, e.hadHolder
+	e.failure = now
+	if !e.hasAnswer && now.read == nil || (now.err() == nil) != (before.err() == nil) {
 		e.signal()
 	}
-	e.known = e.known || now.reading == nil
+	e.hasAnswer = e.hasAnswer || now.read == nil
 	e.mu.Unlock()
-	if led && e.OnError != nil && now.String() != before.String() {
+	if hadHolder && e.OnError != nil && now.String() != before.String() {
 		e.OnError(now.err())
 	}
 }
 
-// isFree reports whether the Lease may be written, if the server lets one.
+// isFree reports whether this replica may try to write the Lease.
 func (e *Election) isFree() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !time.Now().Before(e.freeAt)
+	return !time.Now().Before(e.notTakeable)
 }
 
-func (e *Election) overLocked() {
+func (e *Election) endTermLocked() {
 	if e.term != nil {
 		e.term.endLocked()
 		e.term = nil
@@ -257,60 +261,62 @@ func (e *Election) overLocked() {
 func (e *Election) signal() {
 	select {
 	case e.changed <- struct{}{}:
-	default: // it is known already
+	default: // a signal is already waiting
 	}
 }
 
-// leases are those of the client; what comes of each question is noted.
-type leases struct{ *Election }
+// recordingClient wraps Options.Client for the elector and records the result of each request in the Election.
+type recordingClient struct{ *Election }
 
-func (l leases) Leases(string) coordinationv1client.LeaseInterface { return l.lease() }
+func (c recordingClient) Leases(string) coordinationv1client.LeaseInterface { return c.lease() }
 
-func (l leases) lease() lease { return lease{l.Client.Leases(l.Namespace), l.Election} }
+func (c recordingClient) lease() recordingLease {
+	return recordingLease{c.Client.Leases(c.Namespace), c.Election}
+}
 
-type lease struct {
+type recordingLease struct {
 	coordinationv1client.LeaseInterface
-	of *Election
+	election *Election
 }
 
 // Get implements coordinationv1client.LeaseInterface.
-func (l lease) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
-	asking, cancel := context.WithTimeout(ctx, askWithin)
+func (l recordingLease) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	is, err := l.LeaseInterface.Get(asking, name, o)
+	got, err := l.LeaseInterface.Get(limited, name, o)
 	if ctx.Err() == nil || err == nil {
-		l.of.looked(is, err)
+		l.election.recordRead(got, err)
 	}
-	return is, err
+	return got, err
 }
 
 // Create implements coordinationv1client.LeaseInterface.
-func (l lease) Create(ctx context.Context, to *coordinationv1.Lease, o metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (l recordingLease) Create(ctx context.Context, to *coordinationv1.Lease, o metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	return l.write(ctx, "", func(ctx context.Context) (*coordinationv1.Lease, error) { return l.LeaseInterface.Create(ctx, to, o) })
 }
 
 // Update implements coordinationv1client.LeaseInterface.
-func (l lease) Update(ctx context.Context, to *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	if to.Name == "" { // what client-go has of one that it could not make
+func (l recordingLease) Update(ctx context.Context, to *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if to.Name == "" { // the elector updates the empty Lease that a failed Create returned
 		return nil, errMissing
 	}
 	return l.write(ctx, to.ResourceVersion, func(ctx context.Context) (*coordinationv1.Lease, error) { return l.LeaseInterface.Update(ctx, to, o) })
 }
 
-func (l lease) write(ctx context.Context, was string, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
-	if !l.of.isFree() {
+func (l recordingLease) write(ctx context.Context, was string, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	if !l.election.isFree() {
 		return nil, errNotFree
 	}
-	asking, cancel := context.WithTimeout(ctx, askWithin)
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	began := time.Now()
-	is, err := do(asking)
+	written, err := do(limited)
 	switch {
 	case err == nil:
-		l.of.wrote(is, was, began)
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), was != "" && apierrors.IsNotFound(err): // what is there now is asked for next
-	case ctx.Err() == nil: // else nobody has waited for the answer
-		l.of.answered(trouble{l.of.wrong.reading, err})
+		l.election.recordWrite(written, was, began)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), was != "" && apierrors.IsNotFound(err): // the elector reads the Lease next
+	case ctx.Err() == nil: // an error of a canceled request says nothing about the server
+		l.election.recordErrors(leaseError{l.election.failure.read, err})
 	}
-	return is, err
+	return written, err
 }

@@ -19,22 +19,23 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// server has one Lease, and does not take writes over a version that it does not have. TestLease* of testdata/program have the real one.
+// server is a fake API server with one Lease. It refuses writes with an outdated resource version. TestLease* in
+// testdata/program use the real API server.
 type server struct {
 	mu     sync.Mutex
 	lease  *coordinationv1.Lease
 	writes int
 }
 
-// client is the way to it of one replica.
+// client is one replica's connection to the server. Its faults can be set.
 type client struct {
 	coordinationv1client.LeaseInterface
 	to *server
 
 	mu   sync.Mutex
-	away error // nil: it is there
-	lost bool  // answers of writes are
-	deny error // what writes are answered with; nil: they may
+	away error // result of all requests, unless nil
+	lost bool  // writes succeed, but their answers are lost
+	deny error // result of writes, unless nil
 }
 
 func (c *client) Leases(string) coordinationv1client.LeaseInterface { return c }
@@ -111,17 +112,17 @@ func (c *client) write(l *coordinationv1.Lease, over string) (*coordinationv1.Le
 	return c.to.lease.DeepCopy(), nil
 }
 
-// replica is one that takes part.
+// replica is a running Election.
 type replica struct {
 	*Election
 	client *client
-	stop   func() // ends it in good order
+	stop   func() // ends Run, which releases the Lease
 
 	mu     sync.Mutex
-	failed []string // what was wrong, one after the other; empty: nothing any more
+	failed []string // arguments of OnError; an empty text stands for nil
 }
 
-func (r *replica) fails(err error) {
+func (r *replica) recordFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := ""
@@ -140,7 +141,7 @@ func (r *replica) failures() []string {
 func startReplica(t *testing.T, s *server, name string) *replica {
 	c := &client{to: s}
 	r := &replica{client: c}
-	r.Election = New(Options{Client: c, Namespace: "ns", Name: "feed", Identity: name, OnError: r.fails})
+	r.Election = New(Options{Client: c, Namespace: "ns", Name: "feed", Identity: name, OnError: r.recordFailure})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -154,8 +155,8 @@ func startReplica(t *testing.T, s *server, name string) *replica {
 	return r
 }
 
-// may reports whether something may begin in a Term now.
-func may(t *Term) bool {
+// mayBegin reports whether an operation may begin in a Term now.
+func mayBegin(t *Term) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, end, err := t.HeldContext(ctx)
@@ -165,30 +166,31 @@ func may(t *Term) bool {
 	return err == nil
 }
 
-// awaits waits until something is so, and returns how long that took.
-func awaits(t *testing.T, what string, is func() bool) time.Duration {
+// await waits until a condition is true, and returns how long that took.
+func await(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	for synctest.Wait(); !is(); synctest.Wait() {
 		if time.Since(begun) > time.Minute {
-			t.Fatal(what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return time.Since(begun)
 }
 
-// TestElection: who can't write stops before another one begins, and is over when it finds out; who ends gives the Lease back.
+// TestElection checks that a replica that can't write stops before another one begins, that its Term ends when it finds out,
+// and that a replica that ends releases the Lease.
 func TestElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		a := startReplica(t, s, "a")
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		b := startReplica(t, s, "b")
-		awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
+		await(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 		time.Sleep(time.Minute)
 		first := a.State().Term
-		if s := a.State(); s.Unconfirmed || !may(first) || b.State().Term != nil {
+		if s := a.State(); s.Unconfirmed || !mayBegin(first) || b.State().Term != nil {
 			t.Fatalf("%+v", s)
 		}
 		under, end, err := first.HeldContext(t.Context())
@@ -201,14 +203,14 @@ func TestElection(t *testing.T) {
 		first.OnExpire(func() { other.Add(1) })()
 
 		a.client.is(errors.New("away"), false)
-		stops := awaits(t, "a is in doubt", func() bool { return a.State().Unconfirmed })
-		if may(first) || under.Err() == nil || a.State().Term != first || b.State().Term != nil {
-			t.Errorf("in doubt: %+v, %v, %+v", a.State(), under.Err(), b.State())
+		stops := await(t, "a is unconfirmed", func() bool { return a.State().Unconfirmed })
+		if mayBegin(first) || under.Err() == nil || a.State().Term != first || b.State().Term != nil {
+			t.Errorf("unconfirmed: a is %+v, context: %v, b is %+v", a.State(), under.Err(), b.State())
 		}
 		if synctest.Wait(); ended.Load() != 1 || other.Load() != 0 {
-			t.Errorf("what goes on was ended %d times, and what has ended %d times", ended.Load(), other.Load())
+			t.Errorf("OnExpire called the registered function %d times, want 1, and the stopped one %d times, want 0", ended.Load(), other.Load())
 		}
-		takes := awaits(t, "b leads", func() bool { return b.State().Term != nil })
+		takes := await(t, "b leads", func() bool { return b.State().Term != nil })
 		if stops > RenewDeadline || takes < Duration-RenewDeadline-20*time.Millisecond || stops+takes > Duration+5*time.Second {
 			t.Errorf("a stopped after %v, b began %v later", stops, takes)
 		}
@@ -217,35 +219,36 @@ func TestElection(t *testing.T) {
 			t.Errorf("%+v after %+v", second, first)
 		}
 		a.client.is(nil, false)
-		awaits(t, "a finds out", func() bool { return a.State().Term == nil && a.State().OtherHolder == "b" })
+		await(t, "a finds out", func() bool { return a.State().Term == nil && a.State().OtherHolder == "b" })
 		if _, _, err := first.HeldContext(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 			t.Error(err)
 		}
 
 		b.stop()
-		if took := awaits(t, "a leads again", func() bool { return a.State().Term != nil }); took > 3*time.Second {
+		if took := await(t, "a leads again", func() bool { return a.State().Term != nil }); took > 3*time.Second {
 			t.Errorf("a began after %v", took)
 		}
-		if third := a.State().Term; third.Number != second.Number+1 || may(second) || !may(third) {
+		if third := a.State().Term; third.Number != second.Number+1 || mayBegin(second) || !mayBegin(third) {
 			t.Errorf("%+v after %+v", third, second)
 		}
 	})
 }
 
-// TestElectionAlone: who was away and alone goes on in its Term; an answer that was lost is no other's doing.
+// TestElectionAlone checks that a Term continues after an outage in which no other replica took the Lease, and after the
+// answers to its own writes were lost.
 func TestElectionAlone(t *testing.T) {
 	for name, lost := range map[string]bool{"away": false, "answers lost": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := startReplica(t, &server{}, "a")
-				awaits(t, "a leads", func() bool { return a.State().Term != nil })
+				await(t, "a leads", func() bool { return a.State().Term != nil })
 				term := a.State().Term
 				if lost {
 					a.client.is(nil, true)
 				} else {
 					a.client.is(errors.New("away"), false)
 				}
-				awaits(t, "a is in doubt", func() bool { return a.State().Unconfirmed })
+				await(t, "a is unconfirmed", func() bool { return a.State().Unconfirmed })
 				waits := make(chan error)
 				go func() {
 					_, _, err := term.HeldContext(t.Context())
@@ -261,33 +264,33 @@ func TestElectionAlone(t *testing.T) {
 	}
 }
 
-// TestElectionTaken: a Lease that somebody else wrote is another's, whoever that was, and whatever it says now.
+// TestElectionTaken checks that a Term ends when another client has written the Lease, even if it names no holder.
 func TestElectionTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		a := startReplica(t, s, "a")
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		first := a.State().Term
 		s.mu.Lock()
 		s.lease.Spec.HolderIdentity = nil
 		s.writes++
 		s.lease.ResourceVersion = strconv.Itoa(s.writes)
 		s.mu.Unlock()
-		awaits(t, "a leads anew", func() bool { return a.State().Term != nil && a.State().Term != first })
-		if may(first) {
-			t.Error("the first Term goes on")
+		await(t, "a leads again", func() bool { return a.State().Term != nil && a.State().Term != first })
+		if mayBegin(first) {
+			t.Error("the first Term continues")
 		}
 	})
 }
 
-// TestElectionDenied: what is wrong is said once, while it is, also if it is writing alone that is; and that it is not any more.
+// TestElectionDenied checks that OnError is called once when writes are refused, and once when they work again.
 func TestElectionDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		a, b := startReplica(t, s, "a"), (*replica)(nil)
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		b = startReplica(t, s, "b")
-		awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
+		await(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 		no := apierrors.NewForbidden(leaseResource, "feed", errors.New("no"))
 		a.client.denies(no)
 		b.client.denies(no)
@@ -298,7 +301,7 @@ func TestElectionDenied(t *testing.T) {
 			}
 		}
 		a.client.denies(nil)
-		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
+		await(t, "a is confirmed again", func() bool { return !a.State().Unconfirmed })
 		time.Sleep(time.Minute)
 		for _, r := range []*replica{a, b} {
 			if got := r.failures(); !slices.Equal(got, []string{no.Error(), ""}) || r.State().Err != nil {
@@ -308,12 +311,12 @@ func TestElectionDenied(t *testing.T) {
 	})
 }
 
-// TestElectionGone: a Lease that is gone, with its namespace, and can't be made is one thing that is wrong.
+// TestElectionGone checks that OnError is called once if the Lease was deleted and can't be created.
 func TestElectionGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		a := startReplica(t, s, "a")
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		no := apierrors.NewForbidden(leaseResource, "feed", errors.New("no"))
 		a.client.denies(no)
 		s.mu.Lock()
@@ -324,12 +327,12 @@ func TestElectionGone(t *testing.T) {
 			t.Errorf("%q, %+v", got, a.State())
 		}
 		a.client.denies(nil)
-		awaits(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Unconfirmed })
+		await(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Unconfirmed })
 	})
 }
 
-// takenAway is what somebody does to a Lease.
-var takenAway = map[string]func(*server){
+// removals are ways in which a user takes the Lease away from its holder.
+var removals = map[string]func(*server){
 	"deleted": func(s *server) { s.lease = nil },
 	"emptied": func(s *server) {
 		s.writes++
@@ -337,55 +340,56 @@ var takenAway = map[string]func(*server){
 	},
 }
 
-// TestElectionTakenAway: a Lease that somebody deletes, or empties, while a replica holds it is not another one's before that knows.
+// TestElectionTakenAway checks that no other replica takes a deleted or cleared Lease before its holder must have stopped.
 func TestElectionTakenAway(t *testing.T) {
-	for name, change := range takenAway {
+	for name, change := range removals {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
 				a := startReplica(t, s, "a")
-				awaits(t, "a leads", func() bool { return a.State().Term != nil })
+				await(t, "a leads", func() bool { return a.State().Term != nil })
 				b := startReplica(t, s, "b")
-				awaits(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
+				await(t, "b stands by", func() bool { return b.State().OtherHolder == "a" })
 				time.Sleep(5 * time.Second)
 				first := a.State().Term
 				a.client.is(errors.New("away"), false)
 				s.mu.Lock()
 				change(s)
 				s.mu.Unlock()
-				awaits(t, "b leads", func() bool { return b.State().Term != nil })
-				if may(first) {
-					t.Error("two lead")
+				await(t, "b leads", func() bool { return b.State().Term != nil })
+				if mayBegin(first) {
+					t.Error("two replicas lead")
 				}
 				a.client.is(nil, false)
-				awaits(t, "a finds out", func() bool { return a.State().OtherHolder == "b" })
+				await(t, "a finds out", func() bool { return a.State().OtherHolder == "b" })
 			})
 		})
 	}
 }
 
-// TestElectionTakenBack: a Lease that somebody deletes, or empties, is its holder's, also if that has it of another one.
+// TestElectionTakenBack checks that the holder takes a deleted or cleared Lease back at once, even if it had taken it from
+// another replica before.
 func TestElectionTakenBack(t *testing.T) {
-	for name, change := range takenAway {
+	for name, change := range removals {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
 				former := startReplica(t, s, "former")
-				awaits(t, "the former one leads", func() bool { return former.State().Term != nil })
+				await(t, "the former holder leads", func() bool { return former.State().Term != nil })
 				a := startReplica(t, s, "a")
-				awaits(t, "a stands by", func() bool { return a.State().OtherHolder == "former" })
+				await(t, "a stands by", func() bool { return a.State().OtherHolder == "former" })
 				former.client.is(errors.New("away"), false)
-				awaits(t, "a leads", func() bool { return a.State().Term != nil })
+				await(t, "a leads", func() bool { return a.State().Term != nil })
 				former.client.is(nil, false)
-				awaits(t, "the former one stands by", func() bool { return former.State().OtherHolder == "a" })
+				await(t, "the former holder stands by", func() bool { return former.State().OtherHolder == "a" })
 				time.Sleep(time.Minute)
 				first := a.State().Term
 				s.mu.Lock()
 				change(s)
 				s.mu.Unlock()
-				took := awaits(t, "a leads anew", func() bool { return a.State().Term != nil && a.State().Term != first })
-				if took > 2*every {
-					t.Errorf("it took %v", took)
+				took := await(t, "a leads again", func() bool { return a.State().Term != nil && a.State().Term != first })
+				if took > 2*retryPeriod {
+					t.Errorf("a led again after %v, want at most %v", took, 2*retryPeriod)
 				}
 				time.Sleep(time.Minute)
 				if former.State().Term != nil || a.State().Unconfirmed {
@@ -396,33 +400,33 @@ func TestElectionTakenBack(t *testing.T) {
 	}
 }
 
-// TestElectionTime: who was asked at a time at which a Term was in doubt learns that it is not any more.
+// TestElectionTime checks that a caller that has seen an unconfirmed State gets a signal when the Term is confirmed.
 func TestElectionTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startReplica(t, &server{}, "a")
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		<-a.Changed()
 		a.Election.mu.Lock()
-		a.term.until = time.Now() // as a clock does that is set
+		a.term.until = time.Now() // the effect of setting the wall clock
 		a.Election.mu.Unlock()
 		if !a.State().Unconfirmed {
-			t.Fatal("it is held")
+			t.Fatal("an expired Term is not unconfirmed")
 		}
 		select {
 		case <-a.Changed():
 		case <-time.After(time.Minute):
-			t.Fatal("nobody is told")
+			t.Fatal("no signal after the Lease was renewed")
 		}
-		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
+		await(t, "a is confirmed again", func() bool { return !a.State().Unconfirmed })
 	})
 }
 
-// TestElectionSlept: what is under way ends when the time is over, and not by the next write alone: a machine may have slept meanwhile,
-// and no timer with it.
+// TestElectionSlept checks that operations are canceled soon after the Lease has expired, without waiting for the next write,
+// even if no timer ran because the machine slept.
 func TestElectionSlept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := startReplica(t, &server{}, "a")
-		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		await(t, "a leads", func() bool { return a.State().Term != nil })
 		under, end, err := a.State().Term.HeldContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -431,9 +435,9 @@ func TestElectionSlept(t *testing.T) {
 		a.Election.mu.Lock()
 		a.term.until = time.Now()
 		a.Election.mu.Unlock()
-		if took := awaits(t, "it is ended", func() bool { return under.Err() != nil }); took >= every {
-			t.Errorf("it was ended after %v", took)
+		if took := await(t, "the context is canceled", func() bool { return under.Err() != nil }); took >= retryPeriod {
+			t.Errorf("the context was canceled after %v, want less than %v", took, retryPeriod)
 		}
-		awaits(t, "a goes on", func() bool { return !a.State().Unconfirmed })
+		await(t, "a is confirmed again", func() bool { return !a.State().Unconfirmed })
 	})
 }

@@ -10,38 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Term is from when a replica got the Lease until another one has.
+// Term is the time for which a replica leads. It begins when the replica acquires the Lease. It ends when the replica
+// releases the Lease, or sees that another client has written it.
 type Term struct {
 	LeaseUID       types.UID
-	Number         int    // of this Lease, in order
-	PreviousHolder string // who held it before; empty: nobody, or it was given back
+	Number         int    // LeaseTransitions when the Term began
+	PreviousHolder string // unused: always empty
 	Since          time.Time
 
-	of *Election
-	// Of of.mu.
-	until time.Time          // it is held for sure
-	held  context.Context    // ends then
-	lapse context.CancelFunc // ends it
-	again chan struct{}      // is closed when it is held again, or the Term is over
-	over  bool
-	timer *time.Timer
-	ends  []*func() // of OnLapse
+	election *Election
+	// The other fields require election.mu.
+
+	until      time.Time          // until when the Lease is certainly held
+	held       context.Context    // canceled when until has passed
+	expireHeld context.CancelFunc // cancels held
+	renewed    chan struct{}      // closed when the Lease is renewed after it expired, or the Term is over
+	over       bool
+	timer      *time.Timer
+	onExpire   []*func() // arguments of OnExpire
 }
 
-// ErrOver is what can't be done in a Term that is over.
+// ErrLeadershipLost is returned by HeldContext if the Term is over.
 var ErrLeadershipLost = errors.New("another replica leads")
 
-// Try returns the context of something that only who holds the Lease may do, which ends when it may be another's: begin it at once.
-// It waits until the Lease is held for sure. The error is ErrOver, or of ctx.
+// HeldContext returns a context for an operation that only the leader may perform. It is canceled when another replica may
+// have taken the Lease, so the operation must begin at once. The caller must call the returned function when the operation
+// has ended. HeldContext blocks until the Lease is certainly held. The error is ErrLeadershipLost or the error of ctx.
 func (t *Term) HeldContext(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	for {
-		t.of.mu.Lock()
+		t.election.mu.Lock()
 		isHeld, over := t.isHeldLocked(time.Now()), t.over
 		if !isHeld {
-			t.lapse()
+			t.expireHeld()
 		}
-		held, again := t.held, t.again
-		t.of.mu.Unlock()
+		held, renewed := t.held, t.renewed
+		t.election.mu.Unlock()
 		switch {
 		case over:
 			return nil, nil, ErrLeadershipLost
@@ -51,102 +54,104 @@ func (t *Term) HeldContext(ctx context.Context) (context.Context, context.Cancel
 			return ctx, func() { stop(); cancel() }, nil
 		}
 		select {
-		case <-again:
+		case <-renewed:
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
 	}
 }
 
-// IsHeld reports whether the Lease is held for sure; nil: it is not.
+// IsHeld reports whether the Lease is certainly held. It is false if t is nil.
 func (t *Term) IsHeld() bool {
 	if t == nil {
 		return false
 	}
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
+	t.election.mu.Lock()
+	defer t.election.mu.Unlock()
 	return t.isHeldLocked(time.Now())
 }
 
-// OnLapse has end called each time that the Lease may be another's, until stop is called: what was begun in a try, and goes on when
-// that has ended, is not to go on then.
+// OnExpire registers a function that is called each time when another replica may have taken the Lease, until stop is
+// called. It is meant for work that continues after the operation with a HeldContext has ended. The function is called in
+// its own goroutine.
 func (t *Term) OnExpire(end func()) (stop func()) {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.ends = append(t.ends, &end)
+	t.election.mu.Lock()
+	defer t.election.mu.Unlock()
+	t.onExpire = append(t.onExpire, &end)
 	return func() {
-		t.of.mu.Lock()
-		defer t.of.mu.Unlock()
-		t.ends = slices.DeleteFunc(t.ends, func(one *func()) bool { return one == &end })
+		t.election.mu.Lock()
+		defer t.election.mu.Unlock()
+		t.onExpire = slices.DeleteFunc(t.onExpire, func(registered *func()) bool { return registered == &end })
 	}
 }
 
-func (t *Term) endAll() {
-	t.of.mu.Lock()
-	all := slices.Clone(t.ends)
-	t.of.mu.Unlock()
+func (t *Term) callOnExpire() {
+	t.election.mu.Lock()
+	all := slices.Clone(t.onExpire)
+	t.election.mu.Unlock()
 	for _, end := range all {
 		(*end)()
 	}
 }
 
-// holdLocked begins a time in which it is held.
+// holdLocked creates the held context for the time until the Lease expires.
 func (t *Term) holdLocked() {
-	t.held, t.lapse = context.WithCancel(context.Background()) // of no question: it ends with the time
-	context.AfterFunc(t.held, t.endAll)
+	t.held, t.expireHeld = context.WithCancel(context.Background()) // independent of the context of any request
+	context.AfterFunc(t.held, t.callOnExpire)
 }
 
-// newTerm is for who has mu.
+// newTerm requires e.mu to be held.
 func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
-	t := &Term{LeaseUID: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
+	t := &Term{LeaseUID: l.UID, Since: time.Now(), election: e, renewed: make(chan struct{})}
 	if n := l.Spec.LeaseTransitions; n != nil {
 		t.Number = int(*n)
 	}
 	t.holdLocked()
-	t.timer = time.AfterFunc(look, t.expire)
+	t.timer = time.AfterFunc(checkInterval, t.checkExpiry)
 	return t
 }
 
-// look is how often it is found out whether a Lease is held yet: no timer runs while a machine sleeps.
-const look = 250 * time.Millisecond
+// checkInterval is how often checkExpiry runs. A single timer until the Lease expires would not be enough, because timers do
+// not run while the machine sleeps.
+const checkInterval = 250 * time.Millisecond
 
-// isHeldLocked goes by the clock that nobody sets, and by the one that does not stand still.
+// isHeldLocked compares the monotonic clock, which can't be set, and the wall clock, which advances while the machine sleeps.
 func (t *Term) isHeldLocked(now time.Time) bool {
 	return !t.over && now.Before(t.until) && now.Round(0).Before(t.until.Round(0))
 }
 
 func (t *Term) extendLocked(until time.Time) {
 	t.until = until
-	t.timer.Reset(min(time.Until(until), look))
+	t.timer.Reset(min(time.Until(until), checkInterval))
 	if t.held.Err() != nil && t.isHeldLocked(time.Now()) {
 		t.holdLocked()
-		close(t.again)
-		t.again = make(chan struct{})
-		t.of.signal()
+		close(t.renewed)
+		t.renewed = make(chan struct{})
+		t.election.signal()
 	}
 }
 
-// expire ends what is under way when the time is over. If only the clock says so that may be set, it may be that which is wrong:
-// nobody is told unless that is so for long.
-func (t *Term) expire() {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
+// checkExpiry cancels the held context when the Lease has expired. If it has expired only by the wall clock, that clock may
+// have been set. Then checkExpiry signals no change before it has also expired by the monotonic clock.
+func (t *Term) checkExpiry() {
+	t.election.mu.Lock()
+	defer t.election.mu.Unlock()
 	if t.over {
 		return
 	}
 	if !t.isHeldLocked(time.Now()) {
-		t.lapse()
+		t.expireHeld()
 	}
 	if left := time.Until(t.until); left > 0 {
-		t.timer.Reset(min(left, look))
+		t.timer.Reset(min(left, checkInterval))
 		return
 	}
-	t.of.signal()
+	t.election.signal()
 }
 
 func (t *Term) endLocked() {
 	t.over = true
 	t.timer.Stop()
-	t.lapse()
-	close(t.again)
+	t.expireHeld()
+	close(t.renewed)
 }

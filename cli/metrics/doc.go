@@ -1,7 +1,5 @@
-// Package metrics says over HTTP how a run is: /metrics for Prometheus, /healthz and
-// /readyz for probes.
+// Package metrics serves the state of a run over HTTP: /metrics for Prometheus, /healthz and /readyz for probes.
 //
-// [Metrics] are counted by two stages: one before all others sees what the watcher reports, and
-// one before what prints or delivers sees for how long that takes. What is known of a receiver
-// comes from its queue. A scrape takes what is known at that moment: nothing is counted twice.
+// [Metrics] are updated by two stages of a run. The input stage counts the events of the watcher. The output stage notes
+// whether the run is waiting for the output or the delivery. The delivery queue has its own numbers, which every scrape reads.
 package metrics

@@ -11,36 +11,37 @@ import (
 	"dwatch/watcher/event"
 )
 
-// loop is how far the loop of the watcher is: it delivers, at least heartbeats.
+// loop is the state of the watcher's loop, which delivers events, or at least heartbeats.
 type loop struct {
-	changed    time.Time // when it began, or ended, to deliver
+	changed    time.Time // when a delivery or the output stage began or ended
 	delivering bool
-	waiting    bool // for what prints or delivers
+	waiting    bool // the output stage is waiting for the output or the delivery
 }
 
-// stuck is after how long something that should happen at once is taken to hang.
+// stuck is how long the loop may make no progress before it is considered hung.
 const stuck = 30 * time.Second
 
-// Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that there
-// is no room in the queue of a receiver that is down, is not: to start it again would not help.
+// CheckHealthy returns an error if the run hangs, so that restarting it may help. A blocked stdout, or a full queue of a
+// receiver that is down, is not an error.
 func (m *Metrics) CheckHealthy() error {
 	m.mu.Lock()
 	loop, watching, delivery := m.loop, m.watching && !m.ending, m.delivery
 	m.mu.Unlock()
 	since := time.Since(loop.changed)
 	switch {
-	case !watching: // what it does before and after that has timeouts
+	case !watching: // connecting and stopping have timeouts
 	case loop.waiting && (delivery == nil || delivery().Full):
 	case loop.delivering && since > stuck:
-		return fmt.Errorf("what was received has been on its way for %s", since.Round(time.Second))
+		return fmt.Errorf("received events have not been processed for %s", since.Round(time.Second))
 	case !loop.delivering && since > stuck+3*m.Heartbeat:
-		return fmt.Errorf("nothing has been heard of the watch itself for %s", since.Round(time.Second))
+		return fmt.Errorf("the watch loop has not responded for %s", since.Round(time.Second))
 	}
 	return nil
 }
 
-// Ready returns what is missing until the run does what it is for: all that exists has been
-// reported, of several clusters in those that answer, of which there is one; and a receiver, if there is one that something waits for, was reached once.
+// CheckReady returns an error until the run works: the existing objects of all watched resources have been reported, and the
+// receiver was reached once if events wait for it. Of several clusters, at least one must have answered. Clusters that have
+// lost the connection are ignored.
 func (m *Metrics) CheckReady() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +49,7 @@ func (m *Metrics) CheckReady() error {
 		return errors.New("connecting")
 	}
 	if m.ending {
-		return errors.New("ending")
+		return errors.New("stopping")
 	}
 	if len(m.clusters) > 0 && !slices.Contains(slices.Collect(maps.Values(m.clusters)), true) {
 		return errors.New("no cluster has answered")
@@ -68,7 +69,7 @@ func (m *Metrics) CheckReady() error {
 	}
 	if m.delivery != nil {
 		if s := m.delivery(); s.Waiting > 0 && !s.Reached {
-			return errors.New("the receiver was not reached yet")
+			return errors.New("the receiver has not been reached yet")
 		}
 	}
 	return nil

@@ -10,34 +10,35 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Beat is how often a watcher has to report a heartbeat, if nobody asks for more.
+// DefaultHeartbeat is the interval of the watcher's heartbeats if the user did not ask for heartbeats.
 const DefaultHeartbeat = 5 * time.Second
 
 type Options struct {
 	Version string
-	// Heartbeat is how often the watcher reports one; 0: every Beat, which nobody else is to see.
+	// Heartbeat is the interval of heartbeats that the user asked for. Zero means DefaultHeartbeat, and that InputStage
+	// removes the heartbeats from the stream.
 	Heartbeat time.Duration
-	// Verify says that what is known is compared with the server.
+	// Verify is true if the reported objects are compared with the server.
 	Verify bool
 }
 
-// Metrics is what is known of a run. All methods may be called at any time, from any
-// goroutine. Nil Metrics measure nothing.
+// Metrics are the metrics and the health of a run. All methods may be called at any time, from any goroutine. Those that
+// record something do nothing if m is nil.
 type Metrics struct {
 	Options
 
 	mu        sync.Mutex
-	watching  bool // the targets are known
-	ending    bool // nothing more comes of the watch
+	watching  bool // Begin was called
+	ending    bool // SetStopping was called
 	resources map[series]*counters
-	clusters  map[string]bool // of a run of several: whether it has answered
+	clusters  map[string]bool // whether a cluster has answered; empty in a run of one cluster
 	links     *event.WatchStates
-	delivery  func() deliver.Stats          // nil: there is no receiver
-	settling  func() (changes, objects int) // nil: nothing waits to be quiet
+	delivery  func() deliver.Stats          // nil without a receiver
+	settling  func() (changes, objects int) // nil without --settle
 	loop      loop
 }
 
-// series is what is counted by itself: a resource, in a run of several clusters at one of them.
+// series identifies a set of counters: a resource, and the cluster in a run of several.
 type series struct{ cluster, resource string }
 
 func (s series) labels() labels {
@@ -48,10 +49,10 @@ func (s series) labels() labels {
 	return l
 }
 
-// counters is what has happened to a resource.
+// counters are the counters of a resource.
 type counters struct {
-	events, marks map[event.Type]int
-	last          time.Time // of its events
+	events, statusEvents map[event.Type]int
+	last                 time.Time // of the latest object event
 
 	verified, missed int
 }
@@ -60,7 +61,8 @@ func New(o Options) *Metrics {
 	return &Metrics{Options: o, resources: map[series]*counters{}, clusters: map[string]bool{}, links: event.NewWatchStates(nil)}
 }
 
-// Interval is how often the watcher has to report a heartbeat.
+// HeartbeatInterval returns the interval of heartbeats that m needs. It is zero if m is nil, or if the user asked for
+// heartbeats anyway.
 func (m *Metrics) HeartbeatInterval() time.Duration {
 	if m == nil || m.Heartbeat > 0 {
 		return 0
@@ -77,50 +79,54 @@ func (m *Metrics) update(change func()) {
 	change()
 }
 
+// Begin is called when the targets have been resolved and the watch begins.
 func (m *Metrics) Begin(targets []event.Target) {
 	m.update(func() {
 		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewWatchStates(targets)
 		for _, t := range targets {
-			m.of(t)
+			m.countersOf(t)
 		}
 	})
 }
 
-// Expect says that a cluster is one of several, whether it answers or not, and Answers that it has.
+// AddCluster adds a cluster to a run of several. It is not connected yet.
 func (m *Metrics) AddCluster(cluster string) {
 	m.update(func() { m.clusters[cluster] = false })
 }
+
+// SetClusterConnected records that a cluster has answered.
 func (m *Metrics) SetClusterConnected(cluster string) {
 	m.update(func() { m.clusters[cluster] = true })
 }
 
-// Leaves says that nothing more is expected of a cluster.
+// RemoveCluster removes a cluster that is no longer watched.
 func (m *Metrics) RemoveCluster(cluster string) { m.update(func() { delete(m.clusters, cluster) }) }
 
-// Verified says that a target was compared with the server, or could not be, and how much was missed.
-func (m *Metrics) RecordVerification(t event.Target, missed int, isKnown bool) {
+// RecordVerification records a comparison of a target with the server, and how many objects were missed. If succeeded is
+// false, the comparison failed and is not counted.
+func (m *Metrics) RecordVerification(t event.Target, missed int, succeeded bool) {
 	m.update(func() {
-		if c := m.of(t); isKnown {
+		if c := m.countersOf(t); succeeded {
 			c.verified++
 			c.missed += missed
 		}
 	})
 }
 
-// End says that nothing more comes of the watch.
+// SetStopping records that the watch has ended.
 func (m *Metrics) SetStopping() { m.update(func() { m.ending = true }) }
 
-// Delivers says where the numbers of a receiver come from.
+// SetDeliveryStats sets the function that returns the numbers of the delivery queue.
 func (m *Metrics) SetDeliveryStats(stats func() deliver.Stats) {
 	m.update(func() { m.delivery = stats })
 }
 
-// Settles says where it is known how much waits to be quiet.
+// SetSettleStats sets the function that counts the changes that --settle holds back, and their objects.
 func (m *Metrics) SetSettleStats(waiting func() (changes, objects int)) {
 	m.update(func() { m.settling = waiting })
 }
 
-// Front returns the stage before all others.
+// InputStage returns the first stage of a run: it counts events and passes them to next. If m is nil, it returns next.
 func (m *Metrics) InputStage(next event.Sink) event.Sink {
 	if m == nil {
 		return next
@@ -135,7 +141,7 @@ func (m *Metrics) InputStage(next event.Sink) event.Sink {
 	})
 }
 
-// Back returns the stage before what prints or delivers.
+// OutputStage returns a stage that notes while next, the output or the delivery, is working. If m is nil, it returns next.
 func (m *Metrics) OutputStage(next event.Sink) event.Sink {
 	if m == nil {
 		return next
@@ -150,7 +156,7 @@ func (m *Metrics) OutputStage(next event.Sink) event.Sink {
 	})
 }
 
-// observe counts a batch, and returns it without the heartbeats that nobody asked for.
+// observe counts a batch. It returns it without heartbeats unless the user asked for them.
 func (m *Metrics) observe(batch []event.Event) []event.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,26 +175,28 @@ func (m *Metrics) observe(batch []event.Event) []event.Event {
 
 func (m *Metrics) count(e *event.Event) {
 	m.links.Observe(e)
-	c := m.of(e.Target)
+	c := m.countersOf(e.Target)
 	if e.Type.IsStatus() {
-		c.marks[e.Type]++
+		c.statusEvents[e.Type]++
 		return
 	}
 	c.events[e.Type]++
 	c.last = e.Time
 }
 
-func (m *Metrics) of(t event.Target) *counters {
-	of := seriesOf(t)
-	if m.resources[of] == nil {
-		m.resources[of] = &counters{
-			events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}, marks: map[event.Type]int{},
+// countersOf returns the counters for a target, and creates them if needed. It requires m.mu to be held.
+func (m *Metrics) countersOf(t event.Target) *counters {
+	s := seriesOf(t)
+	if m.resources[s] == nil {
+		m.resources[s] = &counters{
+			events:       map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0},
+			statusEvents: map[event.Type]int{},
 		}
 	}
-	return m.resources[of]
+	return m.resources[s]
 }
 
-// seriesOf returns a target's cluster and resource as values of labels.
+// seriesOf returns the cluster and the resource of a target as label values.
 func seriesOf(t event.Target) series {
 	return series{label(t.Cluster), label(t.Resource().GroupResource().String())}
 }

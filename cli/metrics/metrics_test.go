@@ -36,7 +36,7 @@ var (
 	others = targetOf("", "pods", "b")
 	webs   = targetOf("apps", "deployments", "a")
 	odd    = targetOf("x\"\\\n\xff", "odd", "a")
-	same   = targetOf("x\"\\\n\xfe", "odd", "a") // as a label it can't be told from odd
+	same   = targetOf("x\"\\\n\xfe", "odd", "a") // has the same label values as odd
 )
 
 // ofType returns events of a target.
@@ -51,7 +51,7 @@ func ofType(t event.Target, types ...event.Type) (batch []event.Event) {
 	return batch
 }
 
-// passed is a Sink that keeps the types of what came.
+// passed is a Sink that records the types of events.
 type passed struct{ types []event.Type }
 
 func (p *passed) Deliver(_ context.Context, batch []event.Event) error {
@@ -82,8 +82,7 @@ func scrape(t *testing.T, m *Metrics) []byte {
 	return w.Body.Bytes()
 }
 
-// TestText: the numbers are those of what came, each has a help and a type, and the names
-// are as Prometheus wants them, whatever is watched.
+// TestText checks the values of the metrics, that each has a help text and a type, and that promlint accepts them.
 func TestText(t *testing.T) {
 	m := New(Options{Version: "v1.2.3-\"odd\"\\\n\xff"})
 	m.Begin([]event.Target{pods, others, webs, odd, same})
@@ -125,7 +124,7 @@ func TestText(t *testing.T) {
 		`dwatch_delivery_down 1`,
 	)
 	if bytes.Contains(text, []byte(`dwatch_connected{resource="odd`)) {
-		t.Error("what is gone is said to be connected, or not")
+		t.Error("dwatch_connected exists for a resource that the server no longer serves")
 	}
 	for _, name := range []string{
 		"go_goroutines", "go_sched_gomaxprocs_threads", "go_memstats_heap_alloc_bytes", "go_memstats_sys_bytes",
@@ -153,8 +152,8 @@ func goVersion(t *testing.T, text []byte) string {
 	return string(found[1])
 }
 
-// TestScrapes: they may come while events do, and from several at once; no counter goes
-// back, and one that fails is said to, and holds nothing up.
+// TestScrapes checks concurrent scrapes during events: counters never decrease, and a scrape that panics returns an error and
+// does not affect later ones.
 func TestScrapes(t *testing.T) {
 	m := New(Options{})
 	m.Begin([]event.Target{pods})
@@ -185,7 +184,7 @@ func TestScrapes(t *testing.T) {
 				}
 				now, _ := strconv.Atoi(string(found[1]))
 				if now < last {
-					t.Errorf("%d after %d", now, last)
+					t.Errorf("the counter is %d after %d", now, last)
 				}
 				last = now
 			}
@@ -203,7 +202,7 @@ func TestScrapes(t *testing.T) {
 	}
 }
 
-// TestHeartbeats: those that only Metrics asked for go no further, and nothing else is lost.
+// TestHeartbeats checks that InputStage removes only heartbeats, and only those that the user did not ask for.
 func TestHeartbeats(t *testing.T) {
 	batch := ofType(pods, event.Heartbeat, event.Added, event.Heartbeat, event.Synced, event.Heartbeat)
 	next := &passed{}
@@ -222,12 +221,12 @@ func TestHeartbeats(t *testing.T) {
 	}
 	var none *Metrics
 	if none.InputStage(next) != event.Sink(next) || none.OutputStage(next) != event.Sink(next) || none.HeartbeatInterval() != 0 {
-		t.Error("no metrics are in the way")
+		t.Error("nil Metrics add a stage or want heartbeats")
 	}
 }
 
-// TestHealthy: it is not healthy if the loop, or a stage, hangs; it is while nobody reads
-// its output, or there is no room for more.
+// TestHealthy checks that a run is unhealthy if the loop or a stage hangs, but healthy while stdout is blocked or the queue is
+// full.
 func TestHealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(Options{})
@@ -262,11 +261,11 @@ func TestHealthy(t *testing.T) {
 		healthy("a stage hangs", false)
 		release <- struct{}{}
 		synctest.Wait()
-		healthy("it goes on", true)
+		healthy("the stage continues", true)
 
 		deliver1(m.InputStage(m.OutputStage(blocked)))
 		time.Sleep(time.Hour)
-		healthy("nobody reads stdout", true)
+		healthy("stdout is blocked", true)
 		m.SetDeliveryStats(func() deliver.Stats { return deliver.Stats{Full: full} })
 		healthy("the queue hangs", false)
 		full = true
@@ -282,7 +281,7 @@ func TestHealthy(t *testing.T) {
 	})
 }
 
-// TestReady: ready is what has synced, or may not, and has reached its receiver.
+// TestReady checks that a run is ready when each resource has synced or is denied, and the receiver was reached.
 func TestReady(t *testing.T) {
 	m := New(Options{})
 	var stats deliver.Stats
@@ -316,20 +315,20 @@ func TestReady(t *testing.T) {
 	m.SetDeliveryStats(func() deliver.Stats { return stats })
 	ready("<nil>")
 	stats.Waiting = 1
-	ready("the receiver was not reached yet")
+	ready("the receiver has not been reached yet")
 	stats.Reached = true
 	ready("<nil>")
 	happens(pods, event.Disconnected)
-	ready("<nil>") // it was
+	ready("<nil>") // lost connections do not make a run unready
 	happens(odd, event.Arrived)
 	ready("not synced: odd." + odd.Resource().Group)
 	happens(odd, event.Gone)
 	ready("<nil>")
 	m.SetStopping()
-	ready("ending")
+	ready("stopping")
 }
 
-// TestServer: what it answers, and to what methods.
+// TestServer checks paths, methods, timeouts and Close.
 func TestServer(t *testing.T) {
 	m := New(Options{})
 	s, err := Listen("127.0.0.1:0", m)
@@ -377,7 +376,7 @@ func TestServer(t *testing.T) {
 	s.Close()
 	if c, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
 		c.Close()
-		t.Error("it still listens")
+		t.Error("the server still listens after Close")
 	}
 	(*Server)(nil).Close()
 }

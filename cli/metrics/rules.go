@@ -8,40 +8,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Rule is one of several whose runs are measured each by itself.
+// Rule has the metrics of one rule's run.
 type Rule struct {
 	Name string
 	*Metrics
 }
 
-// Rules are several, which come and go, and the file that they are read from. All methods may be called at any time, from any
-// goroutine; nil Rules measure nothing.
+// Rules has the metrics of the running rules and of the file that they are read from. All methods may be called at any time,
+// from any goroutine. SetRules, RecordReload and SetDrainStats do nothing if r is nil.
 type Rules struct {
-	mu    sync.Mutex
-	rules []Rule
-	read  time.Time // when the rules that run were read
-	holds bool      // they are those of the file, as far as that is known
-	// lingers says how many outboxes there are of rules that have changed since, and what waits in them.
-	lingers func() (outboxes, events int)
+	mu       sync.Mutex
+	rules    []Rule
+	reloaded time.Time // when the running rules were read
+	isValid  bool      // the file was valid when it was last read
+	// draining counts the outboxes of changed or removed rules, and the events that wait in them. It may be nil.
+	draining func() (outboxes, events int)
 }
 
-// Are says which rules there are.
+// SetRules sets the running rules.
 func (r *Rules) SetRules(rules []Rule) {
 	r.update(func() { r.rules = rules })
 }
 
-// Read says that the file was read, and whether what it says holds: if not, what it said before does.
-func (r *Rules) RecordReload(at time.Time, holds bool) {
+// RecordReload records that the file was read. If it was not valid, the rules that were read before keep running.
+func (r *Rules) RecordReload(at time.Time, isValid bool) {
 	r.update(func() {
-		if r.holds = holds; holds {
-			r.read = at
+		if r.isValid = isValid; isValid {
+			r.reloaded = at
 		}
 	})
 }
 
-// Linger says how many outboxes there are of rules that have changed since, and how many events wait in them.
-func (r *Rules) SetDrainStats(how func() (outboxes, events int)) {
-	r.update(func() { r.lingers = how })
+// SetDrainStats sets the function that counts the outboxes of changed or removed rules, and the events that wait in them.
+func (r *Rules) SetDrainStats(stats func() (outboxes, events int)) {
+	r.update(func() { r.draining = stats })
 }
 
 func (r *Rules) update(change func()) {
@@ -59,11 +59,11 @@ func (r *Rules) all() []Rule {
 	return r.rules
 }
 
-// check returns what is wrong with the first of the rules with which something is.
-func (r *Rules) check(is func(*Metrics) error) error {
-	for _, one := range r.all() {
-		if err := is(one.Metrics); err != nil {
-			return fmt.Errorf("rule %s: %w", one.Name, err)
+// check returns the first error of a rule.
+func (r *Rules) check(checkRule func(*Metrics) error) error {
+	for _, rule := range r.all() {
+		if err := checkRule(rule.Metrics); err != nil {
+			return fmt.Errorf("rule %s: %w", rule.Name, err)
 		}
 	}
 	return nil
@@ -72,8 +72,8 @@ func (r *Rules) check(is func(*Metrics) error) error {
 func (r *Rules) healthy() error { return r.check((*Metrics).CheckHealthy) }
 func (r *Rules) ready() error   { return r.check((*Metrics).CheckReady) }
 
-// ListenRules is Listen for rules: each has its metrics with a label that names it, and the whole is well and ready when each
-// rule is.
+// ListenRules is like Listen, for rules. The metrics of each rule have a label with its name. The process is healthy and
+// ready when every rule is.
 func ListenRules(address, version string, rules *Rules) (*Server, error) {
 	r := processRegistry(version)
 	r.MustRegister(rulesCollector{rules})
@@ -82,28 +82,28 @@ func ListenRules(address, version string, rules *Rules) (*Server, error) {
 
 type rulesCollector struct{ rules *Rules }
 
-// Describe says nothing: the rules come and go.
+// Describe sends nothing: rules come and go.
 func (rulesCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c rulesCollector) Collect(to chan<- prometheus.Metric) {
-	for _, one := range c.rules.all() {
-		prometheus.WrapCollectorWith(labels{"rule": one.Name}, collector{one.Metrics}).Collect(to)
+	for _, rule := range c.rules.all() {
+		prometheus.WrapCollectorWith(labels{"rule": rule.Name}, collector{rule.Metrics}).Collect(to)
 	}
 	var s samples
-	var lingers func() (outboxes, events int)
+	var draining func() (outboxes, events int)
 	c.rules.update(func() {
-		lingers = c.rules.lingers
-		s.gauge("dwatch_rules_last_reload_successful", "Whether the rules that run are those that the file had when it was read last.", truth(c.rules.holds), nil)
-		s.gauge("dwatch_rules_last_reload_success_timestamp_seconds", "When the rules that run were read, since the epoch.", float64(c.rules.read.UnixMilli())/1000, nil)
+		draining = c.rules.draining
+		s.gauge("dwatch_rules_last_reload_successful", "1 if the rules file was valid when it was last read.", truth(c.rules.isValid), nil)
+		s.gauge("dwatch_rules_last_reload_success_timestamp_seconds", "When the running rules were read, in seconds since the epoch.", float64(c.rules.reloaded.UnixMilli())/1000, nil)
 	})
 	outboxes, events := 0, 0
-	if lingers != nil {
-		outboxes, events = lingers()
+	if draining != nil {
+		outboxes, events = draining()
 	}
-	s.gauge("dwatch_rules_lingering_outboxes", "Outboxes of rules as they were before they changed, of which something waits for the receiver that they had.", float64(outboxes), nil)
-	s.gauge("dwatch_rules_lingering_events", "Events that wait in these.", float64(events), nil)
-	for _, one := range s {
-		to <- one
+	s.gauge("dwatch_rules_lingering_outboxes", "Outboxes of changed or removed rules that still deliver to the former receiver.", float64(outboxes), nil)
+	s.gauge("dwatch_rules_lingering_events", "Events that wait in the outboxes of changed or removed rules.", float64(events), nil)
+	for _, metric := range s {
+		to <- metric
 	}
 }

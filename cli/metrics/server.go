@@ -13,19 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
+// Server serves /metrics, /healthz and /readyz.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// Listen answers on an address, HOST:PORT, until Close.
+// Listen serves m on an address, HOST:PORT, until Close.
 func Listen(address string, m *Metrics) (*Server, error) { return listen(address, handler(m)) }
 
 func listen(address string, h http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		if cause, ok := errors.AsType[*net.OpError](err); ok {
-			err = cause.Err // the address is said by who knows what it was typed as
+			err = cause.Err // callers add the address as the user typed it
 		}
 		return nil, err
 	}
@@ -38,13 +39,13 @@ func listen(address string, h http.Handler) (*Server, error) {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}}
-	go s.server.Serve(listener) // it ends with Close
+	go s.server.Serve(listener) // until Close
 	return s, nil
 }
 
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// Close ends the answers at once; of a nil Server it does nothing.
+// Close stops the server and closes all connections at once. It does nothing if s is nil.
 func (s *Server) Close() {
 	if s != nil {
 		s.server.Close()
