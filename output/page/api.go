@@ -23,7 +23,7 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 500
-	// maxAnswer is how many bytes an answer with several objects has, about.
+	// maxAnswer is the maximum size in bytes of an answer with several objects. A single larger object is still sent.
 	maxAnswer = 4 << 20
 )
 
@@ -37,7 +37,7 @@ func answer(w http.ResponseWriter, code int, text []byte) {
 	w.Write(text)
 }
 
-// query parses the parameters of a request and rejects those that are not in known.
+// query parses the parameters of a request. It rejects names that are not in known, and repeated ones except key.
 func query(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -74,12 +74,12 @@ func flagOf(values url.Values, name string) (is bool, err error) {
 	return is, nil
 }
 
-// selection has the criteria by which a request selects objects.
+// selection selects objects. Empty criteria match all.
 type selection struct {
 	resource, cluster, namespace, name string
 	labels                             labels.Selector
 	keys                               []string
-	where                              *expression.Expression // nil: all
+	where                              *expression.Expression // nil matches all
 }
 
 // selectionParameters are the names of the parameters of a selection.
@@ -213,7 +213,7 @@ func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint6
 	for _, s := range states {
 		if d := rowViewOf(h, s); d != nil {
 			rows = append(rows, d.row)
-		} else { // it has just come
+		} else { // in the inventory, but not drawn yet
 			rows = append(rows, encode(rowOf(s, h.placed(s), &rowView{}, 0)))
 		}
 	}
@@ -266,7 +266,7 @@ func (h *Hub) feedPage(before uint64, limit int) feedPage {
 	return p
 }
 
-// held answers with the times that can be shown.
+// held answers with the times that can be shown and the gaps in them.
 func (h *Hub) held(r *http.Request) (any, error) {
 	if _, err := query(r, "time"); err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package page
 
 import "embed"
 
-// embedded are the files of the page: assets/index.html, and what that names.
+// embedded has the files of the page: assets/index.html and the files that it loads.
 //
 //go:embed assets
 var embedded embed.FS

@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// bundle makes one script of the modules of the page, for a file that is opened without a server: browsers load no
-// modules from files. Each module is a function, which is called when those that it imports have been.
+// bundle joins the JavaScript modules of the page into one script, for an exported file: browsers refuse to load modules
+// from files. Each module becomes a function, which runs after the modules that it imports.
 type bundle struct {
 	text strings.Builder
-	done map[string][]string // modules and what they export
-	open []string            // those that are being looked at: none of them may come again
+	done map[string][]string // names that a module exports, by module
+	open []string            // modules that add is processing, to detect import cycles
 }
 
 var (
-	// importLine is the only form in which the modules of the page import, exportWord that in which they export.
+	// importLine and exportWord match the only supported forms of import and export. otherWord matches all others, and
+	// text that would end the script element.
 	importLine = regexp.MustCompile(`(?m)^import (?:\{ ([^}]+) \}|\* as (\w+)) from "\./([a-z]+\.js)";$`)
 	exportWord = regexp.MustCompile(`(?m)^export ((?:async )?(?:function\*?|class|const) (\w+))`)
 	otherWord  = regexp.MustCompile(`(?m)^(?:import|export)\b.*$|(?i)</script|<!--`)
@@ -36,7 +37,7 @@ func bundled() (string, error) {
 	return b.text.String(), nil
 }
 
-// add appends a module, after those that it imports.
+// add appends a module after its imports. It does nothing if the module was added before.
 func (b *bundle) add(name string) error {
 	if _, is := b.done[name]; is {
 		return nil
@@ -80,7 +81,7 @@ func (b *bundle) add(name string) error {
 	return nil
 }
 
-// imports adds a module of which another one imports names; empty: all.
+// imports adds module, and checks that it exports the names that the module by imports. Empty names import all.
 func (b *bundle) imports(by, names, module string) error {
 	if err := b.add(module); err != nil || names == "" {
 		return err
@@ -94,10 +95,10 @@ func (b *bundle) imports(by, names, module string) error {
 	return nil
 }
 
-// shell is the page in one file, but for the data, which stands between its two parts.
+// shell is an exported file without its data, which belongs between head and tail.
 type shell struct{ head, tail string }
 
-// newShell says what the file is about to who looks into it without a browser.
+// newShell returns the shell of a file with about as its description.
 func newShell(about string) (shell, error) {
 	script, err := bundled()
 	if err != nil {
@@ -112,7 +113,7 @@ func newShell(about string) (shell, error) {
 	}
 	style, icon := read("page.css"), "data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString([]byte(read("icon.svg")))
 	page := read("index.html")
-	// No request at all is allowed, and no script but this one.
+	// The policy allows no requests, and no other script.
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", hashOf(script), hashOf("\n"+style))
 	for _, r := range [][2]string{
 		{`<meta charset="utf-8">`, `<meta charset="utf-8">` + "\n  " + `<meta http-equiv="Content-Security-Policy" content="` + policy + `">`},
@@ -131,7 +132,7 @@ func newShell(about string) (shell, error) {
 	return shell{head, "<script>" + script + "</script>\n</body>" + tail}, err
 }
 
-// hashOf is how a policy names the text of a script or a style.
+// hashOf returns the hash source of a script or style for a Content-Security-Policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -11,22 +11,22 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// maxChanges is how many changes a message has, and maxValue how many characters a value.
+// Limits of a change message. maxValue and maxPath are in characters.
 const (
 	maxChanges = 40
 	maxValue   = 500
 	maxPath    = 1000
-	// maxDiff is how many lines of a difference there are, and maxLine how many characters of one.
+	// maxDiff is the maximum number of lines of a diff, and maxLine the maximum number of characters of a line.
 	maxDiff = 20
 	maxLine = 200
 )
 
-// messageOf is the message of a change, but for its number and its row.
+// changeMessageOf returns the message of a change. Hub.draw adds Seq, Lead and the row.
 func changeMessageOf(c *inventory.Change) changeMessage {
 	m := changeMessage{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Entry)}
 	if c.Diff != nil {
 		m.Noise = c.Diff.NoiseCount
-		all := change.FoldConditions(change.SplitStatus(c.Diff.Changes)) // as -o changes has them
+		all := change.FoldConditions(change.SplitStatus(c.Diff.Changes)) // the same as -o changes
 		for i := range all[:min(len(all), maxChanges)] {
 			m.Changes = append(m.Changes, changeItemOf(&all[i]))
 		}
@@ -45,7 +45,7 @@ func changeMessageOf(c *inventory.Change) changeMessage {
 	return m
 }
 
-// textOf says of a change what its changes do not.
+// textOf explains what the changed fields do not show, for example why they are unknown. It is often empty.
 func textOf(c *inventory.Change) string {
 	s := c.State
 	switch {
@@ -90,8 +90,8 @@ func changeItemOf(c *change.Change) changeItem {
 	return one
 }
 
-// diffOf is what changed in a text of several lines, by line, and how many lines are left out; nil
-// if it is no such text.
+// diffOf returns the first lines of a unified diff and the number of omitted lines. It returns nil unless both values are
+// text and at least one of them has several lines.
 func diffOf(c *change.Change) (lines []string, more int) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)

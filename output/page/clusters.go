@@ -18,8 +18,8 @@ func (ts *targets) clusterStates() (all []event.ClusterState) {
 	return all
 }
 
-// clusters are how each of several is; nil if it is one. What is known of them is of now, whether marks
-// have come or not: one that has never answered sends none.
+// clusters returns the current state of each cluster, or nil without Options.Clusters. It also updates the state of the
+// watch: a cluster that has never answered sends no status events that would do so.
 func (ts *targets) clusters(now time.Time) []cluster {
 	if ts.members == nil {
 		return nil
@@ -34,7 +34,8 @@ func (ts *targets) clusters(now time.Time) []cluster {
 	return all
 }
 
-// clusters are how each of several clusters is; of a recording, whether it is known what was there. The Hub is locked.
+// clusters returns the state of each cluster. At a time of the past, the state is unknown if there is a gap, and live
+// otherwise. The Hub must be locked.
 func (v *viewer) clusters() []cluster {
 	if v.ofPast == nil {
 		return v.targets.clusters(v.clock())

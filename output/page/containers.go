@@ -9,26 +9,26 @@ import (
 	objectpod "dwatch/watcher/object/pod"
 )
 
-// maxContainers is how many containers of a Pod viewers get at most.
+// maxContainers is the maximum number of containers of a Pod in an answer.
 const maxContainers = 50
 
-// container is what a Pod says of one of its containers.
+// container is the state of a container of a Pod, in an API answer.
 type container struct {
 	Name string `json:"name"`
-	// Role is init or ephemeral, and empty for the others.
+	// Role is init or ephemeral, or empty for regular containers.
 	Role     string `json:"role,omitempty"`
 	Image    string `json:"image,omitempty"`
 	State    string `json:"state"`
-	Look     string `json:"look"` // as that of an object: Current, InProgress or Failed
+	Look     string `json:"look"` // colours State: Current, InProgress or Failed
 	Message  string `json:"message,omitempty"`
 	Restarts int    `json:"restarts"`
-	// Last says how it had ended before it was started the last time, LastMessage what it said then.
+	// Last is how the previous run ended, and LastMessage its termination message.
 	Last        string   `json:"last,omitempty"`
 	LastMessage string   `json:"lastMessage,omitempty"`
 	Limits      []string `json:"limits,omitempty"`
 }
 
-// containersOf are those of an object, if it is a Pod.
+// containersOf returns the containers of a Pod, and nil for other objects.
 func containersOf(content string) []container {
 	if gjson.Get(content, "kind").String() != "Pod" || gjson.Get(content, "apiVersion").String() != "v1" {
 		return nil
@@ -58,7 +58,7 @@ func containersOf(content string) []container {
 	return all
 }
 
-// stateOf says in a word or two how a container is, and how that looks.
+// stateOf returns State and Look of a container.
 func stateOf(c *objectpod.Container) (text, look string) {
 	failed := c.Terminated.HasFailed() || c.LastTerminated.HasFailed()
 	switch {
@@ -78,7 +78,7 @@ func stateOf(c *objectpod.Container) (text, look string) {
 	return "Waiting", "InProgress"
 }
 
-// ending is such as "Error, exit 1, after 3s".
+// terminationText describes a termination, for example "Error, exit 1, after 3s".
 func terminationText(t *objectpod.Termination) string {
 	var parts []string
 	for _, part := range []string{clip(t.Reason, maxName), t.ExitText()} {
@@ -95,7 +95,7 @@ func terminationText(t *objectpod.Termination) string {
 	return strings.Join(parts, ", ")
 }
 
-// limitsOf are those of a container, such as "memory 64Mi".
+// limitsOf returns the first 5 resource limits of a container, for example "memory 64Mi".
 func limitsOf(content, name string) (limits []string) {
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		gjson.Get(content, "spec."+list).ForEach(func(_, c gjson.Result) bool {

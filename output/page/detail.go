@@ -14,7 +14,7 @@ import (
 
 const maxConditions = 50
 
-// detail is all that there is about one object.
+// detail is the answer of /api/object.
 type detail struct {
 	Stream     string            `json:"stream"`
 	Seq        uint64            `json:"seq"`
@@ -22,10 +22,10 @@ type detail struct {
 	Object     json.RawMessage   `json:"object,omitempty"`
 	YAML       string            `json:"yaml"`
 	YAMLCut    bool              `json:"yamlCut,omitempty"`
-	Quiet      int64             `json:"quiet,omitempty"` // what does not count as a change may be as it was then
-	Moments    []int64           `json:"moments"`         // since when it was as it is held
+	Quiet      int64             `json:"quiet,omitempty"` // time of the last noise in Object and YAML; 0 means none
+	Moments    []int64           `json:"moments"`         // times of the retained states
 	Conditions []condition       `json:"conditions"`
-	Before     []condition       `json:"conditionsBefore,omitempty"` // as it was found at the start
+	Before     []condition       `json:"conditionsBefore,omitempty"` // of an object that existed at the start, at that time
 	Containers []container       `json:"containers,omitempty"`       // of a Pod
 	Owned      []json.RawMessage `json:"owned"`
 	OwnedMore  int               `json:"ownedMore,omitempty"`
@@ -42,12 +42,12 @@ type condition struct {
 
 type history struct {
 	Items   []json.RawMessage `json:"items"`
-	Dropped int               `json:"dropped"`
-	changes int               // of all there were
+	Dropped int               `json:"dropped"` // changes that Items do not cover
+	changes int               // number of all changes since the start
 }
 
-// maxPast is how many changes of an object its detail has: of those that are alike the first and
-// the last, which says how many there were.
+// maxHistory is the maximum number of changes in a history. Of changes that repeat each other, it has the first and the
+// last, which has their number.
 const maxHistory = 40
 
 var errNotRetained = errors.New("there is no object with this key, or it is no longer held")
@@ -69,7 +69,7 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
 	if first := past.States[0]; first.Initial {
 		d.Before = conditionsOf(first.Object.Raw())
-		for i := range d.Before { // why is of no interest any more
+		for i := range d.Before { // the page only shows their status over time
 			d.Before[i].Reason, d.Before[i].Message = "", ""
 		}
 	}
@@ -84,7 +84,7 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// detail returns what is drawn of an object and of what it owns.
+// detail returns an answer with the rows of an object and of the objects that it owns.
 func (h *Hub) detail(o *inventory.Entry) *detail {
 	owned := h.inventory.OwnedBy(o.Cluster, o.UID)
 	h.mu.Lock()
@@ -101,7 +101,7 @@ func (h *Hub) detail(o *inventory.Entry) *detail {
 	return d
 }
 
-// add adds the last of the changes from state to state.
+// add fills the history from the retained states, and sets Dropped. It requires changes to be set.
 func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Items = []json.RawMessage{}
 	told, later := 0, map[inventory.ChangeFingerprint]bool{}
@@ -115,7 +115,7 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 			c.Before = states[i-1]
 		}
 		c.Event = new(c.State.ToEvent(c.Before))
-		// Who would be shown to have changed what states did that are no longer held?
+		// Across evicted states, the diff would attribute their changes to the wrong writers.
 		if c.Before != nil && c.Event.Type == event.Modified && c.State.EvictedSince(c.Before) == 0 {
 			c.Diff = new(inventory.DiffStates(c.Before, c.State, h.Compare))
 		}

@@ -1,13 +1,12 @@
-// Package page serves a page in which people see what is watched, and what changes.
-// docs/page.md has the protocol.
+// Package page serves a web page that shows the watched objects and their changes. docs/page.md describes its protocol.
 //
-//	events -> Hub -> inventory -> drawings, the last messages -> viewers -> WebSocket
-//	                                                          -> /api
+//	events -> Hub -> inventory -> row views, log -> viewers -> WebSocket
+//	                                             -> /api
 //
-// [Hub] is an event.Sink around an [inventory.Inventory], which holds the objects; what viewers see
-// of one is its drawing. What it costs the stream is to look at each event once, whoever views: a
-// message is encoded once, and held in one log (log.go), in which each viewer is a place. A viewer
-// that is too slow for it gets all rows anew. Nothing that the stream does waits for a viewer.
+// [Hub] is an event.Sink. Its [inventory.Inventory] retains the objects, and each object has a rowView, the row that
+// viewers see. The Hub processes each event once, however many viewers there are: it encodes a message once and appends it
+// to one log, in which each viewer has a position. A viewer that is too slow for the log gets a new snapshot of all rows.
+// Delivery of events never waits for a viewer.
 //
-// What is to be masked is masked by the inventory in all that is read of an object.
+// The inventory masks values before this package reads them.
 package page

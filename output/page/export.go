@@ -13,26 +13,28 @@ import (
 	"dwatch/output/inventory"
 )
 
-// Exported is what is in a file that shows a recording without a server.
+// ExportResult describes the content of an exported file.
 type ExportResult struct {
-	// From and To are between which times one can be chosen.
+	// From and To limit the times that the file can show.
 	From, To    time.Time
-	ChangeCount int // how many it has
-	ObjectCount int // of how many objects it has contents
-	Bytes       int
-	// LeftOut is what it does not have, as there was no room for it.
+	ChangeCount int // changes in the feed
+	ObjectCount int // objects with content
+	Bytes       int // size of the file
+	// Omitted is the data that exceeded the maximum size.
 	Omitted Omitted
 }
 
-// LeftOut is what a file does not have: the oldest.
+// Omitted describes the oldest data of a recording, which an exported file does not contain.
 type Omitted struct {
-	// Changes are those before this time, and Contents those of objects as they were before it; zero: none.
+	// ChangesBefore and ContentsBefore are the times before which changes and contents of objects are omitted. Zero means
+	// that none are omitted.
 	ChangesBefore, ContentsBefore time.Time
-	// LeadUps is of how many failures it is not there what led up to them.
+	// LeadUpCount is the number of failures whose lead-up is omitted.
 	LeadUpCount int
 }
 
-// TooLargeError says that what was there at one time alone has no room.
+// TooLargeError means that a file with the objects at a single time already exceeds the maximum size. Bytes is its
+// approximate size.
 type TooLargeError struct{ Bytes int }
 
 func (e *TooLargeError) Error() string {
@@ -40,20 +42,20 @@ func (e *TooLargeError) Error() string {
 }
 
 const (
-	// leastBlock and mostBlock are about how much text is compressed together: it has room as a whole, or not at all.
+	// leastBlock and mostBlock bound the approximate uncompressed size of a block. A block is included or omitted as a whole.
 	leastBlock, mostBlock = 64 << 10, 1 << 20
-	// forChanges is the share of the size for changes, in quarters: the rest is for the contents of objects.
+	// forChanges is the share of the file for changes, in quarters. The rest is for the contents of objects.
 	forChanges = 3
-	// rawMessages and rawContents are how many times the size is held of messages, and of contents (which are compressed),
-	// before the oldest are left out: more has no room.
+	// rawMessages and rawContents limit the collected messages and object contents, as multiples of the file size. The
+	// oldest ones beyond that would not fit.
 	rawMessages, rawContents = 6, 8
-	// slack is for what little is known last.
+	// slack is reserved for the metadata, whose size is known last.
 	slack = 4 << 10
 )
 
-// Export writes the page with what o.Past has into one file of at most max bytes, which needs no server and no network.
-// What has no room is left out: of the changes the oldest, which take three quarters of the size at most, and in the rest
-// the contents of objects as they were the longest ago.
+// Export writes the page and the recording o.Recording to w, as one file of at most max bytes that needs no server and no
+// network. Changes take at most three quarters of the file, and contents of objects the rest. The oldest of both are
+// omitted if they do not fit. It returns a TooLargeError if the objects at a single time exceed max.
 func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult, error) {
 	x := &export{Options: o, max: max, exportCollector: newExportCollector(o, max)}
 	if err := x.exportCollector.play(ctx); err != nil {
@@ -74,39 +76,39 @@ func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult
 	return &x.ExportResult, err
 }
 
-// export is a file in the making.
+// export builds a file.
 type export struct {
 	Options
 	ExportResult
 	*exportCollector
 	max int
 
-	begin    string   // what was there when the file begins, packed
-	messages []packed // the oldest first
-	contents []packed // the newest first
-	leadUps  string
+	begin    string   // packed snapshot of the first time of the file
+	messages []packed // oldest first
+	contents []packed // newest first
+	leadUps  string   // packed
 }
 
 func (x *export) block() int { return min(max(x.max/40, leastBlock), mostBlock) }
 
-// packed is text that is compressed, from a time on.
+// packed is a block of messages or contents.
 type packed struct {
 	text        string
-	from, until int64
-	keys        []string // of objects whose contents it has
-	next        int      // how many items it and all before it have, from the end
+	from, until int64    // first and last time, in ms; messages have no until
+	keys        []string // of the objects, in a block of contents
+	next        int      // number of messages in this block and all later ones
 }
 
-// pack compresses text for a file.
+// pack compresses text and encodes it as base64.
 func pack(text []byte) string {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	z.Write(text) // into memory nothing fails
+	z.Write(text) // writing to memory cannot fail
 	z.Close()
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// fit chooses which changes have room, and makes what was there before them.
+// fit chooses the changes that fit, and sets begin to the snapshot before them.
 func (x *export) fit(ctx context.Context) error {
 	empty, err := newShell("")
 	if err != nil {
@@ -140,7 +142,7 @@ func (x *export) used() (bytes int) {
 	return bytes + len(x.begin)
 }
 
-// pick packs the newest messages, as many as have room.
+// pick packs the newest messages that fit into quota bytes.
 func (x *export) pick(quota int) {
 	x.lines.strip()
 	all, used := x.lines.all, 0
@@ -164,7 +166,7 @@ func (x *export) pick(quota int) {
 	}
 }
 
-// dropMessages leaves out the oldest that are packed.
+// dropMessages omits the oldest block of messages.
 func (x *export) dropMessages() {
 	x.messages = x.messages[1:]
 	rest := 0
@@ -174,11 +176,11 @@ func (x *export) dropMessages() {
 	x.cutAt(len(x.lines.all) - rest)
 }
 
-// cutAt leaves out the messages before the n-th: the file begins at the last of them.
+// cutAt omits the messages before index n of x.lines.all. The file begins at the time of the last omitted message.
 func (x *export) cutAt(n int) {
 	all := x.lines.all
 	x.lines.cut = max(x.lines.cut, all[n-1].at)
-	// What is of the same millisecond is in what was there then.
+	// The snapshot includes the other messages of the same millisecond.
 	for len(x.messages) > 0 {
 		end := len(all) - x.messages[0].next + x.lenOf(0)
 		for n < end && all[n].at <= x.lines.cut {
@@ -192,7 +194,7 @@ func (x *export) cutAt(n int) {
 	}
 }
 
-// lenOf is how many messages are packed together.
+// lenOf returns the number of messages in block n.
 func (x *export) lenOf(n int) int {
 	if n+1 < len(x.messages) {
 		return x.messages[n].next - x.messages[n+1].next
@@ -208,10 +210,11 @@ func packLines(all []line) string {
 	return pack(text)
 }
 
-// open makes what was there when the file begins: nothing if it has all from the begin of what was read.
+// open sets begin, From and To. begin is the snapshot at the first time of the file. It contains no objects if no
+// changes are omitted, because the messages then include the initial objects.
 func (x *export) open(ctx context.Context) error {
 	hub, known := New(x.Options), x.known
-	known.StateGapsAtTime = nil // for each time the script finds it in what is Blind
+	known.StateGapsAtTime = nil // the script computes it for each time from exportedAbout.Blind
 	if x.lines.cut > 0 {
 		known.From = time.UnixMilli(x.lines.cut)
 		x.Omitted.ChangesBefore = known.From
@@ -238,7 +241,7 @@ func (x *export) open(ctx context.Context) error {
 	return nil
 }
 
-// collected are the messages that a viewer was sent.
+// collected is a transport that records messages.
 type collected struct{ messages [][]byte }
 
 func (c *collected) send(_ context.Context, message []byte) error {
@@ -246,7 +249,7 @@ func (c *collected) send(_ context.Context, message []byte) error {
 	return nil
 }
 
-// fill adds what led up to failures, and the contents of objects, as far as there is room.
+// fill adds the lead-ups to failures and the newest contents of objects that fit.
 func (x *export) fill(ctx context.Context) error {
 	empty, err := newShell("")
 	if err != nil {
@@ -267,7 +270,7 @@ func (x *export) fill(ctx context.Context) error {
 			return err
 		}
 		one, n := packContents(all, x.block())
-		// What says where they are takes room, too.
+		// The index entries take room, too.
 		if room -= len(one.text) + 48*len(one.keys); room < 0 {
 			break
 		}
@@ -284,7 +287,7 @@ func (x *export) fill(ctx context.Context) error {
 	return nil
 }
 
-// assemble makes the file. The oldest contents go if it is too large by a little.
+// assemble returns the file. It omits the oldest contents if the file would be slightly too large.
 func (x *export) assemble() (string, error) {
 	for {
 		s, err := newShell(x.about())
@@ -304,7 +307,8 @@ func (x *export) assemble() (string, error) {
 	}
 }
 
-// data is what the script reads; each block is text that is no markup.
+// data returns the script elements with the data. Base64 needs no escaping in HTML. It also sets ObjectCount and
+// ChangeCount.
 func (x *export) data() string {
 	var b bytes.Buffer
 	block := func(class, text string) {
@@ -330,7 +334,7 @@ func (x *export) data() string {
 	return b.String()
 }
 
-// changes is how many changes are in the file.
+// changes returns the number of feed messages in the file.
 func (x *export) changes() (n int) {
 	if len(x.messages) == 0 {
 		return 0
@@ -344,14 +348,14 @@ func (x *export) changes() (n int) {
 	return n
 }
 
-// exportedAbout is what the script has to know besides what viewers get.
+// exportedAbout is the metadata of a file, for the script. It adds to the messages that viewers of a server get.
 type exportedAbout struct {
 	Exported int64 `json:"exported"` // when the file was made
-	// Blind are times of which it is not known what was there, between their ends.
+	// Blind is Coverage.StateGaps.
 	Blind []gapMessage `json:"blind"`
-	// Events says why those about an object are not known; empty: they are.
+	// Events explains why the file has no Kubernetes Events. If empty, it has them.
 	Events string `json:"events,omitempty"`
-	// ChangesBefore, ContentsBefore and LeadUps are what is left out, as in LeftOut; Max is of how many bytes the file may be.
+	// ChangesBefore, ContentsBefore and LeadUps describe omitted data like Omitted. Max is the maximum size in bytes.
 	ChangesBefore  int64 `json:"changesBefore,omitempty"`
 	ContentsBefore int64 `json:"contentsBefore,omitempty"`
 	LeadUps        int   `json:"leadUps,omitempty"`
@@ -364,7 +368,7 @@ func (x *export) meta() exportedAbout {
 		ContentsBefore: millis(x.Omitted.ContentsBefore), LeadUps: x.Omitted.LeadUpCount,
 	}
 	for _, g := range x.known.StateGaps {
-		// Its end is behind all of it, in ms, too: that of what is not known to the end is less than one behind it.
+		// The end is exclusive, so it is rounded up to whole milliseconds.
 		to := millis(g.To.Add(time.Millisecond - 1))
 		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), to, clip(g.Reason, maxValue)})
 	}
@@ -374,7 +378,7 @@ func (x *export) meta() exportedAbout {
 	return m
 }
 
-// about says what the file is to who has no browser.
+// about returns the description of the file in its HTML head, with all times in UTC.
 func (x *export) about() string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	text := fmt.Sprintf("%s, %s: from %s to %s", x.Cluster, x.Title, at(x.From), at(x.To))

@@ -27,10 +27,10 @@ type exportCollector struct {
 	lines           lines
 	states          allContents
 	problemSchedule problemSchedule
-	failures        []*failure              // of which it is to be said what led up to them
-	failed          map[failureKey]*failure // the same, by all that they are of
-	named           map[string]string       // IDs of objects that are there, by the name of their resource, their namespace and their name
-	seq             uint64                  // of the last message that was taken
+	failures        []*failure              // in the order in which they were found
+	failed          map[failureKey]*failure // failures by each of their keys
+	named           map[string]string       // IDs of existing objects, by nameOf
+	seq             uint64                  // sequence number of the last message that drain took
 }
 
 func newExportCollector(o Options, max int) *exportCollector {
@@ -40,7 +40,7 @@ func newExportCollector(o Options, max int) *exportCollector {
 	return g
 }
 
-// play replays the whole recording.
+// play replays the whole recording. Afterwards the Hub shows its last time.
 func (g *exportCollector) play(ctx context.Context) (err error) {
 	g.known, err = g.Recording.Replay(ctx, time.UnixMilli(1<<50), event.SinkFunc(g.deliver))
 	if err != nil {
@@ -73,8 +73,8 @@ func (g *exportCollector) deliver(ctx context.Context, batch []event.Event) erro
 	return nil
 }
 
-// drain takes the messages that have come. One without a time, such as the columns of a resource, is of that of the next,
-// for which it came: it waits for it.
+// drain adds the new messages of the Hub to lines. A message without a time, such as the columns of a resource, gets the
+// time of the next message that has one, and stays in the log of the Hub until then.
 func (g *exportCollector) drain() {
 	entries, _ := g.hub.log.after(g.seq, math.MaxInt)
 	waiting := 0
@@ -91,7 +91,7 @@ func (g *exportCollector) drain() {
 	}
 }
 
-// headOf is the message, but for the row.
+// headOf returns the message without its row.
 func (e *entry) headOf() []byte { return e.short() }
 
 // observe collects what the messages of the Hub lack: object contents, failures and Events.
@@ -109,7 +109,7 @@ func (g *exportCollector) observe(c *inventory.Change) {
 		g.addFailure(s.Entry.ID, millis(s.Time))
 	}
 	if s.Object.IsEvent() {
-		g.drain() // what came before it is not of its time
+		g.drain() // earlier messages precede the Event
 		g.lines.add(line{at: millis(s.Time), text: kubeEventMessageOf(s)})
 	}
 }
@@ -136,20 +136,20 @@ func kubeEventMessageOf(s *inventory.State) []byte {
 	return encode(t)
 }
 
-// eventsKnown is an error if the Events about an object are not known.
+// eventsKnown returns an error if the recording does not contain Kubernetes Events.
 func (g *exportCollector) eventsKnown() error {
 	_, err := g.hub.inventory.EventsFor(inventory.Now, g.Targets, "")
 	return err
 }
 
-// lines are the messages of a file, the oldest first.
+// lines has the messages of a file, oldest first.
 type lines struct {
 	all        []line
 	bytes, max int
-	cut        int64 // until when they are left out, in ms; 0: none is
+	cut        int64 // time of the last omitted message, in ms; 0 means none
 }
 
-// line is a message: of the Hub, or text of its own.
+// line is a message: an entry of the Hub's log, or text if entry is nil.
 type line struct {
 	at    int64
 	entry *entry
@@ -172,7 +172,7 @@ func (l *line) appendTo(dst []byte) []byte {
 }
 
 func (ls *lines) add(l line) {
-	if n := len(ls.all); n > 0 { // a clock may be put back
+	if n := len(ls.all); n > 0 { // clocks may go backwards
 		l.at = max(l.at, ls.all[n-1].at)
 	}
 	ls.all = append(ls.all, l)
@@ -185,7 +185,7 @@ func (ls *lines) add(l line) {
 	}
 }
 
-// strip takes away what is of the time until which they are left out.
+// strip removes the messages with the same time as the last omitted one.
 func (ls *lines) strip() {
 	n := 0
 	for ls.cut > 0 && n < len(ls.all) && ls.all[n].at <= ls.cut {
@@ -238,10 +238,10 @@ func (g *exportCollector) addProblemsAt(at time.Time) {
 	}
 }
 
-// failure is that something went wrong with an object: the first key. The others are of what it belongs to.
+// failure is a time at which an object failed or its problem began.
 type failure struct {
-	keys []string
-	at   int64 // in ms
+	keys []string // of the object, then of its roots
+	at   int64    // in ms
 }
 
 // failureKey identifies a failure by its object and time in ms.
@@ -266,10 +266,10 @@ func (g *exportCollector) addFailure(key string, at int64, roots ...string) {
 	}
 }
 
-// maxLeadUps is of how many failures a file has what led up to them, the last: it takes time to look for it.
+// maxLeadUps is the number of failures whose lead-up a file has. The latest are included. The limit bounds the search time.
 const maxLeadUps = 100
 
-// leadingUp is what led up to failures, by object and time, and of how many of them that is not known.
+// findLeadUps returns the lead-ups to failures as JSON, keyed by failureKey, and the number of failures without one.
 func (g *exportCollector) findLeadUps(ctx context.Context) (text []byte, missing int) {
 	all := map[string]leadUpAnswer{}
 	for n, f := range g.failures {
@@ -292,20 +292,20 @@ func (g *exportCollector) findLeadUps(ctx context.Context) (text []byte, missing
 	return encode(all), missing
 }
 
-// allContents are the contents of objects, the oldest first.
+// allContents has the contents of objects, oldest first. Consecutive changes of noise are merged into the last one.
 type allContents struct {
 	all        []*content
-	last       map[*inventory.Entry]*content // of those that are there
+	last       map[*inventory.Entry]*content // latest content of each existing object
 	bytes, max int
-	cut        int64 // until when some are left out, in ms; 0: none is
+	cut        int64 // latest time of an omitted content, in ms; 0 means none
 }
 
-// content is an object as it was from a time on. What changed nothing but noise takes the place of what did before it.
+// content is the content of an object since a time.
 type content struct {
-	at    int64
-	state *inventory.State
-	noise bool
-	// unsure: noise before this is not held.
+	at    int64            // in ms
+	state *inventory.State // nil if omitted
+	noise bool             // only noise changed
+	// unsure is true if an earlier change of noise was merged into this one.
 	unsure bool
 }
 
@@ -320,7 +320,7 @@ func (ss *allContents) add(c *inventory.Change) {
 	}
 	one := &content{at: millis(c.Event.Time), state: s, noise: noise}
 	ss.all, ss.last[s.Entry] = append(ss.all, one), one
-	if s.Type == event.Deleted { // nothing follows
+	if s.Type == event.Deleted {
 		delete(ss.last, s.Entry)
 	}
 	ss.bytes += s.Size()
@@ -332,14 +332,14 @@ func (ss *allContents) add(c *inventory.Change) {
 	}
 }
 
-// newest are all, the newest first.
+// newest sorts the contents, newest first, and returns them.
 func (ss *allContents) newest() []*content {
 	slices.SortStableFunc(ss.all, func(a, b *content) int { return cmp.Compare(b.at, a.at) })
 	return ss.all
 }
 
-// exportedContent is a content in the file. Of its lines the first and last ones are those of the content of the same
-// object before it in the block; each line has an end.
+// exportedContent is the content of an object in a file. YAML omits the first First and the last Last lines if they are
+// the same as in the previous content of the object in the block.
 type exportedContent struct {
 	Key        string      `json:"k"`
 	At         int64       `json:"t"`
@@ -348,14 +348,15 @@ type exportedContent struct {
 	Noise      bool        `json:"n,omitempty"`
 	Unsure     bool        `json:"u,omitempty"`
 	Cut        bool        `json:"c,omitempty"`
-	First      int         `json:"p,omitempty"` // how many lines are the same
+	First      int         `json:"p,omitempty"`
 	Last       int         `json:"s,omitempty"`
 	YAML       string      `json:"y"`
 	Conditions []condition `json:"d,omitempty"`
 	Containers []container `json:"b,omitempty"`
 }
 
-// packContents packs some contents, the first ones of all, of about so many bytes, and returns how many.
+// packContents packs the first contents of all into a block of about size bytes, before compression. It also returns
+// their number.
 func packContents(all []*content, size int) (packed, int) {
 	var some []exportedContent
 	for raw := 0; raw < size && len(some) < len(all); {
@@ -385,13 +386,13 @@ func packContents(all []*content, size int) (packed, int) {
 		}
 		one.YAML = strings.Join(append(slices.Clip(lines[one.First:len(lines)-one.Last]), ""), "\n")
 		before = lines
-		encoder.Encode(one) // into memory, of what has a JSON form
+		encoder.Encode(one) // cannot fail
 	}
 	p.text = pack(text.Bytes())
 	return p, n
 }
 
-// shorten leaves the lines out that are the same as those before.
+// shorten sets First and Last.
 func (c *exportedContent) shorten(before, lines []string) {
 	most := min(len(before), len(lines))
 	for c.First < most && before[c.First] == lines[c.First] {

@@ -11,13 +11,12 @@ import (
 	"dwatch/watcher/object/churn"
 )
 
-// fights are those that go on: two managers undo what the other one did to a field, of what somebody meant.
+// fights detects field managers that keep undoing each other's intentional changes.
 type fights struct {
 	mu    sync.Mutex
 	tally *churn.Tally
-	found map[*churn.Object]*inventory.Entry
+	found map[*churn.Object]*inventory.Entry // objects with a fight
 }
-
 type fightItem struct {
 	called
 	Since int64  `json:"since"`
@@ -28,7 +27,7 @@ func newFights() *fights {
 	return &fights{tally: churn.New(), found: map[*churn.Object]*inventory.Entry{}}
 }
 
-// observe counts a change.
+// observe counts an intentional change. It ignores Kubernetes Events.
 func (f *fights) observe(c *inventory.Change) {
 	if !c.IntentionalOrWarning || c.Diff == nil || c.State.EventType != "" || c.Event.Type != event.Modified {
 		return
@@ -43,8 +42,8 @@ func (f *fights) observe(c *inventory.Change) {
 	}
 }
 
-// now are those that go on at a time: of objects that are there, each object's own as one where they are between the
-// same managers.
+// now returns the fights that continue at a time, and forgets the others and those of deleted objects. Fights between the
+// same managers over several fields of an object are one item.
 func (f *fights) now(at time.Time, among *inventory.Inventory) (items []fightItem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// maxOutages is how many times are held in which a target was not seen, and maxUnseen how many of them are sent.
+// maxOutages is the maximum number of retained outages. maxUnseen is the maximum number of gaps in an answer.
 const maxOutages, maxUnseen = 1000, 50
 
 // outage is a period without coverage of a target. A zero from means that the target had never been covered.
@@ -31,14 +31,14 @@ func (o *outage) reason() string {
 type outages struct {
 	ended     []outage
 	openSince map[event.Key]time.Time
-	// forgotten is until when some are no longer held.
+	// forgotten is the end of the last outage that was dropped because of maxOutages. Zero means none.
 	forgotten time.Time
 }
 
 // isCovered reports whether a target in phase p has full coverage. PhaseGone counts, as there is nothing to cover.
 func isCovered(p event.Phase) bool { return p == event.PhaseLive || p == event.PhaseGone }
 
-// observe takes a mark, before which its target was in a phase, and after which it is in another.
+// observe takes a status event, and the phases of its target before and after it.
 func (o *outages) observe(e *event.Event, before, after event.Phase) {
 	key := e.Target.Key()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// guard reports whether a request may go on. If not, it has been answered.
+// guard reports whether a request may be served. If not, guard has answered it.
 func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !s.isHost(r):
@@ -32,14 +32,14 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// login makes a cookie of the token, and takes it out of the address.
+// login sets the cookie, and redirects to the page without the token in the URL.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); !s.isToken(token) && !s.takeOnce(token) {
 		refuse(w, r, "the token is of another run of dwatch, or has been used: open the address that this one printed")
 		return
 	}
-	// Without a path the cookie is for the directory of the address that was opened, and the
-	// redirect is relative to it: a proxy may serve this below a path that is not known here.
+	// A proxy may serve the page below a path that the server does not know. So the cookie has no path, which limits it
+	// to the directory of the opened URL, and the redirect is relative.
 	http.SetCookie(w, &http.Cookie{
 		Name: cookie(r), Value: s.token, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: s.isSecure(r),
@@ -48,7 +48,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// refuse says what a request lacks: to who opened the address in a browser, on a page.
+// refuse answers with status 401: an HTML page for browsers, JSON for other clients.
 func refuse(w http.ResponseWriter, r *http.Request, text string) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		fail(w, http.StatusUnauthorized, text)
@@ -59,7 +59,7 @@ func refuse(w http.ResponseWriter, r *http.Request, text string) {
 	fmt.Fprintf(w, noAccess, strings.ToUpper(text[:1])+text[1:])
 }
 
-// noAccess is a page by itself: who has no token gets no style sheet.
+// noAccess is the format of a page without assets, because assets need the token, too.
 const noAccess = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>dwatch: no access</title></head>
@@ -71,12 +71,12 @@ const noAccess = `<!doctype html>
 </html>
 `
 
-// isSecure reports whether a request came by TLS, as far as the proxy.
+// isSecure reports whether a request came by TLS: to this server, or to the proxy.
 func (s *Server) isSecure(r *http.Request) bool {
 	return r.TLS != nil || s.options.BehindProxy && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// cookie is the name of the cookie: one for each port, as cookies know no ports.
+// cookie returns the name of the cookie. It contains the port, because browsers share cookies among the ports of a host.
 func cookie(r *http.Request) string {
 	if asked := (&url.URL{Host: r.Host}); asked.Port() != "" {
 		return "dwatch-" + asked.Port()
@@ -84,19 +84,19 @@ func cookie(r *http.Request) string {
 	return "dwatch"
 }
 
-// isKnown reports whether a request has the token.
+// isKnown reports whether a request has the token, in the Authorization header or a cookie.
 func (s *Server) isKnown(r *http.Request) bool {
-	// What a proxy adds for itself is no reason to refuse the cookie.
+	// A proxy may add an Authorization header of its own. The cookie still counts then.
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.isToken(token) {
 		return true
 	}
-	// Others under the same host name may have set one of this name.
+	// Other servers under the same host name may have set cookies with the same name.
 	return slices.ContainsFunc(r.CookiesNamed(cookie(r)), func(c *http.Cookie) bool { return s.isToken(c.Value) })
 }
 
 func (s *Server) isToken(text string) bool { return isSame(text, s.token) }
 
-// takeOnce reports whether text is the token that leads in one time, which has happened then.
+// takeOnce reports whether text is the one-time token, and invalidates it if so.
 func (s *Server) takeOnce(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,15 +107,16 @@ func (s *Server) takeOnce(text string) bool {
 	return true
 }
 
-// isSame compares in constant time, but for how long a token is, which everybody knows.
+// isSame compares in constant time. Only the length of the token, which is public, can be measured.
 func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// isHost reports whether a request is for an address that is served, or a name known to be of this
-// machine, not one that somebody made point here (DNS rebinding). The port adds nothing to that,
-// and is another one behind "ssh -L"; a page at another port of the host is refused by isOrigin.
+// isHost reports whether the Host of a request is the address that it arrived at, a name in the certificate, or, if it
+// arrived over loopback, localhost or a usual loopback address. Other names may be under the control of an attacker who
+// made them resolve to this machine (DNS rebinding). The port is not checked: behind "ssh -L" it differs. isOrigin refuses
+// pages from other ports.
 func (s *Server) isHost(r *http.Request) bool {
 	if s.options.BehindProxy {
-		return true // the token is what protects it
+		return true // the token protects the page
 	}
 	local, ok := localAddress(r)
 	if !ok {
@@ -132,7 +133,7 @@ func (s *Server) isHost(r *http.Request) bool {
 	return certificate != nil && certificate.Leaf.VerifyHostname(host) == nil
 }
 
-// isUsualLoopback reports whether an address is one of the two at which a machine forwards ports.
+// isUsualLoopback reports whether an address is 127.0.0.1 or ::1, which port forwarding uses.
 func isUsualLoopback(address netip.Addr) bool {
 	return address == netip.IPv6Loopback() || address == netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
@@ -146,7 +147,7 @@ func localAddress(r *http.Request) (netip.Addr, bool) {
 	return address.Addr().Unmap().WithZone(""), err == nil
 }
 
-// isOrigin reports whether a request comes from the page itself, a program, or a link.
+// isOrigin reports whether a request comes from the page itself, from a program, or from a link to the page.
 func (s *Server) isOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 {
@@ -157,7 +158,7 @@ func (s *Server) isOrigin(r *http.Request) bool {
 		if err != nil || !strings.EqualFold(origin.Host, r.Host) {
 			return false
 		}
-		// The port is not said where it is the usual one: then the scheme tells them apart.
+		// Default ports are omitted, so the http and https origins of a host may differ only in their scheme.
 		return origin.Scheme == "https" || origin.Scheme == "http" && !s.isSecure(r)
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {

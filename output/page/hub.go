@@ -16,49 +16,48 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Options say what the page is about.
+// Options configure a Hub.
 type Options struct {
-	// Targets are what is watched from the start.
+	// Targets are watched from the start.
 	Targets []event.Target
-	// Title, Cluster and Server say for people what is watched, in which cluster, at which address;
-	// Version which dwatch shows it.
+	// Title, Cluster, Server and Version are shown on the page: what is watched, the name and the address of the cluster,
+	// and the version of dwatch.
 	Title, Cluster, Server, Version string
-	// UTC shows times in UTC, and not in the zone of who looks.
+	// UTC shows times in UTC instead of the viewer's time zone.
 	UTC bool
-	// Compare says which changes count, and what is masked in all that is shown.
+	// Compare configures which changes are noise, and which values are masked.
 	Compare change.Options
-	// Events asks the server for the Events about an object and what it owns, the newest first; nil: nobody can.
-	// It is called by several goroutines.
+	// FetchEvents requests the Events about an object and what it owns from the server, newest first. nil disables it. It
+	// must be safe for concurrent use.
 	FetchEvents func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
-	// Revisions asks the server for the revisions of the template of a workload; nil: nobody can. It is called by
-	// several goroutines.
+	// FetchRevisions requests the revisions of a workload's template from the server. nil disables it. It must be safe for
+	// concurrent use.
 	FetchRevisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
-	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can. It is
-	// called by several goroutines.
+	// LookupOwners is passed to the inventory: see inventory.Options. It must be safe for concurrent use.
 	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
-	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
-	// nil: nobody can. It is called by several goroutines.
+	// LookupWarning is passed to the inventory: see inventory.Options. It must be safe for concurrent use.
 	LookupWarning func(cluster string, o owner.Ref) (why string, last time.Time)
-	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
+	// KubeEventsFiltered is true if a filter may hide watched Kubernetes Events.
 	KubeEventsFiltered bool
-	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
+	// Clusters returns the watched clusters. nil means that there is only one, which Cluster names.
 	Clusters func() []event.Cluster
-	// Past is what is shown of a recording; nil: the present is.
+	// Recording is shown instead of the live cluster. nil shows the live cluster.
 	Recording *Recording
-	// Loss says for people what is wrong with a connection; nil: its error does.
+	// DescribeConnectionError explains a connection error to the user. nil means its Error method.
 	DescribeConnectionError func(error) string
 }
 
-// Hub draws the inventory for viewers. It is an event.Sink that waits for nobody.
+// Hub maintains the inventory, the rows and the messages that viewers get. It is an event.Sink that never waits for a
+// viewer.
 type Hub struct {
 	Options
-	stream  string
-	started time.Time
-	clock   func() time.Time // what is shown is as of then
-	ofPast  *Coverage        // of the past; nil: the present is shown
-	// lapsed reports whether what is shown of the past is no longer held; nil: that never is.
+	stream  string           // random ID
+	started time.Time        // start of the shown time
+	clock   func() time.Time // the current time, or the shown time of the past
+	ofPast  *Coverage        // coverage of the past; nil if the Hub shows the present
+	// isExpired reports whether the shown time of the past is no longer retained. nil means that it never expires.
 	isExpired func() bool
-	// seen is called with each change of an object, before it is drawn; nil: nothing is.
+	// onChange is called with each change of an object before its row is updated. nil means no call.
 	onChange  func(*inventory.Change)
 	inventory *inventory.Inventory
 
@@ -66,23 +65,23 @@ type Hub struct {
 	fights        *fights
 	late          lateEvents
 
-	delivering sync.Mutex    // while events are taken
-	searches   chan struct{} // has one for each that looks at all objects
-	matchers   chan struct{} // has one for each that looks at what changed
+	delivering sync.Mutex    // held during Deliver
+	searches   chan struct{} // semaphore for searches in all objects
+	matchers   chan struct{} // semaphore for searches in changed objects
 
-	mu          sync.Mutex // for all below, and for each drawing of an object
+	mu          sync.Mutex // guards all fields below, started, and each rowView
 	log         log
-	resources   map[string]*resource
+	resources   map[string]*resource // by group resource, such as deployments.apps
 	targets     targets
-	news        chan struct{} // closed when there is another message
-	closed      chan struct{} // closed at the end
+	news        chan struct{} // closed when there are new messages, and then replaced
+	closed      chan struct{} // closed by Close
 	reason      string        // why it was closed
 	subscribers map[*subscriber]bool
 }
 
 var _ event.Sink = (*Hub)(nil)
 
-// New returns a Hub that knows nothing yet.
+// New returns a Hub without objects.
 func New(o Options) *Hub {
 	if o.DescribeConnectionError == nil {
 		o.DescribeConnectionError = error.Error
@@ -102,21 +101,21 @@ func New(o Options) *Hub {
 	return h
 }
 
-// startedAt says when what is shown begins.
+// startedAt sets the start of the shown time.
 func (h *Hub) startedAt(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.started, h.targets.started = at, at
 }
 
-// random is text that nobody guesses: 128 bits.
+// random returns 128 random bits as text.
 func random() string {
 	var bits [16]byte
-	rand.Read(bits[:]) // it never fails
+	rand.Read(bits[:]) // never fails
 	return hex.EncodeToString(bits[:])
 }
 
-// Deliver implements event.Sink. It waits for no viewer.
+// Deliver implements event.Sink. It does not wait for viewers.
 func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 	h.delivering.Lock()
 	defer h.delivering.Unlock()
@@ -132,7 +131,7 @@ func (h *Hub) take(changes []inventory.Change) {
 				h.onChange(c)
 			}
 			h.fights.observe(c)
-			m := changeMessageOf(c) // it takes time
+			m := changeMessageOf(c) // slow, so without the lock
 			h.draw(c, &m)
 		} else if c.Event.Type != event.Heartbeat {
 			h.mark(c.Event)
@@ -147,7 +146,7 @@ func (h *Hub) wake() {
 	h.news = make(chan struct{})
 }
 
-// Close says goodbye to all viewers, for this reason.
+// Close ends all viewers and subscribers. Viewers get a bye message with reason. Later calls have no effect.
 func (h *Hub) Close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +175,8 @@ func (h *Hub) mark(e *event.Event) {
 	h.log.add(&entry{seq: m.Seq, head: encode(m), feed: m.Feed})
 }
 
-// draw shows viewers a change, if there is anything to be seen of it.
+// draw updates the row of a changed object and adds its message to the log. It adds none if viewers would see no
+// difference.
 func (h *Hub) draw(c *inventory.Change, m *changeMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,8 @@ func (h *Hub) draw(c *inventory.Change, m *changeMessage) {
 	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: seen, key: m.Key, feed: m.Feed})
 }
 
-// resource returns what viewers know of the resource of a target; they get it if there was none.
+// resource returns the resource of a target. If viewers do not know it yet, it is added and sent to them. The Hub must be
+// locked.
 func (h *Hub) resource(t event.Target) *resource {
 	gvr := t.Resource()
 	id := gvr.GroupResource().String()
@@ -229,14 +230,14 @@ func (h *Hub) addResource(r *resource) {
 	h.log.add(&entry{seq: m.Seq, head: encode(m)})
 }
 
-// columns gives viewers the columns of a state, if they have others. Of several clusters they get those
-// of all, in which none ever has another place.
+// columns sends the columns of a state to viewers if they differ from those of r. With several clusters, a resource has
+// the columns of all clusters, and a column never changes its index.
 func (h *Hub) columns(r *resource, s *inventory.State) {
 	all := s.Columns()
 	if !s.HasCells() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] || r.places[&all[0]] != nil {
 		return
 	}
-	replaced := *r // viewers may be encoding the other
+	replaced := *r // a copy, as viewers may be encoding r
 	replaced.Columns = all
 	if h.Clusters != nil {
 		replaced.Columns = inventory.MergeColumns(r.Columns, all)
@@ -252,16 +253,16 @@ func (h *Hub) columns(r *resource, s *inventory.State) {
 	h.addResource(&replaced)
 }
 
-// placed is the resource of a state, whose columns it has.
+// placed returns the resource of a state, after it has sent the columns of the state to viewers.
 func (h *Hub) placed(s *inventory.State) *resource {
 	h.columns(h.resource(s.Target), s)
 	return h.resource(s.Target)
 }
 
-// place notes where the cells of rows with columns of their own stand.
+// place stores the index in r.Columns of each column in own.
 func (r *resource) place(own []inventory.Column) {
 	r.places = maps.Clone(r.places)
-	if len(r.places) >= maxPlaces { // a server that never sends the same twice
+	if len(r.places) >= maxPlaces { // the server keeps changing its columns
 		clear(r.places)
 	}
 	if r.places == nil {
@@ -274,5 +275,5 @@ func (r *resource) place(own []inventory.Column) {
 	r.places[&own[0]] = places
 }
 
-// maxPlaces is of how many different columns it is known where they stand.
+// maxPlaces is the maximum number of column lists per resource for which place stores indexes.
 const maxPlaces = 100

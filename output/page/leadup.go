@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// leadUp is how long before something went wrong is looked at, and maxLeadUp how many changes of that are sent.
+	// leadUp is the searched duration before a failure. maxLeadUp is the maximum number of changes in an answer.
 	leadUp    = 10 * time.Minute
 	maxLeadUp = 100
 )
 
-// leadUpAnswer is what changed before something went wrong.
+// leadUpAnswer has the intentional changes before a failure.
 type leadUpAnswer struct {
-	// From and To are the time that was looked at: less than was to be, if dwatch began to see in it.
+	// From and To limit the searched time. It is shorter than leadUp if dwatch started later, or if Busy is true.
 	From  int64        `json:"from"`
 	To    int64        `json:"to"`
 	Items []leadUpItem `json:"items"`
 	More  int          `json:"more,omitempty"`
-	// Busy: too much happened for all of it to be looked at, and From is when what was looked at begins.
+	// Busy is true if there were too many changes to search all of them. From is the first searched one then.
 	Busy bool `json:"busy,omitempty"`
-	// Missing is of how many objects some changes of that time are no longer held, and Forgotten until when objects
-	// were deleted that are no longer held.
+	// Missing is the number of objects whose states in that time were evicted. Forgotten is the latest time at which an
+	// object that is no longer retained existed or was deleted.
 	Missing   int   `json:"missing,omitempty"`
 	Forgotten int64 `json:"forgotten,omitempty"`
-	// Unseen are the times in which not all was seen.
+	// Unseen has the coverage gaps of the cluster.
 	Unseen     []coverageGap `json:"unseen,omitempty"`
 	UnseenMore int           `json:"unseenMore,omitempty"`
 }
@@ -39,7 +39,8 @@ type leadUpItem struct {
 	Time int64  `json:"time"`
 	Who  string `json:"who,omitempty"`
 	What string `json:"what"`
-	// Near is 0 for what it belongs to or names, 1 in its namespace, 2 elsewhere.
+	// Near is an inventory.Proximity: 0 for the object, its owners and what they name, 1 for others in its namespace, 2
+	// for all others.
 	Near int `json:"near"`
 }
 
@@ -64,10 +65,10 @@ func (h leadUpLookup) lookup(ctx context.Context, key string, ms int64) (answer 
 	if !held {
 		return answer, errNotRetained
 	}
-	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
+	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // the end of that millisecond
 	found, err := inventory.FindLeadUp(ctx, h.inventory, past.Entry, at, leadUp, h.Compare)
 	if err != nil {
-		return answer, err // nobody waits for it any more
+		return answer, err // ctx has ended
 	}
 	h.mu.Lock()
 	started := h.started

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// arrives is how long after a time all is here that was seen by then: what comes passes through other stages first.
+	// arrives is how long events may take to pass through other stages before they reach the Hub.
 	arrives = time.Second
-	// maxFeed is how many of the last changes before a time are shown with it.
+	// maxFeed is the maximum number of feed messages at a time of the past. The latest are shown.
 	maxFeed = 5000
 )
 
-// seen is a past: what a Hub has seen since it began, and still holds. To show a time of it takes little: what is held is
-// shared with the present.
+// liveHistory is a rewinder for the retained history of a live Hub. The Hubs that it fills share the retained states with
+// the live Hub, so they need little memory.
 type liveHistory struct{ *Hub }
 
-// arrived implements rewinder. What comes later nevertheless has the Hub lapse.
+// arrived implements rewinder. If events arrive even later, the Hub for that time expires.
 func (s liveHistory) arrived(ctx context.Context, at time.Time) error {
 	select {
 	case <-ctx.Done():
@@ -50,19 +50,20 @@ func (s liveHistory) rewind(_ context.Context, at time.Time, into *Hub) (Coverag
 	return s.known(at), nil
 }
 
-// maxLate is of how many events that came late it is known how late.
+// maxLate is the maximum number of late events whose times are retained.
 const maxLate = 1000
 
-// late are the times of events that came after a time had been shown at which they had been seen already: stages before have held
-// them up. The zero value is ready.
+// lateEvents has the times of events that arrived late: after a later time had been shown. Stages before the Hub may delay
+// events. The zero value is ready to use.
 type lateEvents struct {
 	mu    sync.Mutex
-	shown time.Time // the last that was
+	shown time.Time // the latest time that was shown
 	all   []time.Time
-	gone  int // how many more there were, before all
+	gone  int // number of earlier times that were dropped from all
 }
 
-// since returns what reports whether an event has come since then that changes what is shown of a time.
+// since registers that a time is shown. isLate reports whether an event for that time or an earlier one has arrived since
+// then.
 func (l *lateEvents) since(shown time.Time) (isLate func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,14 +78,14 @@ func (l *lateEvents) since(shown time.Time) (isLate func() bool) {
 	}
 }
 
-// observe takes events that are in their place by now.
+// observe registers events after their delivery to the inventory.
 func (l *lateEvents) observe(batch []event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range batch {
 		e := &batch[i]
 		from := e.Time
-		if !e.Heard.IsZero() { // since when nothing is known
+		if !e.Heard.IsZero() { // an outage began at Heard
 			from = e.Heard
 		}
 		if e.Type.IsKeepalive() || from.After(l.shown) {
@@ -97,16 +98,16 @@ func (l *lateEvents) observe(batch []event.Event) {
 	}
 }
 
-// settle returns when what had come to a Hub is in its place.
+// settle waits for the delivery of events that is running.
 func settle(h *Hub) {
 	h.delivering.Lock()
 	defer h.delivering.Unlock()
 }
 
-// endOf is the last moment of a millisecond: viewers know no less.
+// endOf returns the last nanosecond of the millisecond of t. Viewers choose times in milliseconds.
 func endOf(t time.Time) time.Time { return t.Truncate(time.Millisecond).Add(time.Millisecond - 1) }
 
-// redraw draws another Hub as this one was at a time, of which it has the inventory.
+// redraw fills into, which already has the inventory of a time, with the resources, targets, feed and rows of that time.
 func (s liveHistory) redraw(into *Hub, at time.Time) {
 	s.mu.Lock()
 	into.resources, into.log.last, into.log.cut = maps.Clone(s.resources), s.log.last, s.log.cut
@@ -121,14 +122,15 @@ func (s liveHistory) redraw(into *Hub, at time.Time) {
 	if more := len(into.log.entries) - maxFeed; more > 0 {
 		into.log.entries, into.log.cut = slices.Clone(into.log.entries[more:]), true
 	}
-	there, _ := into.inventory.ListAt(inventory.Now, nil) // of now it is known
+	there, _ := into.inventory.ListAt(inventory.Now, nil) // Now is always valid
 	all := append(there, into.inventory.ListDeleted()...)
 	for part := range slices.Chunk(all, maxRows) {
 		s.redrawRows(into.inventory, part, millis(at))
 	}
 }
 
-// redrawRows draws some objects of the past, but for their rows, as they are drawn now.
+// redrawRows creates the row views of some states of the past. It copies their segments and ticks from the live row views.
+// The encoded rows are left empty: see rowView.then.
 func (s liveHistory) redrawRows(into *inventory.Inventory, states []*inventory.State, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +149,7 @@ func (s liveHistory) redrawRows(into *inventory.Inventory, states []*inventory.S
 	}
 }
 
-// courseOf takes over the course of time up to a time, as far as it still is drawn.
+// courseOf copies the segments and ticks up to a time from the live row view.
 func (d *rowView) courseOf(now *rowView, at int64) {
 	d.about = now.about
 	for _, one := range now.segments {
@@ -162,7 +164,7 @@ func (d *rowView) courseOf(now *rowView, at int64) {
 	}
 }
 
-// addHeld puts the course of time before what is drawn of it, as the states say that are held of that without a hole.
+// addHeld prepends segments and ticks from the retained states since the last evicted one.
 func (d *rowView) addHeld(past *inventory.Inventory) {
 	history, _ := past.History(d.state.Entry.ID)
 	all := history.States
@@ -185,7 +187,8 @@ func (d *rowView) addHeld(past *inventory.Inventory) {
 	d.ticks = joined(earlier.ticks, d.ticks, maxTicks, func(at int64) int64 { return at })
 }
 
-// joined are the last of what is drawn, and before it of what was earlier.
+// joined returns the last elements, at most limit, of earlier and drawn. It drops elements of earlier that are not before
+// the first of drawn.
 func joined[T any](earlier, drawn []T, limit int, at func(T) int64) []T {
 	if len(drawn) > 0 {
 		first := at(drawn[0])
@@ -195,7 +198,8 @@ func joined[T any](earlier, drawn []T, limit int, at func(T) int64) []T {
 	return all[max(len(all)-limit, 0):]
 }
 
-// then is drawn with the row of an object of the past, which has none: most are never looked at twice.
+// then returns a copy of d with the encoded row of a state of the past. It is not stored, because most rows are needed only
+// once.
 func (d *rowView) then(h *Hub) *rowView {
 	s, whole := d.state, *d
 	if history, held := h.inventory.History(s.Entry.ID); held {
@@ -204,7 +208,7 @@ func (d *rowView) then(h *Hub) *rowView {
 	r := h.resource(s.Target)
 	row := rowOf(s, r, &whole, 0)
 	if own := s.Columns(); h.Clusters == nil && len(row.Cells) > 0 && (len(r.Columns) == 0 || &own[0] != &r.Columns[0]) {
-		row.Cells = nil // those of other columns, which the resource had then
+		row.Cells = nil // the resource had other columns then
 	}
 	if s.Type == event.Deleted {
 		row.Ended = millis(s.Time)
@@ -213,7 +217,8 @@ func (d *rowView) then(h *Hub) *rowView {
 	return &whole
 }
 
-// known is what is known of a time, and of all since the start. Of what is before that, or no longer held, nothing is.
+// known returns the coverage since the start, and the gaps that affect a time. Times before the start, and times whose
+// states are no longer retained, are gaps.
 func (s liveHistory) known(at time.Time) Coverage {
 	k := s.knownSince()
 	if forgotten := inventory.EarliestAsOf(s.inventory); at.Before(forgotten) {
@@ -233,7 +238,7 @@ func (s liveHistory) known(at time.Time) Coverage {
 	return k
 }
 
-// addLacks adds the times of which it is not held how objects were, and leaves out what is before all that can be chosen.
+// addLacks adds gaps for the evicted states of objects, and removes all gaps that end before k.From.
 func (k *Coverage) addLacks(s liveHistory) {
 	k.Gaps = append(k.Gaps, gapsOfLacks(inventory.HistoryGaps(s.inventory))...)
 	k.Gaps = slices.DeleteFunc(k.Gaps, func(g Gap) bool { return !g.To.After(k.From) })
@@ -255,7 +260,7 @@ func (k *Coverage) sort() {
 	slices.SortStableFunc(k.Gaps, func(a, b Gap) int { return a.From.Compare(b.From) })
 }
 
-// knownSince is since when something is known until now, and when not all was seen.
+// knownSince returns the coverage until now, with gaps for outages but none for evicted states.
 func (s liveHistory) knownSince() Coverage {
 	since := inventory.EarliestAsOf(s.inventory)
 	s.mu.Lock()
@@ -274,17 +279,18 @@ func (s liveHistory) knownSince() Coverage {
 	return k
 }
 
-// held says which times can be shown besides the present, and of which of these not all is known by now.
+// held returns the times that can be shown besides the present, and all gaps in them.
 func (s liveHistory) held() *pastMessage {
 	k := s.knownSince()
 	k.addLacks(s)
 	return k.message(time.Time{}, true)
 }
 
-// readWithin is within which time after the start all is mostly read: what can be shown begins with that.
+// readWithin is the maximum duration of the initial lists. The times that can be shown begin after them.
 const readWithin = time.Minute
 
-// read is when all had been read, by the gaps since the start; zero: that took too long for it to be waited for, or is not so.
+// read returns the end of the initial lists: the latest end of a gap that begins at the start. It returns zero if they took
+// longer than readWithin.
 func (ts *targets) read(gaps []Gap) time.Time {
 	end := ts.started
 	for _, g := range gaps {
@@ -298,10 +304,11 @@ func (ts *targets) read(gaps []Gap) time.Time {
 	return end
 }
 
-// maxNamed is how many resources are named that were not seen at the same time.
+// maxNamed is the maximum number of resources that the reason of a gap names.
 const maxNamed = 3
 
-// gaps are when not all of the targets was seen, from a time until now, those of the same cluster that meet as one.
+// gaps returns the gaps of all targets from a time until now. Gaps of a cluster that have the same reason and overlap are
+// merged.
 func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 	if ts.outages.forgotten.After(from) {
 		all = append(all, Gap{From: from, To: ts.outages.forgotten, Reason: "when what was not seen is no longer held"})
@@ -348,7 +355,7 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 	return append(all, ts.silent(from, now)...)
 }
 
-// silent are the clusters of which nothing has been seen.
+// silent returns a gap for each cluster that has never answered.
 func (ts *targets) silent(from, now time.Time) (all []Gap) {
 	for _, s := range ts.clusterStates() {
 		isOf := func(l *event.WatchState) bool { return l.Target.Cluster == s.Name }
@@ -359,7 +366,7 @@ func (ts *targets) silent(from, now time.Time) (all []Gap) {
 	return all
 }
 
-// linkAsOf has the targets be linked as others were at a time.
+// linkAsOf sets the watch states to those that others had at a time.
 func (ts *targets) linkAsOf(others *targets, at time.Time) {
 	ts.started = others.started
 	for _, l := range others.links.All() {
@@ -374,7 +381,7 @@ func (ts *targets) linkAsOf(others *targets, at time.Time) {
 	}
 }
 
-// outageAt is the time around another one in which a target was not seen; false: it was.
+// outageAt returns the outage of a target that contains a time. It returns false if the target was covered then.
 func (ts *targets) outageAt(l *event.WatchState, at time.Time) (outage, bool) {
 	key := l.Target.Key()
 	if began := ts.outages.openSince[key]; !isCovered(l.Phase()) && !began.After(at) {

@@ -2,28 +2,30 @@ package page
 
 import "slices"
 
-// maxLog is how many bytes of messages are held for viewers that connect again, or are slow.
+// maxLog is the maximum size in bytes of the messages that are retained for viewers that reconnect or are slow.
 const maxLog = 32 << 20
 
-// entry is a message that has a number.
+// entry is a message with a sequence number.
 type entry struct {
 	seq uint64
-	// head is the message; of a change it is all but the row, and without the last brace.
+	// head is the encoded message. For a change message it lacks the row and the closing brace.
 	head []byte
-	row  []byte // nil for other messages than change
-	key  string // of the object that it is about; empty for none
+	row  []byte // nil except for change messages
+	key  string // of the changed object; empty if there is none
 	feed bool
 }
 
 func (e *entry) size() int { return len(e.head) + len(e.row) + 128 }
 
+// full appends the message with its row to dst.
 func (e *entry) full(dst []byte) []byte {
-	if len(e.row) <= len("{}") { // nothing that the message does not say
+	if len(e.row) <= len("{}") {
 		return append(dst, e.short()...)
 	}
 	return append(append(append(append(dst, e.head...), `,"row":`...), e.row...), '}')
 }
 
+// short returns the message without its row.
 func (e *entry) short() []byte {
 	if e.row == nil {
 		return e.head
@@ -31,18 +33,18 @@ func (e *entry) short() []byte {
 	return append(e.head[:len(e.head):len(e.head)], '}')
 }
 
-// log has the last messages, numbered without holes. It has none at first, and begins with 1.
+// log has the latest messages. Sequence numbers start at 1 and have no gaps.
 type log struct {
 	entries []*entry
 	bytes   int
-	last    uint64
-	max     int  // bytes of messages
-	cut     bool // some were forgotten
+	last    uint64 // sequence number of the last message; 0 means none
+	max     int    // bytes
+	cut     bool   // messages were dropped
 }
 
 func (l *log) next() uint64 { return l.last + 1 }
 
-// add adds a message, which has that number, and forgets the oldest ones.
+// add adds a message whose number is next, and drops the oldest ones if max is exceeded.
 func (l *log) add(e *entry) {
 	l.last = e.seq
 	l.entries = append(l.entries, e)
@@ -55,7 +57,8 @@ func (l *log) add(e *entry) {
 	}
 }
 
-// after returns up to limit messages after seq, if held. They stay as they are: no lock is needed.
+// after returns up to limit messages after seq. held is false if some messages after seq were dropped, or if seq is
+// greater than last. Entries never change, so the caller needs no lock to read them.
 func (l *log) after(seq uint64, limit int) (_ []*entry, held bool) {
 	first := l.last + 1 - uint64(len(l.entries))
 	if seq > l.last || seq+1 < first {

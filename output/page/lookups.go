@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// askTimeout is how long the server has for what is asked about an object, askEvery how long nobody asks
-	// again, and maxAsked of how many objects it is asked at a time, and answers are kept.
+	// askTimeout limits a lookup. askEvery is the minimum interval between lookups for the same object. maxAsked is the
+	// maximum number of running and cached lookups.
 	askTimeout, askEvery = 10 * time.Second, 3 * time.Second
 	maxAsked             = 20
 )
@@ -24,13 +24,13 @@ type lookupFunc[T any] func(ctx context.Context, this *inventory.Entry, o event.
 // lookupCache runs lookups about objects and shares each one among all viewers of the object.
 type lookupCache[T any] struct {
 	ask func(h *Hub) lookupFunc[T]
-	ctx context.Context // of the questions
+	ctx context.Context // ends the lookups
 
-	every   time.Duration // nobody asks again
-	working sync.WaitGroup
+	every   time.Duration  // askEvery, except in tests
+	working sync.WaitGroup // running lookups
 
 	mu    sync.Mutex
-	known map[string]*lookupCall[T] // by the streams of Hubs and the keys of objects
+	known map[string]*lookupCall[T] // by the stream of the Hub and the key of the object
 }
 
 func newLookupCache[T any](ctx context.Context, ask func(*Hub) lookupFunc[T]) *lookupCache[T] {
@@ -47,7 +47,7 @@ type lookupCall[T any] struct {
 
 var errBusy = errors.New("the server is asked about too many objects at the same time: try again")
 
-// get returns the items about an object of a Hub, and waits for a running lookup.
+// get returns the items about an object of a Hub. It waits until the lookup or ctx ends.
 func (q *lookupCache[T]) get(ctx context.Context, h *Hub, this *inventory.Entry, o event.Object) ([]T, error) {
 	one, err := q.startOrJoin(h, this, o)
 	if err != nil {
@@ -89,8 +89,7 @@ func (q *lookupCache[T]) startOrJoin(h *Hub, this *inventory.Entry, o event.Obje
 	return one, nil
 }
 
-// makeRoomLocked forgets the oldest answer if there are too many, and reports whether there is room: what has
-// no answer yet is not forgotten.
+// makeRoomLocked removes the oldest finished lookup if the cache is full. It returns false if all lookups are still running.
 func (q *lookupCache[T]) makeRoomLocked() bool {
 	if len(q.known) < maxAsked {
 		return true
@@ -114,8 +113,8 @@ func (a *lookupCall[T]) isDone() bool {
 	}
 }
 
-// serve answers with the items about an object that is held. What is not known, as it may not be read or the server
-// does not answer, is part of the answer.
+// serve answers with the items about an object. An error of the lookup, for example a missing permission, is part of the
+// answer, whose status is 200.
 func (q *lookupCache[T]) serve(s *Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hub, leave, err := s.hubAt(r)

@@ -7,11 +7,10 @@ import (
 	"dwatch/output/inventory"
 )
 
-// protocol is raised when a page that was made for an older one would go wrong.
+// protocol is the version of the protocol. It increases with incompatible changes.
 const protocol = 3
 
-// The messages, as docs/page.md has them.
-
+// docs/page.md describes the messages below.
 type hello struct {
 	Type      string      `json:"type"`
 	Protocol  int         `json:"protocol"`
@@ -24,21 +23,21 @@ type hello struct {
 	Cluster   string      `json:"cluster"`
 	Server    string      `json:"server"`
 	Title     string      `json:"title"`
-	UTC       bool        `json:"utc,omitempty"`     // times are shown in it
-	Secrets   bool        `json:"secrets,omitempty"` // their values are shown
+	UTC       bool        `json:"utc,omitempty"`
+	Secrets   bool        `json:"secrets,omitempty"` // values of Secrets are not masked
 	Ping      int64       `json:"ping"`
 	Resources []*resource `json:"resources"`
 	Targets   []target    `json:"targets"`
-	Clusters  []cluster   `json:"clusters,omitempty"` // of several
+	Clusters  []cluster   `json:"clusters,omitempty"` // nil with a single cluster
 	Watch     watch       `json:"watch"`
 	Limits    limits      `json:"limits"`
-	// Past is the time that is shown of a recording; nil: it is the present.
+	// Past describes the shown time of the past. nil means that the present is shown.
 	Past *pastMessage `json:"past,omitempty"`
-	// Live says that it is the present that is shown, and that there are other times: held.
+	// Live is true if the present is shown. /api/held returns the other times that can be shown.
 	Live bool `json:"live,omitempty"`
 }
 
-// readingMessage says that a recording is being read, or why it can't be.
+// readingMessage means that the requested time is being prepared. Error is set if that failed.
 type readingMessage struct {
 	Type  string `json:"type"`
 	Error string `json:"error,omitempty"`
@@ -59,19 +58,20 @@ type resource struct {
 	Kind       string             `json:"kind"`
 	Namespaced bool               `json:"namespaced"`
 	Columns    []inventory.Column `json:"columns"`
-	// places has where the cells of other columns stand, by the first of these; of several clusters.
+	// places has the indexes in Columns of the columns of a state, by the address of the first one. It is nil with a single
+	// cluster.
 	places map[*inventory.Column][]int
 }
 
 type target struct {
 	Resource  string `json:"resource"`
-	Cluster   string `json:"cluster,omitempty"` // of several
+	Cluster   string `json:"cluster,omitempty"` // empty with a single cluster
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	State     string `json:"state"`
 	Since     int64  `json:"since"`
-	// Heard is when the server was last heard from, if State is lost or denied. The objects of the
-	// target are shown as they were then.
+	// Heard is when the server last sent something, if State is lost or denied. The objects of the target may have changed
+	// since then.
 	Heard int64  `json:"heard,omitempty"`
 	Count int    `json:"count"`
 	Text  string `json:"text"`
@@ -83,7 +83,7 @@ type watch struct {
 	LastEvent int64  `json:"lastEvent"`
 }
 
-// row is what viewers see of an object at a glance; drawing adds segments and ticks.
+// row is the row of an object in the table. rowView.appendTo adds segments and ticks.
 type row struct {
 	called
 	Seq        uint64            `json:"seq"`
@@ -103,18 +103,19 @@ type row struct {
 	About      *subject          `json:"about,omitempty"`
 }
 
-// subject is the object of an Event, and when that had happened last if a list had it: at the start, or after the connection was lost.
+// subject is the involved object of a Kubernetes Event.
 type subject struct {
 	UID  string `json:"uid"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	At   int64  `json:"at,omitempty"`
+	// At is when the Event last occurred, if dwatch got it from a list instead of a watch.
+	At int64 `json:"at,omitempty"`
 }
 
 type called struct {
 	Key       string `json:"key"`
 	Resource  string `json:"resource"`
-	Cluster   string `json:"cluster,omitempty"` // of several
+	Cluster   string `json:"cluster,omitempty"` // empty with a single cluster
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
@@ -131,7 +132,7 @@ type ownerRef struct {
 	Controller bool   `json:"controller,omitempty"`
 }
 
-// changed is the message change, but for its row.
+// changeMessage is the change message without its row.
 type changeMessage struct {
 	Type  string `json:"type"`
 	Seq   uint64 `json:"seq"`
@@ -143,14 +144,15 @@ type changeMessage struct {
 	More    int          `json:"more,omitempty"`
 	Noise   int          `json:"noise,omitempty"`
 	Text    string       `json:"text,omitempty"`
-	// Meant, or Lead is the number of the change that it followed, or Root what the object belongs to.
+	// Meant is true for intentional changes and Warnings. For other changes, Lead is the sequence number of the intentional
+	// change that caused this one. If none is known, Root is the topmost owner, unless that is the object itself.
 	Meant bool     `json:"meant,omitempty"`
 	Lead  uint64   `json:"lead,omitempty"`
 	Root  *rootRef `json:"root,omitempty"`
-	// Times is how often the object has changed so, if more than once, Since when.
+	// Times is how often the object has changed in the same way, and Since the first time. Both are 0 if that happened once.
 	Times int   `json:"times,omitempty"`
 	Since int64 `json:"since,omitempty"`
-	// Status is that of what was added, and the last one of what was deleted.
+	// Status is the status of an added object, or the last status of a deleted one.
 	Status *state `json:"status,omitempty"`
 }
 
@@ -161,14 +163,14 @@ type rootRef struct {
 
 type changeItem struct {
 	Path    string  `json:"path"`
-	Kind    string  `json:"kind,omitempty"` // missing: changed, which is what most are
+	Kind    string  `json:"kind,omitempty"` // empty means that the value changed
 	Old     *string `json:"old,omitempty"`
 	New     *string `json:"new,omitempty"`
 	OldMore int     `json:"oldMore,omitempty"`
 	NewMore int     `json:"newMore,omitempty"`
 	Who     string  `json:"who,omitempty"`
 	Masked  bool    `json:"masked,omitempty"`
-	// Diff has the lines of a difference in the place of two long texts.
+	// Diff has the lines of a unified diff, instead of Old and New, if the values are texts of several lines.
 	Diff     []string `json:"diff,omitempty"`
 	DiffMore int      `json:"diffMore,omitempty"`
 }
@@ -180,12 +182,11 @@ type resourceMessage struct {
 }
 
 type watchMessage struct {
-	Type  string `json:"type"`
-	Seq   uint64 `json:"seq"`
-	Time  int64  `json:"time"`
-	Feed  bool   `json:"feed"`
-	Event string `json:"event"`
-	// Target is nil for what is about all of them.
+	Type   string  `json:"type"`
+	Seq    uint64  `json:"seq"`
+	Time   int64   `json:"time"`
+	Feed   bool    `json:"feed"`
+	Event  string  `json:"event"`
 	Target *target `json:"target,omitempty"`
 	Watch  watch   `json:"watch"`
 	Text   string  `json:"text,omitempty"`
@@ -203,7 +204,7 @@ type bye struct {
 	Reason string `json:"reason"`
 }
 
-// cluster is how one of several is.
+// cluster is the state of a cluster. State is one of the states of targets.
 type cluster struct {
 	Name  string `json:"name"`
 	Color int    `json:"color"`
@@ -234,7 +235,7 @@ type matchesMessage struct {
 	Out  []string `json:"out"`
 }
 
-// encode encodes a message, which is made of nothing that has no JSON form.
+// encode returns a message as JSON. All messages have a JSON form.
 func encode(message any) []byte {
 	text, err := json.Marshal(message)
 	if err != nil {
@@ -243,7 +244,7 @@ func encode(message any) []byte {
 	return text
 }
 
-// millis is a time in messages; 0 for none.
+// millis returns a time in milliseconds since 1970, and 0 for the zero time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"dwatch/output/inventory"
 )
 
-// maxProblems is how many problems viewers get; of others they get how many there are.
+// maxProblems is the maximum number of problems in a message. More has the number of the others.
 const maxProblems = 50
 
 type problemsMessage struct {
@@ -17,28 +17,29 @@ type problemsMessage struct {
 	Items []problemItem `json:"items"`
 	More  int           `json:"more,omitempty"`
 	// Stateless is true if no watched resource has a state, so that there is no verdict.
-	Stateless bool `json:"stateless,omitempty"`
-	// Fights are those that go on.
-	Fights []fightItem `json:"fights,omitempty"`
+	Stateless bool        `json:"stateless,omitempty"`
+	Fights    []fightItem `json:"fights,omitempty"`
 }
 
 type problemItem struct {
-	// Key is of the object that says why, Root what it belongs to.
+	// Key is the key of the unhealthy object that Why is about. Root is its topmost owner.
 	Key  string  `json:"key"`
 	Root rootRef `json:"root"`
-	// Resource is that of the root, if it is watched.
+	// Resource is the resource of the root. It is empty if that is not watched.
 	Resource  string `json:"resource,omitempty"`
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Why       string `json:"why"`
 	Failed    bool   `json:"failed,omitempty"`
 	Objects   int    `json:"objects"`
-	// Since is 0 if it was so when the object was seen first.
-	Since int64  `json:"since,omitempty"`
-	First int64  `json:"first"`
-	Over  int64  `json:"over,omitempty"`
+	// Since is when the problem began. 0 means that it began before the object was first seen, which was at First. Over is
+	// when it recovered. 0 means that it persists.
+	Since int64 `json:"since,omitempty"`
+	First int64 `json:"first"`
+	Over  int64 `json:"over,omitempty"`
+	// Cause is the latest intentional change before the problem, of one of the objects or its owners.
 	Cause *cause `json:"cause,omitempty"`
-	// Named is the last change of what Why names as in the way.
+	// Named is the latest change before the problem of an object that Why names, such as an exceeded quota.
 	Named *namedCause `json:"named,omitempty"`
 }
 
@@ -59,14 +60,14 @@ type cause struct {
 type problemsCache struct {
 	mu       sync.Mutex
 	at       time.Time
-	took     time.Duration // to make it
-	revision uint64        // as of which it is
+	took     time.Duration // duration of building the message
+	revision uint64        // ProblemsRevision of the inventory at that time
 	message  []byte
 }
 
 const (
-	// share is which part of the time at most is spent on messages about problems, one in so many, as far as none is late by
-	// more than latest.
+	// share limits the time that is spent on building messages about problems to about 1/share, as long as that delays no
+	// message by more than latest.
 	share, latest = 50, 5 * time.Second
 )
 
@@ -77,7 +78,7 @@ func (l *problemsCache) get(clock func() time.Time, h *Hub) (message []byte, isO
 	defer l.mu.Unlock()
 	now, revision := clock(), h.inventory.ProblemsRevision()
 	began, pause := now, min(share*l.took, latest)
-	if h.ofPast != nil { // its clock stands, but what is asked about it may be answered; more is looked at
+	if h.ofPast != nil { // its clock stands still, and the latest limit does not apply
 		clock, began, pause = time.Now, time.Now(), share*l.took
 	}
 	since, isOld := began.Sub(l.at), revision != l.revision

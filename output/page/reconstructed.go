@@ -17,10 +17,10 @@ type reconstructedItem struct {
 	Time int64 `json:"time"`
 	// From is the source of the evidence: see event.EvidenceSource.
 	From string `json:"from"`
-	// Who wrote, or may have: they wrote in that second.
+	// Who has the field managers that may have made the change, because they wrote in that second.
 	Who      string `json:"who,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
-	// Changes are how the template changed, or what who wrote holds since.
+	// Changes are the changes of the template, or, without a revision, the fields that the writers have owned since then.
 	Changes []changeItem `json:"changes,omitempty"`
 	More    int          `json:"more,omitempty"`
 }
