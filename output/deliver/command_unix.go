@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// inGroup starts a program in a process group of its own, all of which is killed when its context
-// ends. So Ctrl-C at a terminal is not its end: what is under way is finished.
+// inGroup makes a program start in its own process group, which is killed as a whole when the context of the program is done. Ctrl-C
+// at a terminal does not reach the group, so running programs can finish.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// inGroup has a program killed with what it has started when its context ends.
+// inGroup makes the cancellation of a program's context kill the program and its child processes.
 func inGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error {
 		kill := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid))

@@ -12,8 +12,8 @@ import (
 // Opener opens a connection or session that all messages share. The zero value is ready for use.
 type Opener[T any] struct{ group singleflight.Group }
 
-// Open returns the result of open. Concurrent callers share one call of open. That call has its own timeout and may take longer than
-// an attempt: the deadline of try does not end it, but its cancellation for another reason does.
+// Open returns the result of open. Concurrent callers share one call of open. takes is the timeout of that call, which may be longer
+// than an attempt: the deadline of try does not cancel the call, but cancellation of try for another reason does.
 func (o *Opener[T]) Open(try context.Context, takes time.Duration, open func(ctx context.Context) (T, error)) (opened T, err error) {
 	all := o.group.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(try), takes)

@@ -15,47 +15,46 @@ import (
 	"dwatch/output"
 )
 
-// Process is a Receiver with one program that gets all messages, each as a line of JSON on its
-// stdin: the body, with a member "id" in front. A message is delivered when the program has printed
-// its id as a line. It may have several at a time, and acknowledge them in any order. What it
-// prints on stderr goes to Text of the command.
+// Process is a Receiver that sends all messages to one program, as lines of JSON on its stdin. A line has the body of a message, with
+// a member "id" in front. A message is delivered when the program prints its id as a line. The program may have several messages at a
+// time, and may acknowledge them in any order. Lines on its stderr go to Output of the Command.
 //
-// The program is started with the first message, and again with the next after its end. What it had
-// not acknowledged by then has failed, also when it is killed at the deadline of one message.
+// The program is started for the first message. If it ends, all unacknowledged messages fail, and the next message starts it again.
+// If one message exceeds its deadline, the program is killed, and the other messages fail, too.
 type Process struct {
 	command *Command
 	name    string
 	say     func(line string)
 
 	mu      sync.Mutex
-	child   *child // the last one; nil: none yet
-	strange bool   // it was said that it prints what is no id
+	child   *child // the latest run of the program; nil before the first one
+	strange bool   // true once a printed line that is no id was reported
 }
 
-// child is one run of the program, guarded by the lock of its Process, but for writing.
+// child is one run of the program. The mutex of the Process guards expected, retired and acknowledged.
 type child struct {
 	cancel  context.CancelCauseFunc
-	ended   chan struct{} // closed at its end
-	writing sync.Mutex    // for stdin
+	ended   chan struct{} // closed when the program has ended
+	writing sync.Mutex    // guards writes to stdin
 	stdin   io.WriteCloser
-	// expected has what it was sent, or will be, by ids, of which two objects may have the same:
-	// one that is served as two resources.
+	// expected has a channel for the result of each unacknowledged message, by id. An object that is served as two resources can
+	// cause two messages with the same id.
 	expected     map[string][]chan error
-	retired      bool // it gets nothing more
-	acknowledged bool // something
+	retired      bool // true if the program gets no more messages
+	acknowledged bool // true once the program has acknowledged a message
 }
 
 var _ Receiver = (*Process)(nil)
 
-// NewProcess returns a Process that runs a command, which people know by a name. say gets what is
-// wrong with it beside messages that fail.
+// NewProcess returns a Process that runs a command. name is its name in messages. say gets warnings about the program that do not
+// belong to a failed message.
 func NewProcess(c *Command, name string, say func(line string)) *Process {
 	return &Process{command: c, name: name, say: say}
 }
 
 // Send implements Receiver.
 func (p *Process) Send(ctx context.Context, m *Message) error {
-	id := strings.TrimSpace(output.EscapeLine(m.ID)) // as it can be printed as a line
+	id := strings.TrimSpace(output.EscapeLine(m.ID)) // so that the program can print it as a line
 	line, err := lineOf(id, m.Body)
 	if err != nil {
 		return &RefusedError{Err: err}
@@ -69,12 +68,12 @@ func (p *Process) Send(ctx context.Context, m *Message) error {
 	return killed(ctx, <-answer)
 }
 
-// lineOf is a message as the program gets it.
+// lineOf returns the line for a message.
 func lineOf(id string, body []byte) ([]byte, error) {
 	if len(id) >= longestLine {
 		return nil, errors.New("its id is too long for a line")
 	}
-	name, _ := json.Marshal(id) // a string has a JSON form
+	name, _ := json.Marshal(id) // it cannot fail for a string
 	var line bytes.Buffer
 	if err := json.Compact(&line, body); err != nil || !bytes.HasPrefix(line.Bytes(), []byte(`{"`)) {
 		return nil, errors.New("--batch sends JSON, and this event is none")
@@ -82,8 +81,8 @@ func lineOf(id string, body []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `{"id":%s,%s`+"\n", name, line.Bytes()[1:]), nil
 }
 
-// expect returns a running program that will be sent the message with an id, and what gets its
-// answer.
+// expect returns the running program, to which the caller must send the message with this id, and a channel that gets the result. It
+// starts the program if necessary.
 func (p *Process) expect(id string) (*child, <-chan error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +116,7 @@ func (p *Process) startLocked() (*child, error) {
 		defer close(c.ended)
 		defer cancel(nil)
 		err := cmd.Wait()
-		p.retire(c) // before the last answer: it gets nothing more
+		p.retire(c) // first, so that no message is added after end has reported the results
 		ids.end()
 		text.end()
 		p.end(c, err, context.Cause(ctx))
@@ -130,12 +129,12 @@ func (p *Process) write(c *child, line []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if _, err := c.stdin.Write(line); err != nil {
-		// It is about to end, and may have something to say until then.
+		// The program is probably about to end. It may still print ids or errors.
 		time.AfterFunc(graceAfterEnd, func() { p.kill(c, errors.New("it no longer reads its stdin")) })
 	}
 }
 
-// acknowledge takes a line that the program has printed. Once it is said that one is no id.
+// acknowledge handles a line that the program has printed on stdout. It reports the first line that is no expected id.
 func (p *Process) acknowledge(c *child, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +150,7 @@ func (p *Process) acknowledge(c *child, id string) {
 	}
 }
 
-// kill kills the program and what it has started. It does not wait for their end.
+// kill kills the program and its child processes. It does not wait for their end.
 func (p *Process) kill(c *child, cause error) {
 	p.retire(c)
 	c.cancel(cause)
@@ -163,12 +162,13 @@ func (p *Process) retire(c *child) {
 	c.retired = true
 }
 
-// end: the program has ended with err, and was killed if there is a cause.
+// end reports the result of all unacknowledged messages. err is the result of the program. If cause is not nil, the program was
+// killed.
 func (p *Process) end(c *child, err, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // only its output was not closed
+		err = nil // only the output of the program was not closed
 	}
 	if len(c.expected) == 0 && err != nil && cause == nil {
 		p.say(fmt.Sprintf("%s ended: %v", p.name, err))
@@ -194,8 +194,8 @@ func (p *Process) end(c *child, err, cause error) {
 	}
 }
 
-// Finish closes the stdin of the program and waits for its end, or kills it with what it has
-// started when ctx ends. Send is not called any more.
+// Shutdown closes the stdin of the program and waits for its end. When ctx is done, it kills the program and its child processes. Send
+// must not be called afterwards.
 func (p *Process) Shutdown(ctx context.Context) {
 	p.mu.Lock()
 	c := p.child

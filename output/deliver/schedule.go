@@ -9,47 +9,46 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// schedule says what is sent next, how much waits, and what became of the rest.
+// schedule decides which message is sent next, and counts the waiting and finished messages.
 type schedule struct {
 	options Options
 	made    time.Time
 	work    workqueue.TypedDelayingInterface[key]
-	changed chan struct{} // has one if there may be something to say
-	freed   chan struct{} // has one if there may be room again
+	changed chan struct{} // has an element if the status may have changed
+	freed   chan struct{} // has an element if there may be room again
 
-	// mu is held by who calls what has "Locked" in its name, and taken by all else.
+	// mu guards the fields below. Methods whose names end with Locked require it to be held; other methods lock it.
 	mu      sync.Mutex
-	objects map[key]*object // of which something waits
-	ending  bool            // nothing more comes
+	objects map[key]*object // the objects with waiting messages
+	ending  bool            // true if no more messages will be added
 	outage  outage
-	Stats         // but for Oldest and Reached
-	reason  error // of the last failure
-	about   string
-	// held are the objects of which nothing is sent until released is signalled: what takes the
-	// place of it is on its way to the Store. wanted are those that a worker waits for: they are
-	// not held again before it has them.
+	Stats          // Oldest and Reached are not set
+	reason  error  // the error of the last failed attempt
+	subject string // the Subject of its message
+	// held has the objects whose messages must not be sent until released is signalled, because messages that replace them are
+	// being stored. wanted has the objects that a worker waits for. They are not held again until the worker has taken them.
 	held, wanted map[key]bool
 	released     *sync.Cond
 }
 
-// object is what waits of one object.
+// object has the waiting messages of one object.
 type object struct {
-	items   []item // in their order, at least one
-	next    moment // of the next try, in the state waits
-	tries   int32  // of the first message; they failed
-	delays  int8   // how often the wait has become longer
+	items   []item // in order of arrival, at least one
+	next    moment // when the next attempt is due, in the state waits
+	tries   int32  // the number of failed attempts of the first message
+	delays  int8   // the number of times that the delay has grown
 	state   state
-	failing bool // the last try failed, and not for an outage that is over
+	failing bool // true if the last attempt failed, unless an outage was the reason and has ended
 }
 
-// state says who will look at an object next. So it is looked at once.
+// state is the state of an object. It ensures that only one worker at a time sends messages of the object.
 type state uint8
 
 const (
-	ready  state = iota // it is in the workqueue
-	busy                // a worker has it
-	waits               // it will be in the workqueue when its time has come
-	parked              // it waits for the receiver to be back
+	ready  state = iota // the object is in the workqueue
+	busy                // a worker has taken the object
+	waits               // the object is added to the workqueue when its next attempt is due
+	parked              // the object waits for the end of an outage, or to be used as a probe
 )
 
 func newSchedule(o Options) *schedule {
@@ -68,11 +67,11 @@ func newSchedule(o Options) *schedule {
 	return s
 }
 
-// notify puts something into a channel that has room for one.
+// notify adds an element to a channel with a buffer of one, unless it has one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is known already
+	default:
 	}
 }
 
@@ -80,15 +79,15 @@ func (s *schedule) momentOf(t time.Time) moment { return moment(t.Sub(s.made)) }
 
 func (s *schedule) since(m moment) time.Duration { return time.Since(s.made) - time.Duration(m) }
 
-// awaitRoom waits until there is some room, or for the end of ctx: what comes then is bounded by
-// what the watcher still has.
+// awaitRoom waits until there is any room or ctx is done. The byte budget of the watcher bounds the messages that are added after
+// that.
 func (s *schedule) awaitRoom(ctx context.Context) {
 	if s.hasRoom() {
 		return
 	}
-	if held := s.options.OnBlocked; held != nil {
-		held(true)
-		defer held(false)
+	if blocked := s.options.OnBlocked; blocked != nil {
+		blocked(true)
+		defer blocked(false)
 	}
 	for !s.hasRoom() {
 		select {
@@ -102,15 +101,15 @@ func (s *schedule) awaitRoom(ctx context.Context) {
 func (s *schedule) hasRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isLeft := s.Bytes < s.options.MaxBytes
-	if !isLeft && !s.Full {
+	hasRoom := s.Bytes < s.options.MaxBytes
+	if !hasRoom && !s.Full {
 		s.Full = true
 		notify(s.changed)
 	}
-	return isLeft
+	return hasRoom
 }
 
-// leaveLocked makes room again. That there was none is over when half of it is free.
+// leaveLocked frees the room of a message. Full stays set until half of the room is free.
 func (s *schedule) leaveLocked(size int64) {
 	s.Bytes -= size
 	if s.Full && s.Bytes <= s.options.MaxBytes/2 {
@@ -120,8 +119,7 @@ func (s *schedule) leaveLocked(size int64) {
 	notify(s.freed)
 }
 
-// enter has entries wait: each behind what waits of its object, or in the place of the last of
-// that.
+// enter adds messages. Each is placed behind the waiting messages of its object or, if replaces is set, instead of the last one.
 func (s *schedule) enter(entries ...*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +132,7 @@ func (s *schedule) enter(entries ...*entry) {
 			o.items[len(o.items)-1] = e.item
 			s.leaveLocked(e.replaces.size)
 			continue
-		case o != nil: // it is looked at already
+		case o != nil: // the object is scheduled already
 			o.items = append(o.items, e.item)
 		default:
 			s.objects[e.key] = &object{items: []item{e.item}}
@@ -144,15 +142,15 @@ func (s *schedule) enter(entries ...*entry) {
 	}
 }
 
-// take returns the object that is to be looked at next, which is busy then, and the first of it
-// that waits. It finds nothing if it is not the time for that.
+// take returns the object for a key from the workqueue, which it sets to busy, and the first waiting message of the object. found is
+// false if no message of the object may be sent now.
 func (s *schedule) take(next key) (k key, it item, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k = s.resolveLocked(next); s.held[k]; k = s.resolveLocked(next) {
-		s.wanted[k] = true // or one of which something comes all the time would always be held
+		s.wanted[k] = true // otherwise, an object with a constant stream of events could be held forever
 		s.released.Wait()
-		delete(s.wanted, k) // a probe may mean another object now
+		delete(s.wanted, k) // a probe may resolve to another object now
 	}
 	o := s.objects[k]
 	if o == nil || o.state == busy || (o.state == parked) != (next == probe) || !s.mayTakeLocked(k, o) {
@@ -165,7 +163,7 @@ func (s *schedule) take(next key) (k key, it item, found bool) {
 	return k, o.items[0], true
 }
 
-// delivered: the receiver has the first message of an object.
+// delivered removes the first message of an object after the receiver has accepted it.
 func (s *schedule) delivered(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,14 +172,14 @@ func (s *schedule) delivered(k key) {
 	s.dropLocked(k)
 }
 
-// interrupted: the end came first.
+// interrupted puts back an object whose attempt was not made or was cut short because the delivery ends. The object is not scheduled.
 func (s *schedule) interrupted(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects[k].state = waits
 }
 
-// again has an object looked at again, of which a try was cut short, for no fault of the receiver.
+// again schedules an object whose attempt was cut short by BeginAttempt's context. That does not count as a failure.
 func (s *schedule) again(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +195,8 @@ func (s *schedule) again(k key) {
 	s.work.Add(k)
 }
 
-// failed notes that the first message of an object was not taken. It returns how often so far, and
-// whether it came too long ago.
+// failed counts a failed attempt of the first message of an object. It returns the number of failed attempts of that message, and
+// whether the message has reached the age at which it is given up.
 func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tries int, expired bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +205,7 @@ func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tri
 	} else {
 		s.Failed++
 	}
-	s.reason, s.about = err, subject
+	s.reason, s.subject = err, subject
 	o := s.objects[k]
 	o.tries++
 	o.failing = true
@@ -215,7 +213,7 @@ func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tri
 	return int(o.tries), s.isExpiredLocked(o)
 }
 
-// calmLocked: of an object nothing is known that would make it fail.
+// calmLocked clears the failing state of an object.
 func (s *schedule) calmLocked(o *object) {
 	if o.failing {
 		o.failing = false
@@ -223,8 +221,7 @@ func (s *schedule) calmLocked(o *object) {
 	}
 }
 
-// dropLocked takes out the first message of an object, which is done, and has what waits behind it
-// looked at.
+// dropLocked removes the first message of an object, also from the Store, and schedules the next one.
 func (s *schedule) dropLocked(k key) {
 	o := s.objects[k]
 	it := o.items[0]
@@ -251,8 +248,8 @@ func (s *schedule) dropLocked(k key) {
 	}
 }
 
-// gaveUp: the first message of an object is done, and was not delivered. The receiver may have
-// answered all the same.
+// gaveUp removes the first message of an object after it was given up. isAnswer is true if the receiver refused it, which ends an
+// outage.
 func (s *schedule) gaveUp(k key, isAnswer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +260,7 @@ func (s *schedule) gaveUp(k key, isAnswer bool) {
 	s.dropLocked(k)
 }
 
-// wait has an object looked at again when its time has come.
+// wait schedules the next attempt of an object after a backoff. During an outage it parks the object.
 func (s *schedule) wait(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,17 +271,17 @@ func (s *schedule) wait(k key) {
 	}
 	d := s.backoff(&o.delays)
 	if left := s.options.GiveUpAfter - s.since(o.items[0].queued); s.options.GiveUpAfter > 0 && left > 0 {
-		d = min(d, left) // the last try is at that time
+		d = min(d, left) // the last attempt is made when the message expires
 	}
 	o.state, o.next = waits, s.momentOf(time.Now().Add(d))
 	s.work.AddAfter(k, d)
 }
 
-// firstBackoff is the longest wait before the second try.
+// firstBackoff is the maximum delay before the second attempt.
 const firstBackoff = time.Second
 
-// backoff returns how long to wait after a failure: each time twice as long, up to MaxBackoff, with
-// jitter, so that what failed together is not tried again together.
+// backoff returns the delay after a failed attempt. The delay doubles each time, up to MaxBackoff. Its jitter spreads the retries of
+// messages that failed together.
 func (s *schedule) backoff(delays *int8) time.Duration {
 	d := min(firstBackoff<<*delays, s.options.MaxBackoff)
 	*delays = min(*delays+1, 30)
@@ -295,7 +292,7 @@ func (s *schedule) isExpiredLocked(o *object) bool {
 	return s.options.GiveUpAfter > 0 && s.since(o.items[0].queued) >= s.options.GiveUpAfter
 }
 
-// finish: nothing more comes. What waits for its next try is tried at once.
+// finish notes that no more messages will be added. Messages that wait for a retry, or for a probe, are retried at once.
 func (s *schedule) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ const longestReason = 300
 type Stats struct {
 	// Delivered, Failed and Refused count attempts by their result. Retried counts the attempts after the first one of a message.
 	Delivered, Failed, Refused, Retried int
-	// GivenUp counts messages that were given up, and Merged those that a later one replaced.
+	// GivenUp counts messages that were given up, and Merged messages that a later one replaced.
 	GivenUp, Merged int
 	// Waiting is the number of waiting messages, Bytes their size, and Oldest the age of the oldest one.
 	Waiting int
@@ -32,7 +32,7 @@ type status struct {
 	Stats
 	condition
 	name       string        // of the receiver
-	about      string        // the object of the last failure
+	subject    string        // the Subject of the message that failed last
 	next       time.Duration // until the next retry
 	worksAgain bool          // true after a reported failure has ended
 	ofRule     bool          // true if the Queue belongs to a rule, so that backpressure affects only that
@@ -48,7 +48,7 @@ func (q *Queue) status() status {
 	now := q.schedule
 	now.mu.Lock()
 	defer now.mu.Unlock()
-	s := status{Stats: now.Stats, name: q.Name, about: now.about, ofRule: q.Rule != "", condition: condition{now.Down, now.Down, now.Full, ""}}
+	s := status{Stats: now.Stats, name: q.Name, subject: now.subject, ofRule: q.Rule != "", condition: condition{now.Down, now.Down, now.Full, ""}}
 	s.Reached = s.Delivered+s.Refused > 0
 	next := moment(-1)
 	for _, o := range now.objects {
@@ -83,7 +83,7 @@ func (s status) words() (words []string) {
 	case s.Down:
 		words = append(words, s.reason)
 	case s.failing:
-		words = append(words, s.about+": "+s.reason)
+		words = append(words, s.subject+": "+s.reason)
 	}
 	if s.Waiting == 0 {
 		return append(words, "nothing waits")
@@ -109,7 +109,7 @@ const (
 	// logInterval is the time between two lines about waiting messages, and minLogInterval the minimum time between two lines
 	// about changes. Changes within logDelay cause one line.
 	logInterval, minLogInterval, logDelay = time.Minute, 5 * time.Second, 100 * time.Millisecond
-	// slow is the age from which a waiting message is worth a line.
+	// slow is the age at which waiting messages are logged even if no attempt fails.
 	slow = 10 * time.Second
 )
 

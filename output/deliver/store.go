@@ -4,9 +4,10 @@ import "time"
 
 // Store contains waiting messages and outlives the process. A record is an encoded message.
 type Store interface {
-	// Add adds records and removes others in one transaction, and returns once that is durable. The records get consecutive
-	// numbers, of which it returns the first.
+	// Add adds records and removes the records in forget in one transaction, and returns once that is durable. The added records
+	// get consecutive numbers. first is the first of them.
 	Add(records [][]byte, forget []uint64) (first uint64, err error)
+	// Record returns the record with a number.
 	Record(number uint64) ([]byte, error)
 	// Remove removes a record. It does not wait until that is durable, so a later run may find the record again.
 	Remove(number uint64)

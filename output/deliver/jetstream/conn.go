@@ -15,18 +15,19 @@ import (
 	"dwatch/output/deliver"
 )
 
-// conn is one connection. It is used until something is wrong with it, and then cut off.
+// conn is one connection. It is closed after the first error that affects it.
 type conn struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
-	alive context.Context // ends when it is cut off, with the cause
+	alive context.Context // done when the connection is cut, with the cause
 	end   context.CancelCauseFunc
-	// hasStream: a stream takes the subjects, all of them or some.
+	// hasStream is true once a lookup of the streams has succeeded or is not permitted. hasAll is true unless the streams are
+	// unknown or do not store all subjects.
 	hasStream, hasAll atomic.Bool
 
 	mu     sync.Mutex
-	socket net.Conn
-	asked  map[string]context.CancelCauseFunc // which end the questions to subjects
+	socket net.Conn                           // nil until it is connected
+	asked  map[string]context.CancelCauseFunc // cancels the pending request, by its subject
 }
 
 func (c *conn) isAlive() bool { return c != nil && c.alive.Err() == nil }
@@ -40,7 +41,7 @@ func (r *Receiver) dial(ctx context.Context) (*conn, error) {
 	}
 	c := &conn{asked: map[string]context.CancelCauseFunc{}}
 	c.alive, c.end = context.WithCancelCause(context.Background())
-	stop := context.AfterFunc(ctx, c.cutSocket) // which ends what the client waits for
+	stop := context.AfterFunc(ctx, c.cutSocket) // ends a handshake that hangs
 	defer stop()
 	dialer := &dialer{ctx: ctx, conn: c}
 	nc, err := nats.Connect(r.Server, append(options,
@@ -74,9 +75,9 @@ func (c *conn) isLocal() bool {
 // dialer connects one conn.
 type dialer struct {
 	net.Dialer
-	ctx  context.Context // of one call of dial
+	ctx  context.Context // the context of Receiver.dial
 	conn *conn
-	err  error
+	err  error // the result of the last Dial
 }
 
 // Dial implements nats.CustomDialer.
@@ -91,8 +92,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return socket, nil
 }
 
-// cutSocket closes the connection without a trace: what the system has not sent yet is
-// not sent any more.
+// cutSocket closes the socket and discards data that the operating system has not sent yet.
 func (c *conn) cutSocket() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *conn) cutSocket() {
 	c.socket.Close()
 }
 
-// cut ends the connection. All who wait for an answer get cause.
+// cut closes the connection. Pending requests fail with cause.
 func (c *conn) cut(cause error) {
 	c.end(cause)
 	c.cutSocket()
@@ -117,7 +117,7 @@ func (c *conn) cut(cause error) {
 	}
 }
 
-// closedBy is why a connection was closed by the other side.
+// closedBy returns the error for a connection that the client has closed with err, or the server if err is nil.
 func closedBy(err error) error {
 	if err == nil {
 		return errors.New("the server has closed the connection")
@@ -125,14 +125,15 @@ func closedBy(err error) error {
 	return fmt.Errorf("the connection is lost: %w", err)
 }
 
-// wrong takes what the server says without being asked.
+// wrong handles an asynchronous error from the server. If the server denies publishing to a subject, only the pending request to that
+// subject fails. Any other error affects the whole connection.
 func (c *conn) wrong(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		c.cut(err)
 		return
 	}
 	denied := deniedSubject.FindStringSubmatch(err.Error())
-	if denied == nil { // no answer can come
+	if denied == nil { // the user may not subscribe to the subject of responses
 		c.cut(fmt.Errorf("answers can't come: %w", err))
 		return
 	}
@@ -145,14 +146,15 @@ func (c *conn) wrong(err error) {
 
 var deniedSubject = regexp.MustCompile(`(?i)Publish to "([^"]*)"`)
 
-// deniedError: the server does not let this user publish to a subject.
+// deniedError reports that the server does not permit this user to publish to a subject.
 type deniedError struct{ subject string }
 
 func (e *deniedError) Error() string {
 	return "the server does not permit this user to publish to " + e.subject
 }
 
-// ask asks JetStream something, by a subject that may be denied. One at a time asks by a subject.
+// ask calls question, which makes a request to a subject, and cancels it if the server denies that subject or the connection is cut.
+// There must be only one request to a subject at a time.
 func (c *conn) ask(ctx context.Context, subject string, question func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -165,7 +167,7 @@ func (c *conn) ask(ctx context.Context, subject string, question func(context.Co
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case c.alive.Err() != nil: // of which ctx has not heard yet
+	case c.alive.Err() != nil: // ctx is about to be cancelled
 		return &deliver.DownError{Err: context.Cause(c.alive)}
 	}
 	return err
@@ -179,9 +181,9 @@ func (c *conn) setAsked(subject string, end context.CancelCauseFunc) {
 	}
 }
 
-// publish publishes a message, and returns nil when it is stored.
+// publish publishes a message, and returns nil once it is stored. If ctx is done before that, it cuts the connection.
 func (c *conn) publish(ctx context.Context, m *nats.Msg) error {
-	// At the end nothing may be left that is sent, or stored, later.
+	// A message that was given up must not be sent later.
 	cut := func() { c.cut(context.Cause(ctx)) }
 	defer context.AfterFunc(ctx, cut)()
 	err := c.ask(ctx, m.Subject, func(ctx context.Context) error {
@@ -199,7 +201,7 @@ func (c *conn) publish(ctx context.Context, m *nats.Msg) error {
 		}
 	})
 	if ctx.Err() != nil {
-		cut() // before the next one is sent
+		cut() // AfterFunc may not have finished, and the next message must not use this connection
 	}
 	return err
 }

@@ -1,12 +1,11 @@
 // Package jetstream delivers events to a stream of a NATS server.
 //
-// A [Receiver] publishes each message with its own subject, and with its ID as that of
-// the message, by which the server drops what comes again within the stream's duplicate
-// window. A message is delivered when the server has said that it is stored.
+// A [Receiver] publishes each message with the subject of its object. The header Nats-Msg-Id contains the ID of the message, by which
+// the server drops repetitions within the duplicate window of the stream. A message is delivered when the server confirms that it is
+// stored.
 //
-// Nothing is sent behind the Queue's back: the client's reconnecting, buffer and repeats are off.
-// When something is wrong with the one connection, it is cut off, with what was not sent, and all
-// that waits for an answer fails; the next Send makes another one. So what Send has given up can't
-// overtake, or be overtaken by, what the Queue sends later: but for what has reached the server
-// already, a repeat of which the server drops.
+// The Queue alone decides what is sent: reconnecting and retries of the client are off. If an error affects the connection, the
+// Receiver closes it, discards unsent data, and fails all messages that wait for a confirmation. The next Send opens a new connection.
+// Therefore a message whose Send has failed can't be stored after a later one, unless it had already reached the server. The server
+// then drops the repetition.
 package jetstream

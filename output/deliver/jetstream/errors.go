@@ -14,7 +14,7 @@ import (
 	"dwatch/output/deliver"
 )
 
-// notConnected says why there is no connection. dialed is the error of the socket.
+// notConnected returns an error that explains why connecting failed with err. dialed is the error of the TCP connection, or nil.
 func (r *Receiver) notConnected(dialed, err error) error {
 	switch {
 	case dialed != nil:
@@ -26,7 +26,7 @@ func (r *Receiver) notConnected(dialed, err error) error {
 		return fmt.Errorf("%s does not let dwatch in: %w; --nats-creds, --nats-nkey or --nats-login say who it is", r.Server, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%s does not speak TLS: %w", r.Server, err)
-	case errors.Is(err, nats.ErrTLS) && r.Cert == "": // the server hung up, which is all that it says
+	case errors.Is(err, nats.ErrTLS) && r.Cert == "": // the server does not tell why it closed the connection
 		return fmt.Errorf("TLS with %s: %w; it may want a certificate: --to-cert", r.Server, err)
 	case isTLS(err):
 		return fmt.Errorf("TLS with %s: %w", r.Server, err)
@@ -34,13 +34,13 @@ func (r *Receiver) notConnected(dialed, err error) error {
 	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", err)}
 }
 
-// isTLS reports whether an error is of a certificate, or of the handshake: of the many types
-// that these have, each has one of two words in its text.
+// isTLS reports whether an error is about a certificate or the TLS handshake. Such errors have many types, but their texts contain one
+// of two prefixes.
 func isTLS(err error) bool {
 	return errors.Is(err, nats.ErrTLS) || strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ")
 }
 
-// explain says what an error of a message means for the Queue.
+// explain converts the error of publish into an error that tells the Queue whether other messages are affected, or whether to retry.
 func (r *Receiver) explain(c *conn, subject string, err error) error {
 	if err == nil {
 		return nil
@@ -51,7 +51,7 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the server's max_payload of %d bytes", c.nc.MaxPayload())}
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		c.hasStream.Store(false) // look again
+		c.hasStream.Store(false) // the next Send looks for streams again
 		err = fmt.Errorf("no stream takes %s", subject)
 		if c.hasAll.Load() {
 			return &deliver.DownError{Err: err}
@@ -70,5 +70,6 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 	return err
 }
 
-// tooLarge are the codes for a message, and for its header, for which jetstream has no name.
+// tooLarge lists the error codes for a message that is too large, and for a header that is. The latter has no name in package
+// jetstream.
 var tooLarge = []jetstream.ErrorCode{jetstream.JSErrCodeStreamMessageExceedsMaximum, 10097}

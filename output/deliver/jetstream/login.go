@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	writeTimeout = 10 * time.Second // to a connection that takes nothing
-	pings        = 2                // that a server may leave unanswered
+	writeTimeout = 10 * time.Second // for a server that does not read
+	pings        = 2                // maximum number of unanswered pings
 )
 
-// connectOptions reads the files, for each connection.
+// connectOptions returns the options for a connection. It reads the files with credentials.
 func connectOptions(o Options) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name("dwatch"),
@@ -57,7 +57,7 @@ func connectOptions(o Options) ([]nats.Option, error) {
 	return options, nil
 }
 
-// check finds what is wrong with the files.
+// check returns an error if a file can't be read or is invalid.
 func (o Options) check() error {
 	options, err := connectOptions(o)
 	var applied nats.Options
@@ -67,7 +67,7 @@ func (o Options) check() error {
 	return bare(err)
 }
 
-// checkCredentials finds out whether a file has a user's token and key.
+// checkCredentials returns an error if a file does not contain the JWT and the key of a user.
 func checkCredentials(file string) error {
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -82,7 +82,7 @@ func checkCredentials(file string) error {
 	return nil
 }
 
-// loginOption logs in with what is in a file: USER:PASSWORD, or a token.
+// loginOption returns an option that logs in with the content of a file: USER:PASSWORD or a token.
 func loginOption(file string) (nats.Option, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -98,7 +98,7 @@ func loginOption(file string) (nats.Option, error) {
 	return nats.UserInfo(user, password), nil
 }
 
-// bare is an error without what the client puts in front of it.
+// bare unwraps an error of the client whose text begins with "nats: ".
 func bare(err error) error {
 	for err != nil && errors.Unwrap(err) != nil && strings.HasPrefix(err.Error(), "nats: ") {
 		err = errors.Unwrap(err)

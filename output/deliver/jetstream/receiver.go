@@ -12,29 +12,33 @@ import (
 	"dwatch/output/deliver/cloudevent"
 )
 
-// Options says where to publish, and as whom.
+// Options configures a Receiver.
 type Options struct {
-	Server             string // nats://HOST:PORT, or tls://HOST:PORT; the port may be missing
-	Prefix             string // of subjects; CheckPrefix has found it good
-	MultiCluster       bool   // clusters: that of a message is a part of its subject
-	AlsoWithoutCluster bool   // with Several, other messages are of one cluster alone, and have it not in theirs
-	Rule               string // is a part of the ids by which the server drops repeats: what others send of an event is none; empty: there are no others
-	CreateStream       string // is made if no stream takes the subjects; empty: none is made
-	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0: never.
+	Server string // nats://HOST:PORT or tls://HOST:PORT; the port is optional
+	Prefix string // the prefix of subjects, which must be valid for CheckPrefix
+	// MultiCluster is true if messages have a cluster, which is part of their subjects. AlsoWithoutCluster is true if there are
+	// also messages without a cluster. It only applies with MultiCluster.
+	MultiCluster, AlsoWithoutCluster bool
+	// Rule is part of the header Nats-Msg-Id, so that the server does not drop an event that another rule has sent. Empty without
+	// rules.
+	Rule         string
+	CreateStream string // the stream to create if no stream stores the subjects; if empty, Check and Send fail instead
+	// Deadline is the maximum duration of an attempt. The client forgets unconfirmed messages after twice that time. Zero means no
+	// limit.
 	Deadline       time.Duration
-	SilenceTimeout time.Duration     // after it a server is taken to be gone; 0: fifteen seconds
-	Log            func(line string) // gets what is worth knowing, a line at a time; may be nil
+	SilenceTimeout time.Duration     // the time after which a silent server counts as down; zero means 15 seconds
+	Log            func(line string) // gets notes and warnings, one line each; may be nil
 
-	// Credentials, NKey and Login are files that say who dwatch is. They are read again for
-	// each connection; empty: there is none.
+	// Credentials, NKey and Login are paths of files for authentication. They are read again for each connection. Empty paths are
+	// ignored.
 	Credentials, NKey, Login string
 	deliver.TLS
 }
 
-// openTimeout is how long it may take until the server has said that it is there, and has a stream.
+// openTimeout is the maximum time for connecting and for finding or creating a stream.
 const openTimeout = 5 * time.Second
 
-// Receiver publishes messages. It has one connection, or none.
+// Receiver publishes messages to a NATS server. It has at most one connection.
 type Receiver struct {
 	Options
 	source  string
@@ -45,22 +49,22 @@ type Receiver struct {
 
 var _ deliver.Receiver = (*Receiver)(nil)
 
-// New returns a Receiver that is not connected yet. Its errors are of the files.
+// New returns a Receiver without connecting. It fails if a file can't be read or is invalid.
 func New(o Options) (*Receiver, error) {
 	return &Receiver{Options: o}, o.check()
 }
 
-// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+// SetSource sets the attribute "source" of all messages, a URI. It must be called before Send.
 func (r *Receiver) SetSource(source string) { r.source = source }
 
-// Check connects, and looks for the stream. A deliver.DownError says that the server can't
-// be reached, or is not ready, and a deliver.SetupError that there is no stream.
+// Check connects, and finds or creates a stream. It returns a deliver.DownError if the server can't be reached or is not ready, and a
+// deliver.SetupError if there is no stream or no JetStream.
 func (r *Receiver) Check(ctx context.Context) error {
 	_, err := r.connect(ctx)
 	return err
 }
 
-// Close ends the connection. Send is not called any more.
+// Close closes the connection. Send must not be called afterwards.
 func (r *Receiver) Close() {
 	if c := r.conn.Load(); c != nil {
 		c.nc.Close()
@@ -78,8 +82,8 @@ func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	return r.explain(c, subject, err)
 }
 
-// header is the id by which the server knows a message again, and the attributes of the
-// event as headers, as in the binary mode of the NATS binding of CloudEvents.
+// header returns the headers of a message: the ID by which the server recognizes repetitions, and the attributes of the CloudEvent as
+// in the binary mode of the NATS binding.
 func (r *Receiver) header(m *deliver.Message) nats.Header {
 	header := make(nats.Header, 20)
 	set := func(name, value string) { header[name] = []string{value} }
@@ -94,7 +98,7 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// connect returns a connection to a server that has a stream.
+// connect returns a connection that is ready for publishing, and opens it if necessary.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	if c := r.conn.Load(); c.isReady() {
 		return c, nil
@@ -102,7 +106,7 @@ func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	return r.opening.Open(ctx, openTimeout, r.open)
 }
 
-// open begins with the connection that there is, if it lives.
+// open connects unless there is a live connection, and looks for the streams. Opener ensures that it runs once at a time.
 func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
 	if c = r.conn.Load(); c.isReady() {
 		return c, nil

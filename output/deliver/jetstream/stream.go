@@ -14,10 +14,10 @@ import (
 	"dwatch/output/deliver"
 )
 
-// DuplicateWindow is for how long a stream that is made here knows the ids of messages.
+// DuplicateWindow is how long a stream that dwatch creates remembers the IDs of messages.
 const DuplicateWindow = 10 * time.Minute
 
-// findStream looks for a stream that takes the subjects, or makes one.
+// findStream looks for streams that store the subjects. If there is none, it creates the stream of Options.CreateStream or fails.
 func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	found, err := r.streams(ctx, c)
 	if _, isDenied := errors.AsType[*deniedError](err); isDenied {
@@ -48,7 +48,7 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 
 func (r *Receiver) subjects() string { return r.Prefix + ".>" }
 
-// published is what subjects look like below the prefix: four parts, or five, or both.
+// published returns patterns for the subjects of messages. They have four tokens after the prefix, or five with a cluster.
 func (r *Receiver) published() (all []string) {
 	one := r.Prefix + ".*.*.*.*"
 	if r.MultiCluster {
@@ -60,7 +60,7 @@ func (r *Receiver) published() (all []string) {
 	return all
 }
 
-// takesAll reports whether streams with these subjects take all that is published.
+// takesAll reports whether streams with these subjects store all published subjects.
 func takesAll(subjects, published []string) bool {
 	for _, one := range published {
 		if !slices.ContainsFunc(subjects, func(s string) bool { return covers(s, one) }) {
@@ -70,7 +70,7 @@ func takesAll(subjects, published []string) bool {
 	return true
 }
 
-// covers reports whether a stream with a subject takes all of what is published so.
+// covers reports whether the subject of a stream matches all subjects of the pattern all.
 func covers(subject, all string) bool {
 	taken := strings.Split(subject, ".")
 	published := strings.Split(all, ".")
@@ -85,7 +85,7 @@ func covers(subject, all string) bool {
 	return len(taken) == len(published)
 }
 
-// streams returns those that take some of the subjects.
+// streams returns the streams that store any of the subjects.
 func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.StreamInfo, err error) {
 	for _, subject := range r.published() {
 		err = c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.LIST", func(ctx context.Context) error {
@@ -104,7 +104,7 @@ func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.Str
 	return found, r.explainAPI(err)
 }
 
-// noStream makes the stream, or says how to.
+// noStream creates the stream of Options.CreateStream. If that is empty, it returns an error that explains how to create a stream.
 func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	if r.CreateStream == "" {
 		name := streamName(r.Prefix)
@@ -133,12 +133,12 @@ func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// streamName is a name for the stream of a prefix.
+// streamName returns a name to suggest for the stream of a prefix.
 func streamName(prefix string) string {
 	return strings.ToUpper(strings.NewReplacer(".", "_", "%", "_", "$", "_", ":", "_").Replace(prefix))
 }
 
-// explainAPI says what an error of a question to JetStream means.
+// explainAPI converts an error of the JetStream API into a SetupError or a DownError. It returns a deniedError unchanged.
 func (r *Receiver) explainAPI(err error) error {
 	_, isDenied := errors.AsType[*deniedError](err)
 	switch {

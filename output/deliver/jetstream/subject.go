@@ -9,17 +9,16 @@ import (
 	"dwatch/output/deliver/cloudevent"
 )
 
-// What stands for the group of the core resources, and for the namespace of what has
-// none. A group or a namespace that is called so is escaped.
+// coreGroup and noNamespace are the tokens for the group of core resources and for other missing values, such as the namespace of a
+// cluster-scoped object. Values that equal them are escaped.
 const (
 	coreGroup   = "core"
 	noNamespace = "_"
 )
 
-// Subject is PREFIX.GROUP.RESOURCE.NAMESPACE.NAME of an object, with several clusters
-// PREFIX.CLUSTER.GROUP.RESOURCE.NAMESPACE.NAME. Letters, digits, '-', '_'
-// and ':' stand for themselves, every other byte is escaped as in a URL: %2E is a dot.
-// Different objects have different subjects.
+// Subject returns the subject for the object of a message: PREFIX.GROUP.RESOURCE.NAMESPACE.NAME or, if the message has a cluster,
+// PREFIX.CLUSTER.GROUP.RESOURCE.NAMESPACE.NAME. Letters, digits, '-', '_' and ':' are unchanged. Every other byte is escaped as in a
+// URL: %2E is a dot. Different objects have different subjects.
 func Subject(prefix string, m *deliver.Message) string {
 	if m.Cluster != "" {
 		prefix += "." + token(m.Cluster, noNamespace)
@@ -28,12 +27,12 @@ func Subject(prefix string, m *deliver.Message) string {
 		"." + token(m.Namespace, noNamespace) + "." + token(m.Name, noNamespace)
 }
 
-// token is a value as one token. empty stands for no value.
+// token returns a value as a token of a subject. empty is the token for an empty value.
 func token(value, empty string) string {
 	switch value {
 	case "":
 		return empty
-	case empty: // a value that looks like none
+	case empty: // the value must not look like an empty one
 		return fmt.Sprintf("%%%02X", value[0]) + value[1:]
 	}
 	return cloudevent.PercentEncode(value, isPlain)
@@ -43,7 +42,7 @@ func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == ':'
 }
 
-// CheckPrefix finds what a subject can't begin with.
+// CheckPrefix returns an error if a prefix is not valid for subjects.
 func CheckPrefix(prefix string) error {
 	if prefix == "" {
 		return errors.New("there is none")

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Source is the place of a secret. The zero value means that there is none.
+// Source is a file or a text with a secret. The zero value means that there is no secret.
 type Source struct {
 	Name       string // a flag or an environment variable, for errors
 	Path, Text string // a file or, if Path is empty, the content

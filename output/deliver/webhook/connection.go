@@ -23,9 +23,9 @@ const (
 	dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
 	// idleTimeout is how long an unused connection stays open.
 	idleTimeout = 90 * time.Second
-	// largeBody is the size from which a request has "Expect: 100-continue". The body is then sent when the server agrees, or
-	// after expectTimeout, as in curl. Otherwise a server that refuses the body and closes the connection would look like one
-	// that is down.
+	// largeBody is the minimum size of a body for which a request has the header "Expect: 100-continue". The body is then sent
+	// when the server agrees, or after expectTimeout, as in curl. Without the header, a server that refuses the body and closes
+	// the connection would look as if it were down.
 	largeBody, expectTimeout = 1 << 20, time.Second
 	// longestHead is the maximum size of the headers of a response.
 	longestHead = 64 << 10
@@ -42,8 +42,8 @@ func newTransport(o Options) (*http.Transport, error) {
 	return transportTo(o.URL, tlsConfig, o.Workers)
 }
 
-// NewTransport returns a transport like that of a Receiver for other requests. ca is a file with the trusted authorities, or "" for
-// those of the system. flag is the flag that names the file.
+// NewTransport returns a transport for other requests, with the same limits as a Receiver. ca is a file with the trusted authorities.
+// If empty, the authorities of the system are trusted. flag is the flag that names the file.
 func NewTransport(to *url.URL, ca, flag string) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := secret.SetRootCAs(config, ca, flag); err != nil {
@@ -85,7 +85,7 @@ func proxyTo(address *url.URL) (*url.URL, error) {
 		if !strings.Contains(proxy, "://") {
 			proxy = "http://" + proxy
 		}
-		if _, err := url.Parse(proxy); err != nil { // else it would be left out in silence
+		if _, err := url.Parse(proxy); err != nil { // ProxyFunc would silently use no proxy
 			return nil, errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL")
 		}
 	}
@@ -110,7 +110,7 @@ func (w *Receiver) unanswered(ctx context.Context, err error, connected bool) er
 	switch {
 	case isLate:
 		err = fmt.Errorf("no answer within %s (--deadline)", late.After)
-	case connected && strings.Contains(err.Error(), "malformed "): // and says what came, which may be what was sent
+	case connected && strings.Contains(err.Error(), "malformed "): // err quotes the response, which may echo credentials
 		err = errors.New("it does not answer in HTTP")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("it ends the connection without an answer")

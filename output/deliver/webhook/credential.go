@@ -31,7 +31,7 @@ func parseToken(text string) (string, error) {
 	return token, nil
 }
 
-// parseHeaders parses lines "Name: value". It ignores empty lines and those that begin with #.
+// parseHeaders parses lines "Name: value". It ignores empty lines and lines that begin with #.
 func parseHeaders(text string) (http.Header, error) {
 	headers := http.Header{}
 	for i, line := range strings.Split(text, "\n") {

@@ -30,7 +30,7 @@ type Options struct {
 	Format    Format
 	UserAgent string
 	Workers   int // the number of concurrent requests
-	// Service is one of Services if the receiver is known to be that, whose responses have a meaning beyond the status.
+	// Service is one of Services, whose responses have a meaning beyond the status. If empty, only the status counts.
 	Service string
 
 	Token, Headers, Signing secret.Source // a bearer token, "Name: value" lines, whsec_BASE64 secrets
@@ -54,7 +54,7 @@ type Receiver struct {
 	token   *secret.Value[string]
 	headers *secret.Value[http.Header]
 	signing *secret.Value[[][]byte]
-	unasked atomic.Bool // the server does not support Expect: 100-continue
+	unasked atomic.Bool // true if the server does not support Expect: 100-continue
 
 	mu        sync.Mutex
 	transport *http.Transport
@@ -80,8 +80,8 @@ func New(o Options) (w *Receiver, err error) {
 	return w, err
 }
 
-// connections returns the transport. It replaces the transport when the trusted authorities change, so that connections from before
-// are not used any more.
+// connections returns the transport. It replaces the transport when the trusted authorities change, so that older connections are not
+// reused.
 func (w *Receiver) connections() (*http.Transport, error) {
 	roots, err := w.roots.Get()
 	if err != nil {
@@ -100,6 +100,7 @@ func (w *Receiver) connections() (*http.Transport, error) {
 // SetSource sets the attribute "source" of all messages, a URI. It must be called before Send.
 func (w *Receiver) SetSource(source string) { w.source = source }
 
+// Close closes the idle connections.
 func (w *Receiver) Close() { w.transport.CloseIdleConnections() }
 
 // Send implements deliver.Receiver.

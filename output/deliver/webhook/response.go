@@ -28,7 +28,7 @@ func statusError(code int, header http.Header, now time.Time) error {
 	return err
 }
 
-// final are the status codes that a repeated request would get again.
+// final lists the status codes that a repeated request would get again.
 var final = []int{
 	http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,

@@ -59,7 +59,7 @@ func checkTeams(answered, body string) error {
 	return nil
 }
 
-// slackTemporary are the errors after which Slack may take the same message later.
+// slackTemporary lists the errors after which Slack may accept the same message later.
 var slackTemporary = []string{"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "rollup_error"}
 
 // checkSlack reads the JSON of Slack's API. An incoming webhook answers "ok".

@@ -15,12 +15,12 @@ import (
 	"dwatch/output/deliver/cloudevent"
 )
 
-// The size of a secret, in bytes, as the Standard Webhooks specification has it.
+// minSecret and maxSecret limit the size of a secret in bytes, as in the Standard Webhooks specification.
 const minSecret, maxSecret = 24, 64
 
 const secretPrefix = "whsec_"
 
-// parseSecrets reads secrets of signatures, one or several.
+// parseSecrets parses one or several signing secrets, which are separated by white space.
 func parseSecrets(text string) ([][]byte, error) {
 	var secrets [][]byte
 	for i, word := range strings.Fields(text) {
@@ -40,10 +40,9 @@ func parseSecrets(text string) ([][]byte, error) {
 	return secrets, nil
 }
 
-// sign adds the headers of the Standard Webhooks specification to a message that is sent
-// now: one signature with each secret.
+// sign adds the headers of the Standard Webhooks specification to a request, with one signature for each secret.
 func sign(header http.Header, secrets [][]byte, id string, now time.Time, body []byte) {
-	// The specification allows no full stop in an id: it separates what is signed.
+	// The specification allows no full stop in an id, because full stops separate the signed parts.
 	id = strings.ReplaceAll(cloudevent.EscapeHeader(cloudevent.ToValidUTF8(id)), ".", "%2E")
 	at := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string
@@ -57,7 +56,7 @@ func sign(header http.Header, secrets [][]byte, id string, now time.Time, body [
 
 func signature(secret []byte, id, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	_, _ = io.WriteString(mac, id+"."+at+".") // a hash has no error
+	_, _ = io.WriteString(mac, id+"."+at+".") // writing to a hash cannot fail
 	mac.Write(body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
