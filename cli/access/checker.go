@@ -1,5 +1,5 @@
-// Package access knows which rights a run takes. It asks the server for them, says
-// what is missing and which flag would help, and writes the roles that grant them.
+// Package access determines which permissions a run needs. It checks them with the server, explains missing ones, and builds
+// the roles that grant them.
 package access
 
 import (
@@ -17,25 +17,25 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options says whose and which rights are asked for.
+// Options configure a Checker.
 type Options struct {
 	LabelSelector, FieldSelector string
-	// Namespaces are those that may be allowed where all are denied, besides that
-	// of the kubeconfig context.
+	// Namespaces are namespaces that the user may be allowed to watch if all namespaces are denied. The namespace of the
+	// kubeconfig context is always tried.
 	Namespaces []string
-	// Several: there are many targets, so that a wildcard is worth asking for first.
+	// ManyTargets makes the Checker ask first whether the user may list all resources.
 	ManyTargets bool
 }
 
-// Rights asks the server what the user may do. Not every server answers that:
-// then nothing is known, and nothing is said. It is used from one goroutine.
+// Checker queries the server for the user's permissions. If the server does not answer such queries, the Checker reports no
+// missing permissions. Only one goroutine may use it at a time.
 type Checker struct {
 	cluster *cluster.Cluster
 	options Options
 	access  authorization.SelfSubjectAccessReviewInterface
 	self    authentication.SelfSubjectReviewInterface
-	silent  bool            // the server does not answer such questions
-	lists   map[string]bool // by namespace: the user may list everything there
+	silent  bool            // a query has failed: the server is not queried again
+	lists   map[string]bool // whether the user may list everything in a namespace
 }
 
 // New makes no request.
@@ -58,8 +58,8 @@ func New(c *cluster.Cluster, o Options) (*Checker, error) {
 	}, nil
 }
 
-// LacksList reports whether the server says that the user may not list target, with
-// a sentence like the server's. It blocks for at most two seconds.
+// CannotList reports whether the user may certainly not list target. refusal says so in the server's words. It blocks for at
+// most two seconds.
 func (r *Checker) CannotList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
@@ -67,12 +67,12 @@ func (r *Checker) CannotList(ctx context.Context, target event.Target) (refusal 
 	if !r.lacksList(ctx, n) {
 		return "", false
 	}
-	user, _ := r.user(ctx) // without a name it says "you"
+	user, _ := r.user(ctx) // without a name, the refusal says "you"
 	return n.refusal(user, "list"), true
 }
 
-// may reports whether the server says that the user may do verb as n says; known is
-// false where it does not say. Once it has not answered, it is not asked again.
+// may reports whether the user may do verb with the objects of n. known is false if the server does not answer. After one
+// failed query no others are sent.
 func (r *Checker) may(ctx context.Context, n Permission, verb string) (allowed, known bool) {
 	if r.silent {
 		return false, false
@@ -107,8 +107,7 @@ func (r *Checker) lacks(ctx context.Context, n Permission, verb string) bool {
 	return known && !allowed
 }
 
-// lacksList is lacks for the verb list. Where there are many targets, one
-// question is enough for those who may do everything.
+// lacksList is like lacks, for the verb list. With many targets, a single query suffices for users who may list everything.
 func (r *Checker) lacksList(ctx context.Context, n Permission) bool {
 	if r.options.ManyTargets && !r.silent {
 		all, asked := r.lists[n.namespace]

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// detailTimeout bounds the questions about one error, or about all that end dwatch.
+	// detailTimeout limits the queries of one call of DescribeDenials or CannotList.
 	detailTimeout = 2 * time.Second
-	// maxNamespaces is how many namespaces are asked about where all are denied.
+	// maxNamespaces is the maximum number of namespaces that are checked if all namespaces are denied.
 	maxNamespaces = 3
 )
 
-// deniedError is a denial, with what the server says when it is asked.
+// deniedError is a denial with the result of further queries.
 type deniedError struct {
 	error
 	both bool   // neither list nor watch is allowed
-	hint string // what to do, besides getting the right; may be empty
+	hint string // what the user can do instead of getting the permission; may be empty
 }
 
 func (e deniedError) Unwrap() error { return e.error }
 
-// Explain is the server's message: it names user, verb, resource and namespace, but only
-// the verb that it met first.
+// Explain returns the server's message, which names the user, resource and namespace, but only the verb that it checked
+// first. Explain adds the other verb if it is denied, too, and what to do.
 func (e deniedError) Explain() string {
 	var status apierrors.APIStatus
 	errors.As(e.error, &status)
@@ -49,7 +49,7 @@ func (e deniedError) Explain() string {
 	return message
 }
 
-// deniedVerb is the verb in the API server's message; empty if it is none of watchVerbs.
+// deniedVerb returns the verb in the API server's message, or an empty string if it is none of watchVerbs.
 func deniedVerb(message string) string {
 	for _, verb := range watchVerbs {
 		if strings.Contains(message, " cannot "+verb+" ") {
@@ -59,7 +59,7 @@ func deniedVerb(message string) string {
 	return ""
 }
 
-// Detail finds out more about each denial in err. It blocks for at most two seconds.
+// DescribeDenials adds details and hints to each denial in err. It blocks for at most two seconds.
 func (r *Checker) DescribeDenials(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
@@ -97,8 +97,8 @@ func (r *Checker) detail(ctx context.Context, err error) error {
 	return denied
 }
 
-// narrower says which namespaces to ask for instead of all: what is denied in all may be
-// allowed in some. Asked about are those that -A has overruled, and that of the context.
+// narrower suggests namespaces to watch instead of all. It checks the namespaces of Options and the one of the kubeconfig
+// context.
 func (r *Checker) narrower(ctx context.Context, n Permission) string {
 	var allowed []string
 	likely := append(slices.Clone(r.options.Namespaces), r.cluster.Namespace)

@@ -11,7 +11,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// TestExplain: a denial is said in the server's words, with what to do about it.
+// TestExplain checks that a denial is explained in the server's words, with what to do about it.
 func TestExplain(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	watch := apierrors.NewForbidden(pods, "", errors.New(`User "u" cannot watch resource "pods" in API group "" in the namespace "n"`))

@@ -16,22 +16,21 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// watchVerbs are what watching takes of each resource: dwatch watches, and it lists
-// where the server does not stream what is there.
+// watchVerbs are the verbs that dwatch needs for a watched resource. It lists existing objects if the server can't stream them.
 var watchVerbs = []string{"list", "watch"}
 
-// Need is the right to do something with the objects of a resource.
+// Permission is the permission to do something with the objects of a resource.
 type Permission struct {
 	verbs         []string // sorted
 	resource      schema.GroupVersionResource
-	namespace     string // empty: cluster-wide
-	name          string // empty: all
+	namespace     string // if empty, all namespaces or cluster-scoped
+	name          string // if empty, all objects
 	fieldSelector string
 	labelSelector string
 }
 
-// Watch is the need of watching t. To watch definitions and API services, which show
-// when a resource comes, is not needed: without it dwatch polls.
+// WatchPermission is needed to watch t. Watching CustomResourceDefinitions and APIServices is not required: without that
+// permission, dwatch polls for new resources.
 func (r *Checker) WatchPermission(t event.Target) Permission {
 	n := Permission{
 		verbs:         watchVerbs,
@@ -41,20 +40,21 @@ func (r *Checker) WatchPermission(t event.Target) Permission {
 		fieldSelector: r.options.FieldSelector,
 		labelSelector: r.options.LabelSelector,
 	}
-	// A selector of one name is to the server what a name is: no right to more is asked for.
+	// The server treats a field selector for one name like the name, so permission for that name is enough.
 	if selector, err := fields.ParseSelector(r.options.FieldSelector); n.name == "" && err == nil {
 		n.name, _ = selector.RequiresExactMatch(metav1.ObjectNameField)
 	}
 	return n
 }
 
-// Identity is the need of what knows the cluster by more than its address: a state file,
-// and the source of CloudEvents. See cluster.Cluster.Identity.
+// IdentityPermission is needed to identify the cluster independently of its address, for a state file and for the source of
+// CloudEvents. See cluster.Cluster.Identity.
 func IdentityPermission() Permission {
 	return Permission{verbs: []string{"get"}, resource: core("namespaces"), name: metav1.NamespaceSystem}
 }
 
-// Lease is the need of who takes part in the election by a Lease: to make it, which can't be of one name, and to read and write it.
+// LeasePermissions are needed to take part in the election of --lease: to create the Lease, which RBAC can't restrict to a
+// name, and to read and update it.
 func LeasePermissions(namespace, name string) []Permission {
 	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
 	return []Permission{
@@ -63,15 +63,14 @@ func LeasePermissions(namespace, name string) []Permission {
 	}
 }
 
-// Namespaces is the need of finding out which namespaces there are, as they come and go.
+// NamespacesPermission is needed to watch which namespaces exist.
 func NamespacesPermission() Permission {
 	return Permission{verbs: watchVerbs, resource: core("namespaces")}
 }
 
-// Owners are the needs of finding out which Events, in one namespace or with "" in all,
-// are about an object of root's resource, or about what it owns: to get what Events are
-// about, and its owners. Those are the built-in workloads. What else may stand between
-// is not known beforehand; a run says what it was denied.
+// OwnerPermissions are needed to find the Events about an object of root's resource and about the objects that it owns: to
+// get the objects of Events, and their owners. If namespace is empty, they apply to all namespaces. They cover the built-in
+// workloads. A run reports other resources that it was denied.
 func OwnerPermissions(root event.Target, namespace string) []Permission {
 	resources := []schema.GroupVersionResource{core("pods"), core("replicationcontrollers")}
 	for _, resource := range []string{"daemonsets", "deployments", "replicasets", "statefulsets"} {
@@ -96,13 +95,14 @@ func OwnerPermissions(root event.Target, namespace string) []Permission {
 	return needs
 }
 
-// List is the need of listing all objects of a resource, in one namespace or with "" in all.
+// ListPermission is needed to list all objects of a resource in a namespace, or in all namespaces if namespace is empty.
 func ListPermission(resource schema.GroupVersionResource, namespace string) Permission {
 	return Permission{verbs: []string{"list"}, resource: resource, namespace: namespace}
 }
 
-// Reasons are the needs of finding out why an object of a target is not ready, and of the Events about it and
-// what it owns: to list Events, and where it may own pods, these, and to get what is between; ReplicaSets also to list.
+// ReasonPermissions are needed to find out why an object of a target is not ready, and the Events about it and the objects
+// that it owns: to list Events, and if it may own pods, to list pods and to get the owners between them and the object.
+// ReplicaSets must also be listed.
 func ReasonPermissions(t event.Target) []Permission {
 	if !t.Namespaced() {
 		return []Permission{ListPermission(core("events"), metav1.NamespaceDefault)}
@@ -126,13 +126,13 @@ func ReasonPermissions(t event.Target) []Permission {
 	return append(needs, OwnerPermissions(t, t.Namespace)...)
 }
 
-// Logs is the need of reading what containers in the namespace of a target have written: of its pods
-// the names are not known beforehand.
+// LogsPermission is needed to read the logs of a target's pods. It covers all pods of the namespace, because their names are
+// not known beforehand.
 func LogsPermission(t event.Target) Permission {
 	return Permission{verbs: []string{"get"}, resource: core("pods/log"), namespace: t.Namespace}
 }
 
-// Add returns needs with those of more that they do not have in them.
+// AddPermissions adds the permissions of more that needs does not cover yet, and removes the ones that they cover.
 func AddPermissions(needs []Permission, more ...Permission) []Permission {
 	for _, n := range more {
 		if !slices.ContainsFunc(needs, func(has Permission) bool { return has.covers(n) }) {
@@ -142,7 +142,7 @@ func AddPermissions(needs []Permission, more ...Permission) []Permission {
 	return needs
 }
 
-// covers reports whether the right to n is part of that to o.
+// covers reports whether o includes n.
 func (o Permission) covers(n Permission) bool {
 	lacks := func(verb string) bool { return !slices.Contains(o.verbs, verb) }
 	return o.resource.GroupResource() == n.resource.GroupResource() && (o.namespace == "" || o.namespace == n.namespace) && (o.name == "" || o.name == n.name) &&
@@ -153,8 +153,7 @@ func core(resource string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(resource)
 }
 
-// refusal says that user lacks verbs, as the server would say it. An empty user is
-// whoever reads it.
+// refusal words the lack of verbs like the server's message. If user is empty, it says "you".
 func (n Permission) refusal(user string, verbs ...string) string {
 	who := "you"
 	if user != "" {

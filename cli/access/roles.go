@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Roles returns the smallest roles that grant needs to subject: a role and its binding for each
-// namespace, after those for the cluster. The same needs give the same objects, in whatever order
-// they come.
+// BuildRoles returns the smallest roles that grant needs to subject: a ClusterRole and its binding, then a Role and its
+// binding for each namespace. The result does not depend on the order of needs.
 func BuildRoles(needs []Permission, subject rbacv1.Subject) []any {
 	byNamespace := map[string][]Permission{}
 	for _, n := range needs {
@@ -31,7 +30,8 @@ func BuildRoles(needs []Permission, subject rbacv1.Subject) []any {
 	return objects
 }
 
-// roleAndBinding uses the types for the cluster: those for a namespace differ in their kinds only.
+// roleAndBinding uses the types ClusterRole and ClusterRoleBinding also for a Role and a RoleBinding, which differ only in
+// their kind.
 func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject rbacv1.Subject) []any {
 	kind := "Role"
 	if meta.Namespace == "" {
@@ -49,9 +49,8 @@ func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject r
 	}
 }
 
-// rulesFor returns the rules for needs of one namespace. A rule allows all its
-// verbs on all its resources in all its groups under all its names: only resources of
-// one group with the same verbs and names may share one.
+// rulesFor returns the rules for the permissions in one namespace. A rule grants each of its verbs on each of its resources
+// and names, so only resources of one group with the same verbs and names can share a rule.
 func rulesFor(needs []Permission) []rbacv1.PolicyRule {
 	rules := map[string]*rbacv1.PolicyRule{}
 	for what, names := range namesByAction(needs) {
@@ -72,7 +71,7 @@ func rulesFor(needs []Permission) []rbacv1.PolicyRule {
 	return sorted
 }
 
-// action is what is done with a resource; its verbs are separated by spaces.
+// action is a resource and the verbs that are needed for it, separated by spaces.
 type action struct {
 	schema.GroupResource
 	verbs string
@@ -94,11 +93,10 @@ func namesByAction(needs []Permission) map[action][]string {
 	return names
 }
 
-// maxReadable is how much of a role's name says what it is for.
+// maxReadable is the maximum length of the part of a role's name that lists resources.
 const maxReadable = 40
 
-// roleName names what it allows, for people, and ends in a hash: what is applied
-// for other arguments or for another user does not replace this.
+// roleName lists the resources, for people, and ends in a hash, so that roles for other arguments or users get other names.
 func roleName(rules []rbacv1.PolicyRule, subject rbacv1.Subject) string {
 	var resources []string
 	for _, rule := range rules {
@@ -115,7 +113,7 @@ func roleName(rules []rbacv1.PolicyRule, subject rbacv1.Subject) string {
 	}
 	content, err := json.Marshal([]any{rules, subject})
 	if err != nil {
-		panic(err) // strings in structs
+		panic(err) // unreachable: structs of strings can be marshaled
 	}
 	return fmt.Sprintf("dwatch-%s-%x", readable, sha256.Sum256(content))[:len("dwatch--")+len(readable)+8]
 }

@@ -39,7 +39,7 @@ func TestRulesFor(t *testing.T) {
 			for range 20 { // in any order
 				rand.Shuffle(len(test.needs), func(i, j int) { test.needs[i], test.needs[j] = test.needs[j], test.needs[i] })
 				if diff := cmp.Diff(got, rulesFor(test.needs)); diff != "" {
-					t.Fatalf("another order, other rules:\n%s", diff)
+					t.Fatalf("rules depend on the order of permissions:\n%s", diff)
 				}
 			}
 			for i := range got {
@@ -49,7 +49,7 @@ func TestRulesFor(t *testing.T) {
 				t.Errorf("(-want, +got):\n%s", diff)
 			}
 			if test.want == nil && len(got) != 2 {
-				t.Errorf("not kept apart: %v", got)
+				t.Errorf("permissions of different groups share a rule: %v", got)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestRoleName(t *testing.T) {
 			rules := []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: resources}}
 			name := roleName(rules, subjectOf(user))
 			if seen[name] {
-				t.Errorf("%s twice", name)
+				t.Errorf("two roles have the name %s", name)
 			}
 			seen[name] = true
 			if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 || len(name) > 63 {

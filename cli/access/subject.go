@@ -13,8 +13,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// Subject is who is to get rights: user, or if that is empty the user that the server knows
-// this one as.
+// ResolveSubject returns the subject for user. If user is empty, it queries the server for the name of the current user.
 func (r *Checker) ResolveSubject(ctx context.Context, user string) (rbacv1.Subject, error) {
 	if user == "" {
 		var err error
@@ -25,7 +24,7 @@ func (r *Checker) ResolveSubject(ctx context.Context, user string) (rbacv1.Subje
 	return subjectOf(user), nil
 }
 
-// ServiceAccount is one of a namespace.
+// ServiceAccountSubject returns the subject for a service account.
 func ServiceAccountSubject(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
@@ -39,15 +38,15 @@ func (r *Checker) askUser(ctx context.Context) (string, error) {
 	case errors.As(err, &failed):
 		return "", fail.FromServer(r.cluster.Host, err)
 	case err != nil:
-		// It is not wrong usage: who the user is depends on nothing that was typed.
-		return "", fmt.Errorf("the server does not say who you are (%v): say who is to get the rights with --as USER, or --as %sNAMESPACE:NAME", err, serviceAccountPrefix)
+		// This is not a usage error, because the user's name does not depend on the arguments.
+		return "", fmt.Errorf("the server does not report your user name (%v): name the user of the role with --as USER, or --as %sNAMESPACE:NAME", err, serviceAccountPrefix)
 	}
 	return name, nil
 }
 
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// subjectOf is a user by the name that the server knows it by. That of a service account says so.
+// subjectOf returns the subject for a user name: a service account if the name has the prefix and form of one.
 func subjectOf(user string) rbacv1.Subject {
 	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
 	namespace, name, _ := strings.Cut(account, ":")

@@ -17,10 +17,10 @@ type Rule struct {
 // Rules has the metrics of the running rules and of the file that they are read from. All methods may be called at any time,
 // from any goroutine. SetRules, RecordReload and SetDrainStats do nothing if r is nil.
 type Rules struct {
-	mu       sync.Mutex
-	rules    []Rule
-	reloaded time.Time // when the running rules were read
-	isValid  bool      // the file was valid when it was last read
+	mu        sync.Mutex
+	rules     []Rule
+	reloaded  time.Time // when the running rules were read
+	isApplied bool      // the file was valid when it was last read
 	// draining counts the outboxes of changed or removed rules, and the events that wait in them. It may be nil.
 	draining func() (outboxes, events int)
 }
@@ -30,10 +30,10 @@ func (r *Rules) SetRules(rules []Rule) {
 	r.update(func() { r.rules = rules })
 }
 
-// RecordReload records that the file was read. If it was not valid, the rules that were read before keep running.
-func (r *Rules) RecordReload(at time.Time, isValid bool) {
+// RecordReload records that the file was read. If it could not be applied, the rules that were read before keep running.
+func (r *Rules) RecordReload(at time.Time, isApplied bool) {
 	r.update(func() {
-		if r.isValid = isValid; isValid {
+		if r.isApplied = isApplied; isApplied {
 			r.reloaded = at
 		}
 	})
@@ -94,7 +94,7 @@ func (c rulesCollector) Collect(to chan<- prometheus.Metric) {
 	var draining func() (outboxes, events int)
 	c.rules.update(func() {
 		draining = c.rules.draining
-		s.gauge("dwatch_rules_last_reload_successful", "1 if the rules file was valid when it was last read.", truth(c.rules.isValid), nil)
+		s.gauge("dwatch_rules_last_reload_successful", "1 if the rules file was applied when it was last read.", truth(c.rules.isApplied), nil)
 		s.gauge("dwatch_rules_last_reload_success_timestamp_seconds", "When the running rules were read, in seconds since the epoch.", float64(c.rules.reloaded.UnixMilli())/1000, nil)
 	})
 	outboxes, events := 0, 0

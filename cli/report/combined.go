@@ -8,16 +8,16 @@ import (
 	"dwatch/watcher/event"
 )
 
-// gathered is what there is to say of several targets at once, since all are watched for one object.
+// gathered are findings about several targets that are reported in one line, because all are watched for one object.
 type gathered struct {
-	absent []event.Target // of which there is nothing
+	absent []event.Target // targets without objects
 	denied []event.Event
 }
 
-// gathers reports whether what targets lack is said together, when all have answered.
+// gathers reports whether empty and denied targets are reported together, after all targets have answered.
 func (r *Reporter) gathers() bool { return r.Scope != "" }
 
-// sayGathered says what has been gathered once all have answered, or now.
+// sayGathered reports the gathered findings if all targets have answered or now is true.
 func (r *Reporter) sayGathered(ctx context.Context, now bool) {
 	g := r.gathered
 	if len(g.absent)+len(g.denied) == 0 || !now && r.status.isConnecting() {
@@ -41,7 +41,7 @@ func (r *Reporter) sayGathered(ctx context.Context, now bool) {
 	}
 }
 
-// sorted are targets by name: in what order they answer is chance.
+// sorted sorts targets by name, because they answer in random order.
 func sorted(targets []event.Target) []event.Target {
 	slices.SortStableFunc(targets, func(a, b event.Target) int {
 		if x, y := describe(a), describe(b); x < y {

@@ -13,7 +13,7 @@ func describe(t event.Target) string {
 	return strings.TrimSpace(nameOf(t.Key()) + " " + placeOf(t).String())
 }
 
-// nameOf names what is watched, wherever that is.
+// nameOf names the resource or object of a key, without its namespace.
 func nameOf(k event.Key) string {
 	if k.Name == "" {
 		return k.Resource.String()
@@ -21,8 +21,8 @@ func nameOf(k event.Key) string {
 	return k.Resource.String() + "/" + k.Name
 }
 
-// place is where targets are watched: in these namespaces, or in one that is empty
-// for all of them. None is the cluster.
+// place lists the namespaces of targets. A single empty namespace means all namespaces. Empty means that the targets are
+// cluster-scoped.
 type place []string
 
 func placeOf(t event.Target) place {
@@ -49,13 +49,13 @@ func (p place) String() string {
 
 func (p place) named() bool { return len(p) > 0 && p[0] != "" }
 
-// group is what is watched in one place. The keys have no namespace.
+// group is a place and the keys that are watched there, without their namespace.
 type group struct {
 	place
 	what []event.Key
 }
 
-// Describe says in one line what is watched where. Places and targets keep their order.
+// DescribeTargets describes targets in one line, grouped by namespace. Namespaces and targets keep their order.
 func DescribeTargets(targets []event.Target) string {
 	var places []group
 	for _, t := range targets {
@@ -78,7 +78,7 @@ func DescribeTargets(targets []event.Target) string {
 	return strings.Join(parts, "; ")
 }
 
-// mergeNamespaces puts namespaces together in which the same is watched.
+// mergeNamespaces merges the groups of namespaces with the same keys.
 func mergeNamespaces(groups []group) []group {
 	var merged []group
 	for _, g := range groups {
@@ -92,7 +92,7 @@ func mergeNamespaces(groups []group) []group {
 	return merged
 }
 
-// summary names what is watched, or counts it.
+// summary names the keys, or counts them if there are too many.
 func (g group) summary() string {
 	if len(g.what) <= maxListed {
 		var names []string

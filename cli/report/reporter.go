@@ -1,6 +1,5 @@
-// Package report says on stderr what goes on: what is watched, that a connection
-// is lost, that a right is missing. What becomes of the watch goes to a format for
-// people instead, where there is one. It also knows how the watch is, for who asks.
+// Package report reports the state of the watch on stderr: targets, lost connections, missing permissions. A format for
+// people can print changes of the watch between its events instead. Reporter.Status summarizes the state in one line.
 package report
 
 import (
@@ -15,55 +14,54 @@ import (
 	"dwatch/watcher/event"
 )
 
-// maxListed is how many targets are reported one by one.
+// maxListed is the maximum number of targets that are reported one by one.
 const maxListed = 10
 
-// Options says where reports go, and what helps with them.
+// Options configure a Reporter.
 type Options struct {
 	Out   io.Writer
-	Err   io.Writer // for what is missing from the events; nil: Out
-	Scope string    // what the objects are about; empty: they are all
-	// Note gets, in place of Out, what becomes of the watch, with the time: for a
-	// format in which that stands between the events. Most calls come from Deliver;
-	// what the server is asked about comes from another goroutine. nil: Out gets all.
+	Err   io.Writer // for lines about missing events; if nil, Out
+	Scope string    // a suffix that names the object if all targets are watched for one object
+	// OnStatus receives changes of the watch, with their time, instead of Out and Err. It is meant for formats that print
+	// them between the events. Most calls come from Deliver. Lines that need an answer of the server come from another
+	// goroutine. If nil, all lines go to Out and Err.
 	OnStatus func(at time.Time, text string)
-	// Rights is asked about rights that are missing, if it is not nil. Nobody else may use it
-	// until Wait returns.
+	// Access explains missing permissions. Nothing else may use it until Wait returns. If nil, they are not explained.
 	Access *access.Checker
-	// Namesake returns the resource that the name of an object means, too; empty, or nil, if
-	// there is none. It must not block.
+	// ResourceNamed returns the resource that the name of an object also denotes, or an empty string. It must not block.
+	// If nil, no hint is given.
 	ResourceNamed func(name string) string
-	// Near returns the name of an object that may have been meant by that of a target, if there
-	// is one. It may ask the server; nil: nothing is said.
+	// SimilarName returns the name of an existing object that is similar to the target's name, or an empty string. It may
+	// query the server. If nil, no name is suggested.
 	SimilarName func(ctx context.Context, t event.Target) string
-	// IsMissing says of a namespace that it does not exist, and which one may have been meant, or
-	// an error if that is not known. It may ask the server; nil: nothing is said.
+	// CheckNamespace reports whether a namespace is missing, and the name of a similar one. It returns an error if it can't
+	// find out. It may query the server. If nil, namespaces are not checked.
 	CheckNamespace func(ctx context.Context, namespace string) (missing bool, meant string, err error)
-	// IsWell says of a mark by which an object does not exist that this is waited for; nil: no.
+	// IsExpected reports whether the run waits for the absence of the object that a Synced event reports as missing. If nil,
+	// absence is never expected.
 	IsExpected func(e *event.Event) bool
 }
 
-// Reporter is a Sink that reports what the marks in a batch mean for people, and
-// passes the batch on. What takes a question to the server is reported beside the
-// events, which don't wait for the answer.
+// Reporter is a Sink that reports status events to people and passes each batch on. Reports that need an answer of the
+// server are made asynchronously and do not delay events.
 type Reporter struct {
 	Options
 	next event.Sink
 
 	mu     sync.Mutex // for Out and Err
-	queue  queue      // of what asks the server
-	many   bool       // there is too much to watch to say of each target what it has
+	queue  queue      // reports that query the server
+	many   bool       // there are too many targets to report each that has no objects
 	status status
 
 	gathered  gathered
-	lastMoved string // what was said last of a namespace that came or left
+	lastMoved string // the last line about a namespace that joined or left
 
-	// Of the present outage:
+	// State of the current outage:
 	gaps    int  // targets that were relisted
-	resumed bool // each end so far was that nothing was missed
+	resumed bool // all targets that have reconnected so far resumed without a gap
 }
 
-// New returns a Reporter before next.
+// New returns a Reporter that passes events to next.
 func New(next event.Sink, o Options) *Reporter {
 	if o.Err == nil {
 		o.Err = o.Out
@@ -71,12 +69,13 @@ func New(next event.Sink, o Options) *Reporter {
 	return &Reporter{Options: o, next: next, status: status{links: event.NewWatchStates(nil)}}
 }
 
-// Know says what is watched, without a word.
+// SetTargets sets the targets without reporting them.
 func (r *Reporter) SetTargets(targets []event.Target) {
 	r.many = len(targets) > maxListed
 	r.status.begin(targets)
 }
 
+// AnnounceTargets sets the targets and reports them, with a suffix.
 func (r *Reporter) AnnounceTargets(targets []event.Target, note string) {
 	r.SetTargets(targets)
 	if len(targets) > 0 {
@@ -84,7 +83,7 @@ func (r *Reporter) AnnounceTargets(targets []event.Target, note string) {
 	}
 }
 
-// CheckNamespaces reports, beside the events, those that do not exist.
+// ReportMissingNamespaces reports asynchronously which of the namespaces do not exist.
 func (r *Reporter) ReportMissingNamespaces(ctx context.Context, namespaces []string) {
 	if r.CheckNamespace == nil || len(namespaces) == 0 {
 		return
@@ -93,7 +92,7 @@ func (r *Reporter) ReportMissingNamespaces(ctx context.Context, namespaces []str
 		for _, n := range namespaces {
 			missing, meant, err := r.CheckNamespace(ctx, n)
 			if err != nil {
-				return // nor will it say so of the others
+				return // the other namespaces would fail, too
 			}
 			if missing {
 				r.say("namespace %q does not exist yet; waiting for it%s", n, didYouMean(meant))
@@ -102,8 +101,8 @@ func (r *Reporter) ReportMissingNamespaces(ctx context.Context, namespaces []str
 	})
 }
 
-// CheckObject reports, beside the events, that an object which was named is in none of the targets,
-// each of which has its name, if there is one of a name near it.
+// ReportMissingObject reports asynchronously that a named object does not exist in any of the targets. All targets have its
+// name. It reports nothing unless each target has an object with a similar name.
 func (r *Reporter) ReportMissingObject(ctx context.Context, named string, targets []event.Target) {
 	if r.SimilarName == nil {
 		return
@@ -126,7 +125,7 @@ func didYouMean(name string) string {
 	return "; did you mean " + name + "?"
 }
 
-// Deliver implements event.Sink. Questions that it leads to are given up when ctx ends.
+// Deliver implements event.Sink. Its queries to the server end with ctx.
 func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	delivered := 0
 	for i := range batch {
@@ -135,8 +134,8 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 			r.status.observe(e)
 			continue
 		}
-		// A note comes after what came before it; but a gap is said before what was
-		// found out by it, which explains that.
+		// With OnStatus, a status event is reported after the events before it. A gap is reported before the events that the
+		// relist found, because it explains them.
 		if r.OnStatus != nil && e.Type != event.Gap && delivered < i {
 			if err := r.next.Deliver(ctx, batch[delivered:i]); err != nil {
 				return err
@@ -148,13 +147,13 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	return r.next.Deliver(ctx, batch[delivered:])
 }
 
-// Status says in one line how the watch is. It may be called at any time, from any goroutine.
+// Status returns the status of the watch in one line. It may be called at any time, from any goroutine.
 func (r *Reporter) Status() string { return r.status.String() }
 
-// Wait returns when all has been reported. Nothing may be delivered any more.
+// Wait waits until pending reports have been made. Deliver must not be called any more.
 func (r *Reporter) Wait() {
 	ended, end := context.WithCancel(context.Background())
-	end() // nobody is asked any more
+	end() // no more queries to the server
 	r.sayGathered(ended, true)
 	r.queue.working.Wait()
 }
@@ -171,7 +170,7 @@ func (r *Reporter) note(at time.Time, format string, args ...any) {
 	r.noteTo(r.Out, at, format, args...)
 }
 
-// miss says what is missing from the events, or may be.
+// miss reports events that are missing, or may be.
 func (r *Reporter) miss(at time.Time, format string, args ...any) {
 	r.noteTo(r.Err, at, format, args...)
 }
@@ -184,17 +183,17 @@ func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...an
 	r.OnStatus(at, fmt.Sprintf(format, args...))
 }
 
-// Line writes text, from wherever it comes, as one line.
+// WriteLine writes text as one line, with control characters escaped.
 func WriteLine(w io.Writer, text string) { fmt.Fprintln(w, output.EscapeLine(text)) }
 
-// queue does one thing after the other beside the events.
+// queue runs functions one after another in the background.
 type queue struct {
 	mu      sync.Mutex
-	last    <-chan struct{} // closed when what was added last is done
+	last    <-chan struct{} // closed when the function that was added last has returned
 	working sync.WaitGroup
 }
 
-// add does not wait. All that is added is done, if quickly after the end of ctx.
+// add adds a function and does not block. The function is always called; it should return quickly if ctx has ended.
 func (q *queue) add(ctx context.Context, do func(context.Context)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 	"dwatch/watcher/event"
 )
 
-// nowhere is a Sink that takes everything.
+// nowhere is a Sink that discards events.
 var nowhere = event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 
-// TestOutages: an outage of several targets is reported once, and so is its end,
-// also where it ends in something else for one of them.
+// TestOutages checks that the begin and the end of an outage of several targets are reported once, even if it ends
+// differently for one of them.
 func TestOutages(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
 	const lost, again = "connection lost, trying again: down\n", "reconnected\n"
@@ -46,7 +46,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestMissing: what is missing from the events goes to Err, and all else to Out.
+// TestMissing checks that lines about missing events go to Err, and other lines to Out.
 func TestMissing(t *testing.T) {
 	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
 	var out, missing bytes.Buffer
@@ -73,8 +73,8 @@ bs: relisted at resourceVersion 7: only intermediate states since 5 may be missi
 	}
 }
 
-// TestDeliver: a batch is passed on as it is, after its marks are reported; and
-// targets that read the same but for their names are told apart.
+// TestDeliver checks that a batch is passed on unchanged after its status events were reported, and that targets that differ
+// only in their names are reported separately.
 func TestDeliver(t *testing.T) {
 	var w bytes.Buffer
 	full := errors.New("full")
@@ -92,7 +92,7 @@ func TestDeliver(t *testing.T) {
 		return full
 	}), Options{Out: &w})
 	if err := r.Deliver(t.Context(), batch); !errors.Is(err, full) {
-		t.Errorf("%v, want that of the next", err)
+		t.Errorf("%v, want the error of the next Sink", err)
 	}
 	r.Wait()
 	if len(got) != len(batch) || &got[0] != &batch[0] {
@@ -109,7 +109,7 @@ next
 	}
 }
 
-// TestNear: what may have been meant by a name is asked for beside the events.
+// TestNear checks that similar names are looked up without delaying events.
 func TestNear(t *testing.T) {
 	var w bytes.Buffer
 	delivered := make(chan struct{})
@@ -132,8 +132,7 @@ pods/db in namespace a is not there yet; waiting for it
 	}
 }
 
-// TestCheckNamespaces: a server that does not say of one namespace whether it exists
-// is not asked about others.
+// TestCheckNamespaces checks that no further namespaces are looked up after an error.
 func TestCheckNamespaces(t *testing.T) {
 	var w bytes.Buffer
 	r := New(nowhere, Options{Out: &w, CheckNamespace: func(_ context.Context, namespace string) (bool, string, error) {
@@ -152,7 +151,7 @@ func TestCheckNamespaces(t *testing.T) {
 	}
 }
 
-// TestNothingThere: a name that is also a resource may have been meant as one.
+// TestNothingThere checks the hint that the name of a missing object is also a resource.
 func TestNothingThere(t *testing.T) {
 	var w bytes.Buffer
 	r := New(nowhere, Options{Out: &w, ResourceNamed: func(name string) string {
@@ -176,8 +175,8 @@ pods/web in namespace a is not there yet; waiting for it
 	}
 }
 
-// TestGathered: of what is watched for one object it is said in one line what there is not, and in another what may not be
-// watched, when all have answered; what comes later, and what is alone, as always.
+// TestGathered checks that targets of one object are reported together when all have answered: those without objects in one
+// line, denied ones in another. Later findings, and single ones, are reported as usual.
 func TestGathered(t *testing.T) {
 	a, b, c := targetOf("as", true, "n", ""), targetOf("bs", true, "n", ""), targetOf("cs", true, "n", "")
 	denied := func(on event.Target) event.Event {
@@ -195,7 +194,7 @@ func TestGathered(t *testing.T) {
 	}
 	deliver(event.Event{Type: event.Synced, Target: b}, denied(d), denied(c))
 	if out.Len() > 0 {
-		t.Errorf("it is said before all have answered:\n%s", &out)
+		t.Errorf("reported before all targets have answered:\n%s", &out)
 	}
 	deliver(event.Event{Type: event.Synced, Target: a})
 	deliver(event.Event{Type: event.Joined, Target: e}, denied(e))

@@ -10,13 +10,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// status is how the watch is. It answers also while the events wait for a reader.
+// status is the connection status of the watch. It has its own lock, so that it can be read while Deliver blocks.
 type status struct {
 	mu    sync.Mutex
 	links *event.WatchStates
 }
 
-// before is how it was before a mark: its target, and how many targets were lost.
+// before is the status before a status event: the state of its target, and the number of targets without a connection.
 type before struct {
 	event.WatchState
 	lost int
@@ -28,7 +28,7 @@ func (s *status) begin(targets []event.Target) {
 	s.links = event.NewWatchStates(targets)
 }
 
-// observe returns of a mark how it was before, and how many targets are lost now.
+// observe records an event. For a status event it returns the status before it, and how many targets are lost after it.
 func (s *status) observe(e *event.Event) (was before, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *status) String() string {
 	return s.connection() + "; " + last
 }
 
-// isConnecting reports whether some have not answered yet.
+// isConnecting reports whether some targets have not answered yet.
 func (s *status) isConnecting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

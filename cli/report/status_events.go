@@ -17,8 +17,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	if was.Denied && e.Type.Phase() == event.PhaseLive {
 		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
 	}
-	// What it cost many targets is reported at the end of the outage, in one line; in a Note
-	// that of any number.
+	// If there are many targets, or with OnStatus, gaps are reported together at the end of the outage.
 	counted := e.Type == event.Gap && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
 	if counted {
 		r.gaps++
@@ -54,9 +53,9 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 
 const relisted = "relisted: only intermediate states may be missing"
 
-// gap reports what a list after a loss may have cost.
+// gap reports that intermediate states may be missing after a relist.
 func (r *Reporter) gap(e event.Event) {
-	if r.OnStatus != nil { // for people, to whom resourceVersions mean nothing
+	if r.OnStatus != nil { // a format for people, who can't use resource versions
 		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
 		return
 	}
@@ -64,14 +63,14 @@ func (r *Reporter) gap(e event.Event) {
 		describe(e.Target), e.ResourceVersion, cmp.Or(e.From, "the start"))
 }
 
-// outage reports an outage once, however many targets it hits, and its end. lost is how many
-// are lost after the mark.
+// outage reports the begin and the end of an outage once, however many targets it affects. lost is the number of targets
+// without a connection after the event.
 func (r *Reporter) outage(e event.Event, was before, lost int) {
 	if was.lost == 0 && lost > 0 {
 		r.resumed = true
 		r.note(e.Time, "connection lost, trying again: %s", fail.ExplainDisconnect(e.Err))
 	}
-	if e.Type == event.Gap || lost < was.lost { // a gap also if this target's loss was not noticed
+	if e.Type == event.Gap || lost < was.lost { // a gap may come without a Disconnected event of its target
 		r.resumed = r.resumed && e.Type == event.Reconnected
 	}
 	switch {
@@ -90,7 +89,7 @@ func (r *Reporter) outage(e event.Event, was before, lost int) {
 	}
 }
 
-// moved reports once, however many targets there are in it, what becomes of a namespace.
+// moved reports once that a namespace is watched or no longer watched, however many targets it has.
 func (r *Reporter) moved(e event.Event, format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != r.lastMoved {
 		r.lastMoved = text
@@ -142,7 +141,7 @@ func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := e.Err
 		if of, ok := errors.AsType[*event.TargetError](err); ok {
-			err = of.Err // t is named already
+			err = of.Err // the line already names the target
 		}
 		if r.Access != nil {
 			err = r.Access.DescribeDenials(ctx, &event.TargetError{Target: t, Err: err})
@@ -151,8 +150,7 @@ func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
 	})
 }
 
-// checkList reports that a target which can be watched can't be listed. It is asked when all
-// that exists has been delivered, so no event waits for the answer.
+// checkList reports if the user may watch, but not list, a target that has just synced. It does not delay events.
 func (r *Reporter) checkList(ctx context.Context, t event.Target) {
 	if r.Access == nil {
 		return

@@ -18,8 +18,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestNotes: with Note, what becomes of the watch stands there, where it happened
-// among the events, and Out has the rest.
+// TestNotes checks that OnStatus gets the changes of the watch in their order among the events, and Out the other lines.
 func TestNotes(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
 	lost := []event.Event{{Type: event.Disconnected, Target: a, Err: down}, {Type: event.Disconnected, Target: b, Err: down}}
@@ -98,7 +97,7 @@ func TestNotes(t *testing.T) {
 			})
 			r := New(next, Options{Out: &said, OnStatus: func(when time.Time, text string) {
 				if !when.Equal(at) {
-					t.Errorf("%s, want the time of the mark", when)
+					t.Errorf("%s, want the time of the status event", when)
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -120,7 +119,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// prefixed marks what is written to it as an Out.
+// prefixed is a Writer that prefixes lines, to distinguish Out from OnStatus.
 type prefixed struct{ bytes.Buffer }
 
 func (p *prefixed) Write(text []byte) (int, error) {
@@ -128,7 +127,7 @@ func (p *prefixed) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestNotesManyTargets: their outage is two lines, and each event is passed on once.
+// TestNotesManyTargets checks that an outage of many targets is reported in two lines, and that each event is passed on once.
 func TestNotesManyTargets(t *testing.T) {
 	var targets []event.Target
 	var batch []event.Event
@@ -158,7 +157,7 @@ func TestNotesManyTargets(t *testing.T) {
 	}
 }
 
-// TestStatus: how the watch is can be asked at any time.
+// TestStatus checks Status after each of several status events.
 func TestStatus(t *testing.T) {
 	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
 	one := targetOf("bs", false, "", "one")
