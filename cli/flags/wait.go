@@ -75,10 +75,10 @@ func (a *Wait) condition() (Condition, error) {
 	c.Text = strings.Join(a.forms, " and ")
 	c.Fields = nil
 	for i, form := range a.forms {
-		if all[i] != form {
-			continue // generated: nobody named the fields that it reads
+		if kind, _, _ := strings.Cut(form, "="); all[i] != form && !strings.EqualFold(kind, "jsonpath") {
+			continue // a generated expression: the user named none of the fields that it reads
 		}
-		if x, err := expression.Compile(form); err == nil {
+		if x, err := expression.Compile(all[i]); err == nil {
 			c.Fields = append(c.Fields, x.FieldPaths()...)
 		}
 	}

@@ -236,9 +236,10 @@ func (f *fault) isSaid(t *testing.T, c *testenv.Cluster) {
 	}
 	p := startPiped(t, kubeconfig, args...)
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(f.waits), "-x7 ", "-[0-9a-z-]+ ")
-	p.says(t, "^(waiting for|error: .*:) "+pattern)
+	outcome := strings.Replace(pattern, " Failed: ", " failed after \\S+: ", 1)
+	p.says(t, "^(waiting for "+pattern+"|error: (.*: )?"+outcome+")")
 	p.signal(syscall.SIGINT)
-	p.says(t, "^error: .*: "+pattern)
+	p.says(t, "^error: (.*: )?"+outcome)
 	startPiped(t, kubeconfig, f.shown, "-o", "changes", "--initial").reads(t, f.state)
 }
 
