@@ -93,12 +93,11 @@ var sendDescription = description{
 	name:  "send",
 	use:   "RESOURCE... --to URL [flags]\n  PATH RESOURCE... [flags] -- COMMAND [ARG...]\n  PATH -f RULES [flags]\n  PATH --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
 	short: "Deliver each event to a webhook, NATS, Kafka, or a command",
-	long: `Deliver each event to a webhook, to NATS or Kafka, or to a command, again and
-again until it is taken. What exists at the start comes first, as ADDED with
-"initial":true; --watch-only leaves it out. Values of Secrets are masked, unless
---show-secrets is given. The events of one object come one after the other. With
---state what waits is in a file, and after a restart only what is different is
-sent.`,
+	long: `Deliver each event to a webhook, NATS, Kafka or a command, and retry until it is
+accepted. Existing objects come first, as ADDED with "initial":true;
+--watch-only leaves them out. Values of Secrets are masked unless --show-secrets
+is given. The events of one object stay in order. With --state, pending events
+survive a restart, which then sends only what changed.`,
 	examples: `  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
   %[1]s send jobs -A --to https://broker.example.com --to-token-file token
 

@@ -31,7 +31,7 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched, '*.GROUP' what is in a group")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
 	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; '!kube-*' leaves out; repeatable; by default that of the kubeconfig context")
-	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Leave out `NAMESPACE`, a name or a pattern such as 'kube-*' (repeatable, commas); without -n in all namespaces")
+	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Leave out `NAMESPACE`, or 'kube-*' (repeatable, commas)")
 	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")
 	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
 	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
