@@ -1,5 +1,5 @@
-// Package kafka says where events go in Kafka, and as whom. What sends them there is in its package producer, which a build has
-// by the tag kafka: it makes dwatch larger, and each of its starts slower.
+// Package kafka has the options for delivering events to Kafka. Package producer delivers them. It requires the build tag kafka,
+// because it makes dwatch larger and slower to start.
 package kafka
 
 import (
@@ -11,29 +11,29 @@ import (
 	"dwatch/output/deliver/secret"
 )
 
-// Options says where to produce, and as whom.
+// Options configures a producer.Receiver.
 type Options struct {
-	Brokers   []string // HOST:PORT each, at least one; they lead to all others
-	Topic     string   // CheckTopic has found it good
-	UseTLS    bool     // by TLS
-	Login     secret.Source
-	Mechanism string // of SASL, one of Mechanisms; empty: the strongest that a broker knows
-	// NoPlain: others could read a password on the way.
+	Brokers   []string // HOST:PORT of at least one broker; the client discovers the others
+	Topic     string   // must be valid for CheckTopic
+	UseTLS    bool
+	Login     secret.Source // USER:PASSWORD; if not set, dwatch does not log in
+	Mechanism string        // the SASL mechanism, one of Mechanisms; if empty, the strongest one that the broker supports
+	// NoPlain excludes Plain unless Mechanism selects it, because the password could be read on the way.
 	NoPlain      bool
-	PingInterval time.Duration // after it a broker that says nothing is asked whether all is well; 0: five seconds
+	PingInterval time.Duration // how long a record may be unanswered before the brokers are checked; zero means 5 seconds
 	deliver.TLS
 }
 
-// Plain is the mechanism that shows a password to whoever listens.
+// Plain is the SASL mechanism that sends the password itself.
 const Plain = "plain"
 
-// Mechanisms are those of SASL, the strongest first.
+// Mechanisms returns the supported SASL mechanisms, the strongest first.
 func Mechanisms() []string { return []string{"scram-sha-512", "scram-sha-256", Plain} }
 
-// longestTopic is how long the name of a topic may be.
+// longestTopic is the maximum length of the name of a topic.
 const longestTopic = 249
 
-// CheckTopic finds what no topic can be called.
+// CheckTopic returns an error if a topic can't have this name.
 func CheckTopic(topic string) error {
 	isOther := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-", c)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckTopic: what a broker would not take as the name of a topic is found before it is asked.
+// TestCheckTopic checks that names of topics that brokers reject are detected without a broker.
 func TestCheckTopic(t *testing.T) {
 	for topic, good := range map[string]bool{
 		"k8s": true, "k8s.events_A-1": true, strings.Repeat("a", 249): true,

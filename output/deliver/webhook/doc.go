@@ -1,11 +1,9 @@
 // Package webhook delivers messages over HTTP, as CloudEvents 1.0 or as logs of OpenTelemetry.
 //
-// A [Webhook] is a Receiver: it sends a message in one request, in the binary or the
-// structured mode of the CloudEvents HTTP binding or by OTLP, and says what the answer means. Any
-// 2xx is delivered, unless it says in OTLP that the record was rejected. It follows no redirect, so that what it sends, and its credentials,
-// go where --to says and nowhere else.
+// A [Receiver] sends each message in one request, in the binary or structured mode of the CloudEvents HTTP binding or by OTLP. A
+// message is delivered after a 2xx response, unless its body reports a failure. The body is only read for OTLP and for the receivers
+// in [Services]. Redirects are not followed, so that messages and credentials only go to the address in --to.
 //
-// Credentials come from files, which are read again when they change, or from the
-// environment. No error has one of them in it, and none has the path or the query of the
-// address, which may hold a token, too.
+// Credentials come from files, which are read again when they change, or from the environment. Errors contain no credentials, and
+// neither the path nor the query of the address, which may contain a token.
 package webhook

@@ -12,18 +12,17 @@ import (
 	"dwatch/output/deliver"
 )
 
-// flight is a record on its way. It outlives a try that has no time to see its end, so that the next one does not send it a
-// second time.
+// flight is a record in flight. It may outlive an attempt, so that the next attempt does not send the record a second time.
 type flight struct {
-	message string             // the ID of that which it is of
-	cancel  context.CancelFunc // has it not sent, if it is not sent yet
-	ended   context.Context    // by cancel
-	done    chan struct{}
-	err     error // why it is not stored; only when it is done
+	message string             // the ID of the message
+	cancel  context.CancelFunc // prevents the client from sending the record, if it has not done so yet
+	ended   context.Context    // done after cancel
+	done    chan struct{}      // closed when the result is known
+	err     error              // the result; nil if the record is stored; valid once done is closed
 }
 
-// slot is what one record of an object is in at a time: its event, or its tombstone. An object that two resources show has them
-// for each.
+// slot is the key of a flight. At any time, an object has at most one flight for its event and one for its tombstone. An object that
+// is served as two resources has them for each resource.
 type slot struct {
 	resource    schema.GroupResource
 	object      string
@@ -34,10 +33,10 @@ func slotOf(m *deliver.Message, isTombstone bool) slot {
 	return slot{m.Resource.GroupResource(), m.ObjectID(), isTombstone}
 }
 
-// errCancelled: a record was not sent, or refused, together with another one that was not to be sent any more.
+// errCancelled is the result of a flight that the client cancelled, possibly together with another record.
 var errCancelled = errors.New("it was not sent")
 
-// fly returns the flight of a record, which begins now unless it has begun before.
+// fly returns the flight in a slot. If there is none, it starts one with record.
 func (r *Receiver) fly(s *session, m *deliver.Message, at slot, record *kgo.Record) *flight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +51,7 @@ func (r *Receiver) fly(s *session, m *deliver.Message, at slot, record *kgo.Reco
 	return f
 }
 
-// landed: it is known what became of a flight. One that has failed begins anew with the next try.
+// landed handles the result of a flight. A failed flight leaves its slot, so that the next attempt sends the record again.
 func (r *Receiver) landed(s *session, at slot, f *flight, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,20 +67,20 @@ func (r *Receiver) landed(s *session, at slot, f *flight, err error) {
 	close(f.done)
 }
 
-// isBusy reports whether a record is on its way, which a try has left there.
+// isBusy reports whether any flight has no result yet.
 func (r *Receiver) isBusy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busy > 0
 }
 
-// forgetOthers takes out what other messages about the object of a message have left, which nobody asks for any more: an event
-// that comes again later, with the same ID, is another one.
+// forgetOthers removes the flights of earlier messages about the same object. If such a message is sent again later with the same ID,
+// it gets a new flight.
 func (r *Receiver) forgetOthers(m *deliver.Message) {
 	r.forget(m, func(f *flight) bool { return f.message != m.ID })
 }
 
-// forget takes out flights of the object of a message.
+// forget cancels and removes the flights of a message's object for which which returns true.
 func (r *Receiver) forget(m *deliver.Message, which func(*flight) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +92,8 @@ func (r *Receiver) forget(m *deliver.Message, which func(*flight) bool) {
 	}
 }
 
-// await waits for the end of a flight, or of the try. While nothing is heard it asks whether all is well.
+// await returns the result of a flight. When ctx is done, it cancels the flight. Each PingInterval without a result, it checks the
+// brokers and the topic, and cancels the flight if they fail.
 func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
 	silence := time.NewTicker(r.PingInterval)
 	defer silence.Stop()
@@ -118,7 +118,7 @@ func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
 	}
 }
 
-// ended is what a flight that is done says. A session that can't go on is dropped.
+// ended returns the result of a flight that is done. If the session is unusable, it drops the session.
 func (r *Receiver) ended(s *session, f *flight) error {
 	switch {
 	case f.err == nil:
@@ -131,7 +131,7 @@ func (r *Receiver) ended(s *session, f *flight) error {
 	return f.err
 }
 
-// isOfSession reports whether an error may be one that a session does not get over.
+// isOfSession reports whether an error may make the session unusable.
 func isOfSession(err error) bool {
 	return !isOfBatch(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrMaxBuffered) && !errors.Is(err, kerr.TopicAuthorizationFailed)
 }
@@ -140,7 +140,7 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
-// isOfBatch reports whether an error is about a record, or about another one in its batch.
+// isOfBatch reports whether a broker rejected a record, possibly because of another record in the same batch.
 func isOfBatch(err error) bool {
 	return isTooLarge(err) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.PolicyViolation)
 }

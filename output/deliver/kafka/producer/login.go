@@ -22,7 +22,7 @@ import (
 	"dwatch/output/deliver/secret"
 )
 
-// login is who dwatch is.
+// login has the credentials for SASL.
 type login struct{ user, password string }
 
 func parseLogin(text string) (l login, err error) {
@@ -33,7 +33,7 @@ func parseLogin(text string) (l login, err error) {
 	return l, err
 }
 
-// mechanisms are what a broker may choose from. The file is read again for each connection.
+// mechanisms returns the SASL mechanisms that a broker may choose from. Each login uses the current content of the file.
 func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
 	bySCRAM := func(context.Context) (scram.Auth, error) {
 		l, err := r.login.Get()
@@ -52,8 +52,8 @@ func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
 	return offered
 }
 
-// observedMechanism notes which logins do not end. Some brokers close the connection instead of answering that a password is
-// wrong.
+// observedMechanism records unfinished logins in Receiver.logins. Some brokers close the connection instead of reporting that a
+// password is wrong.
 type observedMechanism struct {
 	sasl.Mechanism
 	receiver *Receiver
@@ -81,7 +81,7 @@ func (o *observedSession) Challenge(challenge []byte) (done bool, response []byt
 	return done, response, err
 }
 
-// isLoginCut reports whether a broker has not answered a login that began at or after a time.
+// isLoginCut reports whether any login that began at or after since has not finished.
 func (r *Receiver) isLoginCut(since time.Time) (is bool) {
 	r.logins.Range(func(_, began any) bool {
 		is = !began.(time.Time).Before(since)
@@ -90,7 +90,8 @@ func (r *Receiver) isLoginCut(since time.Time) (is bool) {
 	return is
 }
 
-// nearby is a mechanism that shows the password: not to a broker elsewhere without TLS, which brokers of this machine may name.
+// nearby is a mechanism that sends the password itself. Without TLS, it fails for remote brokers. A local seed broker may refer to
+// such a broker.
 type nearby struct {
 	sasl.Mechanism
 	receiver *Receiver
@@ -105,14 +106,14 @@ func (n *nearby) Authenticate(ctx context.Context, address string) (sasl.Session
 	return n.Mechanism.Authenticate(ctx, address)
 }
 
-// inClearError says that a broker can't be asked without others seeing the password.
+// inClearError reports that logging in to a broker would send the password in the clear.
 type inClearError struct{ address string }
 
 func (e *inClearError) Error() string {
 	return fmt.Sprintf("the broker %s knows no login but PLAIN, which would send a password in the clear: it takes kafka+tls://", e.address)
 }
 
-// dial makes one connection, with the certificates that the files have now.
+// dial opens a connection. It reads the files with certificates again.
 func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -126,7 +127,7 @@ func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn,
 	return (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
 }
 
-// notConnected says why a broker has not answered a request that began at a time.
+// notConnected returns an error that explains why a request to a broker failed with err. began is when the request began.
 func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error) error {
 	var inClear *inClearError
 	var op *net.OpError
@@ -159,10 +160,10 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", secret.ExplainConnectionError(err, "--to-ca"))}
 }
 
-// place is where it is, for people.
+// place returns the addresses of the seed brokers for messages.
 func (r *Receiver) place() string { return strings.Join(r.Brokers, ",") }
 
-// noTopic says how to make the topic.
+// noTopic returns an error that explains how to create the topic.
 func (r *Receiver) noTopic() error {
 	return fmt.Errorf("there is no topic %s at %s: 'kafka-topics.sh --bootstrap-server %s --create --topic %s --config cleanup.policy=compact' makes one that keeps the last state of each object", r.Topic, r.place(), r.Brokers[0], r.Topic)
 }

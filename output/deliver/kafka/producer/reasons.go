@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reasons are why records may not be stored, which the client tries again without a word: the last error that it ran into, such as a
-// leader that refuses connections, and what brokers say of the topic. As a logger of the client it learns the first.
+// reasons has possible reasons why records are not stored while the client retries them. client is the last error that the client has
+// logged, such as a leader that refuses connections. topic is a problem that the metadata of the topic shows.
 type reasons struct {
 	mu            sync.Mutex
 	client, topic reason
@@ -30,7 +30,7 @@ var _ kgo.Logger = (*reasons)(nil)
 // Level implements kgo.Logger.
 func (*reasons) Level() kgo.LogLevel { return kgo.LogLevelInfo }
 
-// Log implements kgo.Logger: nothing of it is shown but in the error of who waits in vain.
+// Log implements kgo.Logger. It retains the last error, for the message of an attempt that takes too long, and logs nothing.
 func (r *reasons) Log(_ kgo.LogLevel, _ string, members ...any) {
 	for _, m := range members {
 		err, is := m.(error)
@@ -42,14 +42,14 @@ func (r *reasons) Log(_ kgo.LogLevel, _ string, members ...any) {
 	}
 }
 
-// note notes what brokers say of the partitions of the topic.
+// note records the problem that the metadata of the topic shows, if any.
 func (r *reasons) note(partitions []kmsg.MetadataResponseTopicPartition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.topic = reason{troubleOf(partitions), time.Now()}
 }
 
-// since returns what there is to say of the time since then, behind a colon; empty: nothing.
+// since returns the reasons recorded after then, with a colon in front, or "" if there are none.
 func (r *reasons) since(then time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *reasons) since(then time.Time) string {
 	return ": " + strings.Join(all, "; ")
 }
 
-// troubleOf says which partitions can't take records, or soon may not; empty: all is well.
+// troubleOf describes the first partition that has an error or too few in-sync replicas. It returns "" if there is none.
 func troubleOf(partitions []kmsg.MetadataResponseTopicPartition) string {
 	for _, p := range partitions {
 		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {

@@ -19,34 +19,34 @@ import (
 	"dwatch/watcher/event"
 )
 
-// openTimeout is how long it may take until a broker has said that it is there, and has the topic.
+// openTimeout is the maximum time for opening a connection, and for checking that the topic exists.
 const openTimeout = 5 * time.Second
 
-// Receiver produces messages. It has one session, or none.
+// Receiver produces messages to a topic. It has at most one session.
 type Receiver struct {
 	kafka.Options
 	source  string
 	login   *secret.Value[login]
 	session atomic.Pointer[session]
 	opening deliver.Opener[*session]
-	inClear atomic.Pointer[inClearError] // about a broker that had no other login to offer
-	logins  sync.Map                     // when a login began that has not ended, by the address of the broker
-	// room is what records are produced in, of so many bytes: one that has to be alone in its batch takes all of it.
+	inClear atomic.Pointer[inClearError] // the last broker that only supported PLAIN without TLS, until await reports it
+	logins  sync.Map                     // the start of each unfinished login, by the address of the broker
+	// room limits the size of the records in flight to bytes. A record that must be alone in its batch acquires all of it.
 	room    *semaphore.Weighted
 	bytes   int64
 	reasons reasons
 
 	mu      sync.Mutex
-	flights map[slot]*flight
-	busy    int // flights that are not done
+	flights map[slot]*flight // pending flights, and stored ones until their message is delivered
+	busy    int              // number of flights without a result, including forgotten ones
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
 
-// largestRoom is how many bytes of records are on their way at most, however many workers there are.
+// largestRoom is the maximum size of the records for which attempts wait at a time.
 const largestRoom = 64 << 20
 
-// New returns a Receiver that is not connected yet. Its errors are of the files.
+// New returns a Receiver without connecting. It fails if a file can't be read or is invalid.
 func New(o kafka.Options) (*Receiver, error) {
 	o.PingInterval = cmp.Or(o.PingInterval, openTimeout)
 	r := &Receiver{Options: o, room: semaphore.NewWeighted(largestRoom), bytes: largestRoom, flights: map[slot]*flight{}}
@@ -58,25 +58,25 @@ func New(o kafka.Options) (*Receiver, error) {
 	return r, err
 }
 
-// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+// SetSource sets the attribute "source" of all messages, a URI. It must be called before Send.
 func (r *Receiver) SetSource(source string) { r.source = source }
 
-// Check asks a broker for the topic. A deliver.DownError says that none can be reached, or is not ready, and a
-// deliver.SetupError that there is no topic.
+// Check checks that the topic exists. It returns a deliver.DownError if no broker can be reached or is ready, and a deliver.SetupError
+// if there is no topic.
 func (r *Receiver) Check(ctx context.Context) error {
 	_, err := r.open(ctx)
 	return err
 }
 
-// Close ends the session, with what is on its way. Send is not called any more.
+// Close ends the session. Records in flight fail. Send must not be called afterwards.
 func (r *Receiver) Close() {
 	if s := r.session.Load(); s != nil {
 		s.client.Close()
 	}
 }
 
-// Abort ends what is on its way: of that nothing is sent any more, or tried again by the client, which goes on with it else when no
-// try waits for it.
+// Abort ends the session, so that the client stops retrying records in flight. Without it, the client continues to retry them after
+// the end of an attempt. The next Send opens a new session.
 func (r *Receiver) Abort() {
 	if s := r.session.Load(); s != nil {
 		r.drop(s)
@@ -87,7 +87,7 @@ func (r *Receiver) Abort() {
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	r.forgetOthers(m)
 	err := r.store(ctx, m, slotOf(m, false), r.record(m))
-	if m.Type == event.Deleted && (err == nil || isOfBatch(err)) { // or what the topic refuses would be there for ever
+	if m.Type == event.Deleted && (err == nil || isOfBatch(err)) { // even if the broker rejects the event, the object must disappear
 		err = cmp.Or(r.store(ctx, m, slotOf(m, true), tombstone(m)), err)
 	}
 	if err == nil || isOfBatch(err) {
@@ -96,7 +96,8 @@ func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	return r.explain(ctx, m, err)
 }
 
-// store returns nil when a record is stored. What others have made fail is tried again, by itself.
+// store returns nil once a record is stored. If a broker rejects the batch of the record, it produces the record again in its own
+// batch.
 func (r *Receiver) store(ctx context.Context, m *deliver.Message, at slot, record *kgo.Record) error {
 	err := r.produce(ctx, m, at, record, min(sizeOf(record), r.bytes))
 	if isOfBatch(err) {
@@ -105,7 +106,7 @@ func (r *Receiver) store(ctx context.Context, m *deliver.Message, at slot, recor
 	return err
 }
 
-// produce has a record stored within so much of the room.
+// produce returns nil once a record is stored. takes is the part of room that it acquires.
 func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, record *kgo.Record, takes int64) error {
 	for {
 		s, err := r.open(ctx)
@@ -122,13 +123,13 @@ func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, rec
 		err = r.await(ctx, s, r.fly(s, m, at, record))
 		r.room.Release(takes)
 		if errors.Is(err, errCancelled) || errors.Is(err, kgo.ErrClientClosed) {
-			continue // another one took this one with it: it has given up, or ended the session
+			continue // another attempt was cancelled or ended the session, which also affected this record
 		}
 		return err
 	}
 }
 
-// open returns a session in which the topic is known to be there.
+// open returns a session in which the topic exists, as of the last check.
 func (r *Receiver) open(ctx context.Context) (*session, error) {
 	if s := r.session.Load(); s.isReady() {
 		return s, nil
@@ -151,14 +152,15 @@ func (r *Receiver) open(ctx context.Context) (*session, error) {
 	})
 }
 
-// drop ends a session with which something is wrong. What is on its way there has failed.
+// drop ends an unusable session. Its records in flight fail.
 func (r *Receiver) drop(s *session) {
 	if r.session.CompareAndSwap(s, nil) {
 		s.client.Close()
 	}
 }
 
-// explain says what an error of a message means for the Queue.
+// explain converts the error of an attempt into an error that tells the Queue whether to retry, and whether other messages are
+// affected.
 func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
 	switch {

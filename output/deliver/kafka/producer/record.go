@@ -7,8 +7,8 @@ import (
 	"dwatch/output/deliver/cloudevent"
 )
 
-// record is a message as the binary mode of the Kafka binding of CloudEvents has it. Its time is when it is sent, or what is
-// sent late would be gone at once where a topic keeps records for a time.
+// record returns a message as a record in the binary mode of the Kafka binding of CloudEvents. The record has no time, so the client
+// sets the time of sending. With the time of the event, a topic with limited retention could remove a late record at once.
 func (r *Receiver) record(m *deliver.Message) *kgo.Record {
 	e := cloudevent.New(m, r.source)
 	key := m.ObjectID()
@@ -20,12 +20,12 @@ func (r *Receiver) record(m *deliver.Message) *kgo.Record {
 	return &kgo.Record{Key: []byte(key), Value: m.Body, Headers: headers}
 }
 
-// tombstone has a compacted topic forget an object. It is no event, and has no headers.
+// tombstone returns the record that makes a compacted topic forget an object. It is no event and has no headers.
 func tombstone(m *deliver.Message) *kgo.Record {
 	return &kgo.Record{Key: []byte(m.ObjectID())}
 }
 
-// sizeOf is how many bytes a record takes, about as the client counts them; never 0.
+// sizeOf returns the approximate size of a record. It is never 0.
 func sizeOf(r *kgo.Record) int64 {
 	size := len(r.Key) + len(r.Value) + 1
 	for _, h := range r.Headers {

@@ -15,18 +15,18 @@ import (
 	"dwatch/output/deliver"
 )
 
-// largestBatch is how large a batch may be before it is compressed. How large after, decides the broker.
+// largestBatch is the maximum size of an uncompressed batch. The broker limits the compressed size.
 const largestBatch = 16 << 20
 
-// session is one client, by whose numbers a broker knows what comes twice.
+// session is one client. Brokers recognize duplicates only within a session.
 type session struct {
 	client *kgo.Client
-	ready  atomic.Bool // it has the topic, as far as is known
+	ready  atomic.Bool // true if the last check found the topic, and no error has cast doubt on it since
 }
 
 func (s *session) isReady() bool { return s != nil && s.ready.Load() }
 
-// newSession connects to nothing yet.
+// newSession returns a session without connecting.
 func (r *Receiver) newSession() (*session, error) {
 	options := []kgo.Opt{
 		kgo.ClientID("dwatch"),
@@ -39,9 +39,9 @@ func (r *Receiver) newSession() (*session, error) {
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // as Java's client does
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.SnappyCompression(), kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(largestBatch),
-		kgo.MaxBufferedBytes(int(2 * r.bytes)), // what tries have left on its way, and what they have room for
+		kgo.MaxBufferedBytes(int(2 * r.bytes)), // room for current attempts, and for records that ended attempts have left in flight
 		kgo.WithLogger(&r.reasons),
-		kgo.ProducerLinger(0), // a batch is what came while the one before was on its way
+		kgo.ProducerLinger(0), // a batch has the records that arrived while the previous one was in flight
 	}
 	if r.login != nil {
 		options = append(options, kgo.SASL(r.mechanisms()...))
@@ -50,7 +50,7 @@ func (r *Receiver) newSession() (*session, error) {
 	return &session{client: client}, err
 }
 
-// checkTopic finds out whether a broker is there, and has the topic.
+// checkTopic returns an error unless a broker answers and has the topic.
 func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 	answer, err := r.ask(ctx, s)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 		r.reasons.note(answer.Topics[0].Partitions)
 		return nil
 	case isNoTopic(err):
-		r.drop(s) // it may remember another topic of that name
+		r.drop(s) // the client may have cached the ID of a deleted topic with the same name
 		return &deliver.SetupError{Err: r.noTopic()}
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return fmt.Errorf("the user may not see the topic %s at %s", r.Topic, r.place())
@@ -78,8 +78,8 @@ func isDown(err error) bool {
 	return is
 }
 
-// ask asks all brokers for the topic, and returns the first answer. Without one it says why, first what does not get better by
-// waiting.
+// ask requests the metadata of the topic from all brokers, and returns the first response. If all requests fail, it returns one of the
+// errors, preferably one that is not a DownError.
 func (r *Receiver) ask(ctx context.Context, s *session) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
