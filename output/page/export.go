@@ -49,7 +49,7 @@ const (
 	// rawMessages and rawContents limit the collected messages and object contents, as multiples of the file size. The
 	// oldest ones beyond that would not fit.
 	rawMessages, rawContents = 6, 8
-	// slack is reserved for the metadata, whose size is known last.
+	// slack is reserved for the metadata, which is created last.
 	slack = 4 << 10
 )
 

@@ -42,8 +42,8 @@ func (f *fights) observe(c *inventory.Change) {
 	}
 }
 
-// now returns the fights that continue at a time, and forgets the others and those of deleted objects. Fights between the
-// same managers over several fields of an object are one item.
+// now returns the fights that continue at a time. It forgets ended fights and deleted objects. Fights between the same
+// managers over several fields of an object are one item.
 func (f *fights) now(at time.Time, among *inventory.Inventory) (items []fightItem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

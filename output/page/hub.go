@@ -20,15 +20,15 @@ import (
 type Options struct {
 	// Targets are watched from the start.
 	Targets []event.Target
-	// Title, Cluster, Server and Version are shown on the page: what is watched, the name and the address of the cluster,
-	// and the version of dwatch.
+	// Title, Cluster, Server and Version are shown on the page: the watched resources, the name and the address of the
+	// cluster, and the version of dwatch.
 	Title, Cluster, Server, Version string
 	// UTC shows times in UTC instead of the viewer's time zone.
 	UTC bool
 	// Compare configures which changes are noise, and which values are masked.
 	Compare change.Options
-	// FetchEvents requests the Events about an object and what it owns from the server, newest first. nil disables it. It
-	// must be safe for concurrent use.
+	// FetchEvents requests the Events about an object and its dependents from the server, newest first. nil disables it.
+	// It must be safe for concurrent use.
 	FetchEvents func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
 	// FetchRevisions requests the revisions of a workload's template from the server. nil disables it. It must be safe for
 	// concurrent use.

@@ -17,7 +17,7 @@ type reconstructedItem struct {
 	Time int64 `json:"time"`
 	// From is the source of the evidence: see event.EvidenceSource.
 	From string `json:"from"`
-	// Who has the field managers that may have made the change, because they wrote in that second.
+	// Who is the list of field managers that wrote in that second. One or more of them made the change.
 	Who      string `json:"who,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	// Changes are the changes of the template, or, without a revision, the fields that the writers have owned since then.

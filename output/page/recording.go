@@ -15,19 +15,20 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Past is a recording that is shown in place of the present: each viewer chooses a time. Without one it is what has been seen
-// that is shown of other times.
+// Recording is a recording that the page shows instead of a live cluster. Each viewer chooses a time.
 type Recording struct {
-	// At is the time that is shown first.
+	// InitialTime is the time that is shown to viewers that have not chosen one.
 	InitialTime time.Time
-	// Play delivers to sink what was there at the begin of what is shown, and what happened until a time. Times
-	// before and after what is shown stand for its begin and its end. It is called by several goroutines.
+	// Replay delivers the initial objects of the shown range and the later events up to until. Times outside of the range
+	// mean its start or end. It must be safe for concurrent use.
 	Replay func(ctx context.Context, until time.Time, sink event.Sink) (Coverage, error)
 }
 
-// rewinder is a past: it has a new Hub show what was there at a time, and says what is known of that, once that has arrived.
+// rewinder is a source of past states: a Recording or a liveHistory.
 type rewinder interface {
+	// arrived waits until all events before at should have arrived.
 	arrived(ctx context.Context, at time.Time) error
+	// rewind fills a new Hub with the state at a time.
 	rewind(ctx context.Context, at time.Time, into *Hub) (Coverage, error)
 }
 
@@ -39,44 +40,44 @@ func (p *Recording) rewind(ctx context.Context, at time.Time, into *Hub) (Covera
 	return p.Replay(ctx, at, into)
 }
 
-// Known is what is known of the past by what was played.
+// Coverage tells which times can be shown, and where data is missing.
 type Coverage struct {
-	// From and To are between which times one can be chosen.
+	// From and To limit the times that can be chosen.
 	From, To time.Time
-	// Began is since when all is seen that is shown; zero: From.
+	// CompleteSince is when dwatch started, for a live cluster. Zero means From.
 	CompleteSince time.Time
-	// Gaps are when not all is known, in order.
+	// Gaps are the times in which events may be missing, in order.
 	Gaps []Gap
-	// Unknown are why it is not known what was there at the time up to which was played; none: it is.
+	// StateGapsAtTime are the gaps that may make the state at the shown time wrong. If empty, the state is right.
 	StateGapsAtTime []Gap
-	// Blind are all times, between their ends, of which it is not known what was there.
+	// StateGaps are all times at which the state may be wrong. Their ends are exclusive. Only exported files use them.
 	StateGaps []Gap
-	// Damage is what could not be read, a line each.
+	// ReadErrors describe the damage of a recording, one line each.
 	ReadErrors []string
-	// Clusters are those that are shown, of several.
+	// Clusters are the names of the shown clusters. It is nil with a single cluster.
 	Clusters []string
-	// First is the time that a file shows first; zero: To.
+	// InitialTime is the time that an exported file shows first. Zero means To.
 	InitialTime time.Time
 }
 
-// Gap is a time of which not all is known.
+// Gap is a period without full coverage.
 type Gap struct {
-	Cluster  string // of several; empty: it is one
+	Cluster  string // empty with a single cluster
 	From, To time.Time
 	Reason   string
 }
 
-// maxTimes is of how many times Hubs are held that nobody uses: each has all objects. maxGaps and maxDamage are how many of
-// these viewers are told.
+// maxTimes is the maximum number of Hubs for times of a recording that are cached without users. Each has all objects.
+// maxGaps and maxDamage limit the gaps and read errors in a message.
 const maxTimes, maxGaps, maxDamage = 4, 500, 20
 
-// pastMessage is what hello says of a time of a recording.
+// pastMessage describes a shown time of the past, and the times that can be shown.
 type pastMessage struct {
 	From     int64        `json:"from"`
 	To       int64        `json:"to"`
 	At       int64        `json:"at,omitempty"`
 	Live     bool         `json:"live,omitempty"`  // the present can be shown, too
-	First    int64        `json:"first,omitempty"` // of a file
+	First    int64        `json:"first,omitempty"` // only in exported files
 	Unknown  []gapMessage `json:"unknown,omitempty"`
 	Gaps     []gapMessage `json:"gaps,omitempty"`
 	GapsMore int          `json:"gapsMore,omitempty"`
@@ -84,13 +85,13 @@ type pastMessage struct {
 }
 
 type gapMessage struct {
-	Cluster string `json:"cluster,omitempty"` // of several
+	Cluster string `json:"cluster,omitempty"` // empty with a single cluster
 	From    int64  `json:"from"`
 	To      int64  `json:"to"`
 	Why     string `json:"why"`
 }
 
-// message says of which time a Hub shows what was there, live if the present can be shown, too.
+// message returns the message about a shown time. live is true if the present can be shown, too.
 func (k *Coverage) message(at time.Time, live bool) *pastMessage {
 	m := &pastMessage{From: millis(k.From), To: millis(k.To), At: millis(at), Live: live}
 	if !k.InitialTime.IsZero() {
@@ -111,33 +112,34 @@ func gapsOf(all []Gap) (some []gapMessage) {
 	return some
 }
 
-// maxShown is of how many times Hubs are held if all are looked at, maxReading how many are read at the same time,
-// and keepFailed how long nobody has one read again that could not be.
+// maxShown is the maximum number of Hubs in use. maxReading is the maximum number that is being filled. keepFailed is how
+// long a failed replay is not retried.
 const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
 
-// maxCopied is how many objects all Hubs of what was seen have together, if that are more than two: each takes 1.6 KB. awaitRoom is
-// how long who comes waits for others to go, as does who chooses another time, and maxAwaiting how many do.
+// maxCopied is the maximum number of objects in all Hubs of a live history together. Each takes 1.6 KB. Two Hubs are always
+// allowed. awaitRoom is how long a request waits for another Hub to be released, and maxAwaiting the maximum number of
+// waiting requests.
 const maxCopied, awaitRoom, maxAwaiting = 20_000, 5 * time.Second, 32
 
-// hubs are those of times of the past, the one that was asked for last at the end. One that is used is always held.
+// historyHubs has a Hub for each shown time of the past. All viewers of a time share its Hub.
 type historyHubs struct {
 	Options
 	past    rewinder
-	unused  int           // how many are held that nobody uses
-	turns   chan struct{} // has one for each that is being read
-	asking  chan struct{} // has one for each request that is not a viewer's, of what was seen; nil: of a recording
-	reading sync.WaitGroup
-	copies  func() int // how many objects each has, about; nil: it is not copies that are held
+	unused  int            // maxTimes for a recording; zero disables the cache of unused Hubs
+	turns   chan struct{}  // semaphore for filling Hubs
+	asking  chan struct{}  // semaphore for API requests; nil for a recording
+	reading sync.WaitGroup // Hubs that are being filled
+	copies  func() int     // approximate number of objects in a Hub; nil for a recording
 
-	mu       sync.Mutex // for what follows, and what is in held
-	held     []*historyHub
-	awaiting int           // how many wait for room
-	left     chan struct{} // closed when there may be room
+	mu       sync.Mutex    // guards the fields below and those of the Hubs in held
+	held     []*historyHub // the most recently requested last
+	awaiting int           // number of requests that wait for room
+	left     chan struct{} // closed when there may be room, and then replaced
 	closing  bool
-	reason   string // of closing
+	reason   string // why it was closed
 }
 
-// newHubs are those of the past that a Hub shows, or beside it.
+// newHistoryHubs returns the Hubs for the times of a Hub's recording or live history.
 func newHistoryHubs(of *Hub) *historyHubs {
 	h := &historyHubs{Options: of.Options, turns: make(chan struct{}, maxReading), left: make(chan struct{})}
 	if of.Recording != nil {
@@ -149,12 +151,12 @@ func newHistoryHubs(of *Hub) *historyHubs {
 	return h
 }
 
-// hubOf is the Hub of a time, once done is closed.
+// historyHub is the Hub of a time. hub and err are valid once done is closed.
 type historyHub struct {
 	at     time.Time
-	users  int                // who wait for it, or look at it
-	cancel context.CancelFunc // ends that it is read
-	ended  time.Time          // when that was
+	users  int                // number of users, including those that still wait
+	cancel context.CancelFunc // cancels filling the Hub
+	ended  time.Time          // when it was filled, or failed
 	done   chan struct{}
 	hub    *Hub
 	err    error
@@ -169,17 +171,17 @@ func (o *historyHub) isDone() bool {
 	}
 }
 
-// hasLapsed reports whether what it shows is no longer held.
+// isExpired reports whether the states that the Hub shows are no longer retained.
 func (o *historyHub) isExpired() bool {
 	return o.isDone() && o.err == nil && o.hub.isExpired != nil && o.hub.isExpired()
 }
 
-// errTime is wrong usage.
+// errTime means that the time parameter is invalid.
 var errTime = errors.New("time takes milliseconds since 1970")
 
 var errShown = errors.New("too many times of the past are looked at: try again later, or choose one that is shown elsewhere")
 
-// unshown answers why there is no Hub of the time that a request is about.
+// unshown answers a request for whose time there is no Hub.
 func unshown(w http.ResponseWriter, err error) {
 	code := http.StatusServiceUnavailable
 	if errors.Is(err, errTime) {
@@ -188,14 +190,15 @@ func unshown(w http.ResponseWriter, err error) {
 	fail(w, code, err.Error())
 }
 
-// isLive reports whether the present is shown unless a time is asked for.
+// isLive reports whether the page shows a live cluster, and not a recording.
 func (o *Options) isLive() bool { return o.Recording == nil }
 
-// timeOf returns the time of the past that a request is about, which it takes out of its query; zero: the present.
+// timeOf returns the time of the past that a request is for, and removes the parameter from the request. Zero means the
+// present.
 func (s *Server) timeOf(r *http.Request) (at time.Time, err error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	switch {
-	case err != nil && s.hub.isLive(): // who reads the rest says so
+	case err != nil && s.hub.isLive(): // the handler reports the error
 		return at, nil
 	case err != nil:
 		return at, errTime
@@ -219,7 +222,7 @@ func (s *Server) timeOf(r *http.Request) (at time.Time, err error) {
 	return at, nil
 }
 
-// hubAt returns the Hub of the time that a request is about, and what is to be called when it is not used any more.
+// hubAt returns the Hub for the time of a request. The caller must call leave when it is done.
 func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 	at, err := s.timeOf(r)
 	if err != nil || at.IsZero() {
@@ -237,8 +240,8 @@ func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 	return hub, func() { left(); release() }, nil
 }
 
-// ask waits for the turn of who asks for a time without looking at it: a Hub of what was seen is made for that, and dropped. release
-// ends it.
+// ask waits until another API request may use a Hub of the live history. Such a Hub is usually built for one request and
+// then dropped. The caller must call release when it is done.
 func (h *historyHubs) ask(ctx context.Context) (release func(), err error) {
 	if h.asking == nil {
 		return func() {}, nil
@@ -246,8 +249,8 @@ func (h *historyHubs) ask(ctx context.Context) (release func(), err error) {
 	return takeTurn(ctx, h.asking)
 }
 
-// awaitHub returns the Hub of a time for a viewer, who is told now and then that it is being read, and what is to be
-// called when it is not used any more.
+// awaitHub returns the Hub of a time for a viewer. While it waits, it sends a readingMessage at each interval. It also
+// sends errors to the viewer. The caller must call leave when it is done.
 func (s *Server) awaitHub(ctx context.Context, at time.Time, to transport) (hub *Hub, leave func(), err error) {
 	if at.IsZero() {
 		return s.hub, func() {}, nil
@@ -266,20 +269,21 @@ func (s *Server) awaitHub(ctx context.Context, at time.Time, to transport) (hub 
 	return nil, nil, errors.Join(err, to.send(ctx, encode(readingMessage{"reading", whyNotShown(err)})))
 }
 
-// whyNotShown says to a viewer why there is no Hub of a time.
+// whyNotShown explains an error to a viewer.
 func whyNotShown(err error) string {
-	if errors.Is(err, errShown) { // which says nothing of the recording
+	if errors.Is(err, errShown) { // not a problem of the recording
 		return strings.ToUpper(err.Error()[:1]) + err.Error()[1:]
 	}
 	return "The recording can't be read: " + err.Error()
 }
 
-// of returns the Hub of a time, and what is to be called when it is not used any more.
+// of returns the Hub of a time. reading limits how long the Hub may be filled, ctx how long of waits. The caller must call
+// leave when it is done.
 func (h *historyHubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave func(), err error) {
 	return h.await(ctx, reading, at, nil, nil)
 }
 
-// await is of, and calls tell at each tick as long as it waits.
+// await is like of, and calls tell at each tick while it waits.
 func (h *historyHubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
 	one, err := h.beginSoon(ctx, reading, at)
 	if err != nil {
@@ -302,7 +306,7 @@ func (h *historyHubs) await(ctx, reading context.Context, at time.Time, tick <-c
 	return nil, nil, err
 }
 
-// beginSoon is begin, once there is room, if that is soon.
+// beginSoon is like begin, but waits up to awaitRoom for room.
 func (h *historyHubs) beginSoon(ctx, reading context.Context, at time.Time) (*historyHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -334,13 +338,13 @@ func (h *historyHubs) beginSoon(ctx, reading context.Context, at time.Time) (*hi
 	return one, err
 }
 
-// roomLocked tells those who wait for room that there may be some.
+// roomLocked wakes the requests that wait for room.
 func (h *historyHubs) roomLocked() {
 	close(h.left)
 	h.left = make(chan struct{})
 }
 
-// begin has the recording read up to a time, unless the Hub of that is held. Who calls it calls leave.
+// begin returns the Hub of a time. If there is none yet, it starts to fill one. The caller must call leave.
 func (h *historyHubs) begin(ctx context.Context, at time.Time) (*historyHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -370,7 +374,7 @@ func (h *historyHubs) beginLocked(ctx context.Context, at time.Time) (*historyHu
 	return one, nil
 }
 
-// makeRoomLocked lets go of those that were asked for first and are not used, and reports whether there is room.
+// makeRoomLocked drops unused Hubs, the least recently requested first, and reports whether there is room.
 func (h *historyHubs) makeRoomLocked() bool {
 	for len(h.held) >= min(maxTimes, h.mostLocked()) {
 		n := slices.IndexFunc(h.held, func(one *historyHub) bool { return one.users == 0 })
@@ -382,7 +386,7 @@ func (h *historyHubs) makeRoomLocked() bool {
 	return true
 }
 
-// mostLocked is how many are held at most if all are looked at.
+// mostLocked returns the maximum number of Hubs in use.
 func (h *historyHubs) mostLocked() int {
 	if h.copies == nil {
 		return maxShown
@@ -390,7 +394,7 @@ func (h *historyHubs) mostLocked() int {
 	return min(max(maxCopied/max(h.copies(), 1), 2), maxShown)
 }
 
-// leave ends that one is used, and that it is read if nobody waits for it any more.
+// leave removes a user of a Hub. Without users, a Hub is dropped if it is still being filled or shows the live history.
 func (h *historyHubs) leave(one *historyHub) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -412,19 +416,20 @@ func (h *historyHubs) read(ctx context.Context, one *historyHub) {
 	at := known.show(hub, one.at)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer close(one.done) // close sees either that it is, or reads that it closes
+	defer close(one.done) // with the lock: either close closes the Hub, or read sees closing
 	one.ended = time.Now()
 	switch {
 	case h.closing:
 		one.err = errBye
 	case err != nil:
-		one.err = err // who asks again soon is told the same
+		one.err = err // retained for keepFailed
 	default:
-		one.hub, one.at = hub, at.Truncate(time.Millisecond) // who asks for a later one has it read anew: it may go on
+		one.hub, one.at = hub, at.Truncate(time.Millisecond) // later times are read again, as a recording may grow
 	}
 }
 
-// show has a Hub show a time, of which that is known, or the nearest one; it returns which.
+// show sets the shown time of a Hub, and its coverage to k. It returns the time. In a recording, that is the nearest time
+// between From and To.
 func (k *Coverage) show(h *Hub, at time.Time) time.Time {
 	began, clock := k.CompleteSince, endOf(at)
 	if began.IsZero() {
@@ -441,7 +446,7 @@ func (k *Coverage) show(h *Hub, at time.Time) time.Time {
 	return at
 }
 
-// play plays the recording up to a time when it is its turn.
+// play fills a Hub with the state at a time, once fewer than maxReading others are being filled.
 func (h *historyHubs) play(ctx context.Context, until time.Time, hub *Hub) (Coverage, error) {
 	if err := h.past.arrived(ctx, until); err != nil {
 		return Coverage{}, err
@@ -458,14 +463,14 @@ func (h *historyHubs) play(ctx context.Context, until time.Time, hub *Hub) (Cove
 	return h.past.rewind(ctx, until, hub)
 }
 
-// why is for which reason all were closed.
+// why returns the reason that was passed to close.
 func (h *historyHubs) why() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reason
 }
 
-// close says goodbye to all viewers, for this reason, and to those who wait for what is being read.
+// close closes all Hubs for a reason, which viewers get, and cancels those that are being filled.
 func (h *historyHubs) close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// What a row has at most: characters, or bytes, or how many.
+// Limits of a row. maxMessage, maxCell and maxName are in characters, and maxLabelBytes is in bytes.
 const (
 	maxMessage    = 300
 	maxCell       = 200
@@ -30,9 +30,9 @@ const (
 )
 
 const (
-	// maxEnded is how many objects are held that were deleted.
+	// maxEnded is the maximum number of deleted objects that are retained.
 	maxEnded = 1000
-	// maxSegments and maxTicks are how much of the course of time a row has.
+	// maxSegments and maxTicks limit the timeline of a row.
 	maxSegments = 50
 	maxTicks    = 100
 )
@@ -40,12 +40,13 @@ const (
 // rowView is the row of an object in the table of the page.
 type rowView struct {
 	state   *inventory.State
-	row     []byte   // encoded, but for the course of time
-	changed int64    // when it last did
-	about   *subject // of an Event, as it was seen first
-	by      []string // who has set fields, in a state that is held
-	changes int      // how often it did
-	// segments are states and since when, ticks the changes; the first ones go, and are counted.
+	row     []byte   // encoded without the timeline; nil at a past time of a live cluster: see then
+	changed int64    // time of the last change
+	about   *subject // of a Kubernetes Event when it was first seen; nil for other objects
+	by      []string // field managers of the retained states
+	changes int      // number of changes since the object was first seen
+	// segments and ticks are the timeline: when a status began, and the times of changes. segmentsMore and ticksMore count
+	// the oldest ones, which were dropped.
 	segments                []segment
 	ticks                   []int64
 	segmentsMore, ticksMore int
@@ -53,7 +54,7 @@ type rowView struct {
 
 type segment struct {
 	from  int64
-	state string // a word of kstatus, or the type of an Event
+	state string // a kstatus status, or the type of a Kubernetes Event
 }
 
 // rowViewOf returns the row of the object of s, or nil if it has none yet. The Hub must be locked.
@@ -68,8 +69,9 @@ func rowViewOfEntry(h *Hub, o *inventory.Entry) *rowView {
 	return d
 }
 
-// show takes over a state and its change, number seq. It returns what has become another of the row, but for what
-// follows from the message, or all of a new one; nil: there is nothing to be seen.
+// show updates the row with a state and its change, whose sequence number is seq. It returns a new row as a whole, and
+// otherwise the members that changed, without those that viewers can derive from m. nil means that there is nothing to
+// send.
 func (d *rowView) show(s *inventory.State, r *resource, m *changeMessage, seq uint64) []byte {
 	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
 	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
@@ -100,11 +102,12 @@ func (d *rowView) show(s *inventory.State, r *resource, m *changeMessage, seq ui
 	return different(before, d.row, m.Feed)
 }
 
-// inMessage are the members of a row that its message has, too; true: they follow from it if it counts.
+// inMessage has the members of a row that viewers can derive from its change message. For true, that holds only if
+// the message is in the feed.
 var inMessage = map[string]bool{"key": false, "resource": false, "cluster": false, "namespace": false, "name": false, "seq": false, "changed": true, "changes": true}
 
-// different is what has become another of the members of a row by a change that counts, or does not; of those that are
-// gone it is null.
+// different returns the changed members of a row as a JSON object, without those in inMessage. Removed members are null.
+// counts is true if the message is in the feed.
 func different(before, now []byte, counts bool) []byte {
 	was, out := map[string]string{}, []byte("{")
 	gjson.ParseBytes(before).ForEach(func(name, value gjson.Result) bool {
@@ -137,7 +140,7 @@ func (d *rowView) enter(at int64, state string) {
 
 func (d *rowView) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
 
-// addLast appends to what has room for no more than limit; more counts what has gone.
+// addLast appends one. If all already has limit elements, it drops the first and increments more.
 func addLast[T any](all []T, one T, limit int, more *int) []T {
 	if len(all) == limit {
 		all = slices.Delete(all, 0, 1)
@@ -158,7 +161,7 @@ func (d *rowView) appendTo(dst []byte) []byte {
 	return fmt.Appendf(dst, `],"segmentsMore":%d,"ticksMore":%d}`, d.segmentsMore, d.ticksMore)
 }
 
-// rowOf is a row with cells as its resource has them.
+// rowOf returns the row of a state, with its cells in the order of the columns of the resource.
 func rowOf(s *inventory.State, of *resource, d *rowView, seq uint64) *row {
 	r := &row{
 		called: calledBy(s.Entry), Seq: seq, UID: string(s.Entry.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s, of),
@@ -174,7 +177,7 @@ func rowOf(s *inventory.State, of *resource, d *rowView, seq uint64) *row {
 	return r
 }
 
-// aboutOf is what an Event is about; of one that a list had, also when it had happened last.
+// aboutOf returns the involved object of a Kubernetes Event.
 func aboutOf(s *inventory.State) *subject {
 	a := &subject{UID: clip(string(s.KubeEvent.InvolvedObject.UID), maxName), Kind: clip(s.KubeEvent.InvolvedObject.Kind, maxName), Name: clip(s.KubeEvent.InvolvedObject.Name, maxName)}
 	if s.Initial || s.Listed {
@@ -210,8 +213,7 @@ func labelsOf(s *inventory.State) (some map[string]string, more int) {
 	return some, len(all) - len(some)
 }
 
-// cellsOf returns the cells of an object for viewers, each where its resource has the column; nil if
-// the server makes none.
+// cellsOf returns the cells of a state in the order of the columns of its resource, or nil if the server has sent none.
 func cellsOf(s *inventory.State, r *resource) []any {
 	own := ownCells(s)
 	if len(own) == 0 || r.places == nil {
@@ -226,7 +228,7 @@ func cellsOf(s *inventory.State, r *resource) []any {
 	return cells
 }
 
-// ownCells are in the order of the columns of the state.
+// ownCells returns the cells in the order of the columns of the state.
 func ownCells(s *inventory.State) (cells []any) {
 	for i, value := range s.CellValues() {
 		if i == min(len(s.Columns()), maxCells) {
@@ -237,7 +239,8 @@ func ownCells(s *inventory.State) (cells []any) {
 	return cells
 }
 
-// cellOf is a cell: the time from which it counts; nothing for how long ago, which is old at once.
+// cellOf returns the value of a cell for viewers. For durations that count from a known time, it is that time in ms. For
+// other ages it is nil, because they are outdated at once.
 func cellOf(s *inventory.State, column int, value gjson.Result) any {
 	at, counts := s.CellStart(column)
 	clock := s.Columns()[column].AgeFormat
@@ -255,7 +258,7 @@ func cellOf(s *inventory.State, column int, value gjson.Result) any {
 	return json.RawMessage(value.Raw)
 }
 
-// valueText is a value as text, and how many characters of it are left out.
+// valueText returns a value as text, and the number of omitted characters.
 func valueText(value any) (*string, int) {
 	text, isText := value.(string)
 	if !isText {
@@ -265,7 +268,7 @@ func valueText(value any) (*string, int) {
 	return &short, utf8.RuneCountInString(text) - utf8.RuneCountInString(short)
 }
 
-// cut is text up to so many characters.
+// cut returns the first characters of text.
 func cut(text string, characters int) string {
 	if len(text) <= characters {
 		return text
@@ -279,7 +282,7 @@ func cut(text string, characters int) string {
 	return text
 }
 
-// clip is cut that shows it.
+// clip is like cut, and appends "…" to text that was cut.
 func clip(text string, characters int) string {
 	short := cut(text, characters)
 	if len(short) < len(text) {

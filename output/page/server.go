@@ -17,46 +17,47 @@ import (
 )
 
 const (
-	// maxViewers is how many viewers are served at the same time.
+	// maxViewers is the maximum number of concurrent viewers, including other long requests.
 	maxViewers = 250
-	// goodbye is how long viewers have at the end to take what they are sent.
+	// goodbye is how long Close waits for viewers to receive their last messages.
 	goodbye = 2 * time.Second
 )
 
-// ServerOptions say how a page is served.
+// ServerOptions configure a Server.
 type ServerOptions struct {
-	// Listener is where. It is closed in the end.
+	// Listener accepts the connections. Close closes it.
 	Listener net.Listener
-	// Certificate makes it TLS, and has its Leaf; nil: plain.
+	// Certificate enables TLS. Its Leaf must be set. nil serves plain HTTP.
 	Certificate *tls.Certificate
-	// Proxied: what stands before it sends the Host that it was asked for.
+	// BehindProxy trusts the X-Forwarded-Proto header and accepts any Host header.
 	BehindProxy bool
-	// Recording answers who asks for what is recorded beside the page; nil: nothing is.
+	// RecordingHandler serves /api/recording: the recordings in the directory that this run writes to. nil means that it
+	// writes none.
 	RecordingHandler http.Handler
 }
 
-// Server serves what a Hub has.
+// Server serves the page and the API of a Hub.
 type Server struct {
 	hub      *Hub
 	options  ServerOptions
 	token    string
 	http     *http.Server
-	viewers  chan struct{} // has one for each
-	patience time.Duration
-	// ctx is of all requests; cancel ends them.
+	viewers  chan struct{} // semaphore
+	patience time.Duration // the constant patience, except in tests
+	// ctx is the parent of all requests' contexts.
 	ctx    context.Context
 	cancel context.CancelFunc
-	asking *lookupCache[kubeEventItem]
-	before *lookupCache[reconstructedItem]
-	hubs   *historyHubs // of times of the past
+	asking *lookupCache[kubeEventItem]     // for /api/about
+	before *lookupCache[reconstructedItem] // for /api/before
+	hubs   *historyHubs                    // for times of the past
 
-	mu      sync.Mutex // for what follows
+	mu      sync.Mutex // guards closing, once, and the start of requests in active
 	closing bool
-	once    string         // a token that leads in one time; empty: none
-	active  sync.WaitGroup // requests
+	once    string         // unused one-time token; empty means none
+	active  sync.WaitGroup // running requests
 }
 
-// NewServer returns a Server that does not serve yet.
+// NewServer returns a Server for a Hub. Serve starts it.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
 		hub: hub, options: o, token: random(), hubs: newHistoryHubs(hub),
@@ -71,16 +72,16 @@ func NewServer(hub *Hub, o ServerOptions) *Server {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ErrorLog:          stdlog.New(io.Discard, "", 0), // of what others send
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // clients could flood it
 	}
 	return s
 }
 
-// URL is the address with the token in it.
+// URL returns the URL of the page with the token.
 func (s *Server) URL() string { return s.url(s.token) }
 
-// OneTimeURL is an address that leads in one time only, until the next one is made: for a program,
-// of which everybody on the machine sees with what it was started.
+// OneTimeURL returns a URL that can be opened once. A later call invalidates it. It is safe to pass to a program whose
+// arguments other users of the machine can see.
 func (s *Server) OneTimeURL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *Server) Serve() error {
 		listener = tls.NewListener(listener, &tls.Config{
 			Certificates: []tls.Certificate{*s.options.Certificate},
 			MinVersion:   tls.VersionTLS12,
-			NextProtos:   []string{"http/1.1"}, // of HTTP/2 a WebSocket could not be made
+			NextProtos:   []string{"http/1.1"}, // WebSockets need HTTP/1.1
 		})
 	}
 	err := s.http.Serve(listener)
@@ -127,8 +128,8 @@ func (s *Server) Serve() error {
 	return err
 }
 
-// Close says goodbye to the viewers, for this reason, and returns when the last request
-// has ended. Those who do not take it are left behind after a moment.
+// Close closes the Hub, sends reason to all viewers, and returns when all requests have ended. It cancels requests that
+// take longer than 2 seconds.
 func (s *Server) Close(reason string) {
 	s.hub.Close(reason)
 	s.hubs.close(reason)
@@ -142,7 +143,7 @@ func (s *Server) Close(reason string) {
 	})
 	defer late.Stop()
 	s.active.Wait()
-	// Shutdown would wait longer, for connections on which a browser asks for nothing.
+	// Shutdown would also wait for idle connections.
 	s.http.Close()
 	s.cancel()
 	s.asking.working.Wait()
@@ -209,7 +210,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
 }
 
-// contentTypes are those of the page's files. What the machine has configured has no part in it.
+// contentTypes has the content types of the embedded files by extension, independent of the machine's configuration.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -219,7 +220,7 @@ var contentTypes = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// serveFile serves what is embedded. With the file server of net/http dwatch is a megabyte larger.
+// serveFile serves an embedded file. http.FileServer would make the binary a megabyte larger.
 func serveFile(w http.ResponseWriter, name string) {
 	text, err := embedded.ReadFile(name)
 	kind := contentTypes[path.Ext(name)]
@@ -231,6 +232,7 @@ func serveFile(w http.ResponseWriter, name string) {
 	w.Write(text)
 }
 
+// viewing limits long requests to maxViewers at the same time, and to the method GET.
 func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -247,7 +249,7 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// recording gives what is recorded beside the page.
+// recording passes a request to RecordingHandler.
 func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 	if s.options.RecordingHandler == nil {
 		fail(w, http.StatusNotFound, "this run records nothing")
@@ -256,8 +258,8 @@ func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
 	s.options.RecordingHandler.ServeHTTP(w, r)
 }
 
-// searching makes requests that look at many objects wait for each other, until their answer is
-// written, and gives up those who do not take it.
+// searching runs a limited number of requests that read many objects at the same time: see Hub.search. It releases its turn
+// before it writes the answer, and gives up on clients that do not read it within patience.
 func (s *Server) searching(find func(*Hub, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hub, leave, err := s.hubAt(r)

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// patience is how long a viewer may take nothing at all.
+	// patience is the timeout for writing a message to a viewer.
 	patience = 30 * time.Second
-	// maxFrame is how many bytes a message of a viewer may have.
+	// maxFrame is the maximum size in bytes of a message from a viewer.
 	maxFrame = 16 << 10
-	// minCompressed is how many bytes a message has that is compressed: parts of a snapshot, which
-	// shrink to a tenth, and no changes, as that would be work for each viewer and change.
+	// minCompressed is the minimum size in bytes of a compressed message. Snapshot parts shrink to about a tenth. Change
+	// messages are smaller: compressing each one for each viewer would take too much time.
 	minCompressed = 16 << 10
 )
 
-// socket is a viewer behind a WebSocket.
+// socket is a transport over a WebSocket.
 type socket struct {
 	conn *websocket.Conn
-	// ctx ends with the server: that of a view may end while something is written, and the
-	// connection with it, before it could be said why.
+	// ctx ends with the server. If a write used the context of the view, its end would close the connection before the
+	// viewer gets the reason.
 	ctx      context.Context
 	patience time.Duration
 }
@@ -43,13 +43,13 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // of the Origin, which guard has checked
-		// Each message by itself: otherwise each viewer would hold what it takes to compress.
+		InsecureSkipVerify: true, // guard has checked the Origin
+		// No context takeover: that would retain a compression window for each viewer.
 		CompressionMode:      websocket.CompressionNoContextTakeover,
 		CompressionThreshold: minCompressed,
 	})
 	if err != nil {
-		return // the answer is given
+		return // Accept has answered
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxFrame)
@@ -84,7 +84,8 @@ type mistakeError string
 
 func (e mistakeError) Error() string { return string(e) }
 
-// listen reads what a viewer says, until that makes no sense or the connection ends.
+// listen reads questions from a viewer until the connection ends, or until a message is invalid. It then returns a
+// mistakeError.
 func listen(ctx context.Context, conn *websocket.Conn, questions chan<- *question) error {
 	for {
 		kind, text, err := conn.Read(ctx)
@@ -107,6 +108,7 @@ func listen(ctx context.Context, conn *websocket.Conn, questions chan<- *questio
 	}
 }
 
+// since returns the position from which a viewer wants to resume, or a zero position.
 func since(r *http.Request) position {
 	query := r.URL.Query()
 	seq, err := strconv.ParseUint(query.Get("since"), 10, 64)

@@ -16,24 +16,24 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// maxQueue is by how many events a program may be behind that reads them.
+// maxQueue is the maximum number of queued events of a subscriber.
 const maxQueue = 10_000
 
-// subscriber is a program that reads events. The Hub's lock is for all but wanted.
+// subscriber is a client of /api/events. The lock of the Hub guards queue and lost.
 type subscriber struct {
 	wanted selection
 	queue  []event.Event
-	lost   bool // it was too far behind, and gets no more
+	lost   bool // removed, because its queue was full
 }
 
-// subscribe returns a subscriber, whose queue has what there is now.
+// subscribe adds a subscriber whose queue has an initial ADDED event for each existing object.
 func (h *Hub) subscribe(wanted selection) *subscriber {
 	s := &subscriber{wanted: wanted}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, _ := h.inventory.ListAt(inventory.Now, wanted.matches) // of now it is known
+	all, _ := h.inventory.ListAt(inventory.Now, wanted.matches) // Now is always valid
 	for _, state := range all {
-		if d := rowViewOf(h, state); d != nil { // others come as events
+		if d := rowViewOf(h, state); d != nil { // others are about to be published
 			e := d.state.ToEvent(nil)
 			e.Type, e.Initial = event.Added, true
 			s.queue = append(s.queue, e)
@@ -43,7 +43,7 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 	return s
 }
 
-// publish gives an event to those who read it. The Hub is locked.
+// publish queues an event for all subscribers whose selection matches. Status events match all. The Hub must be locked.
 func (h *Hub) publish(c *inventory.Change) {
 	for s := range h.subscribers {
 		if c.State != nil && !s.wanted.matches(c.State) {
@@ -56,13 +56,13 @@ func (h *Hub) publish(c *inventory.Change) {
 		}
 		e := *c.Event
 		if e.Old = (event.Object{}); c.State != nil {
-			e.Object = c.State.Object // which masks what is masked
+			e.Object = c.State.Object // masked
 		}
 		s.queue = append(s.queue, e)
 	}
 }
 
-// queued returns what has come for a subscriber, and what is closed when there is more.
+// queued takes all events from the queue of a subscriber. more is closed when there may be more.
 func (h *Hub) queued(s *subscriber) (events []event.Event, more <-chan struct{}, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,7 +70,7 @@ func (h *Hub) queued(s *subscriber) (events []event.Event, more <-chan struct{},
 	return events, h.news, s.lost
 }
 
-// filterOf reads which events are wanted, in the words of the command line.
+// filterOf parses the parameters that select events. They have the same names as the flags of the command line.
 func filterOf(r *http.Request) (wanted selection, o filter.Options, err error) {
 	wanted, values, err := selectionOf(r, "types", "watch-only", "marks")
 	watchOnly, wrongWatchOnly := flagOf(values, "watch-only")
@@ -109,7 +109,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait for more before it passes it on
 	w.WriteHeader(http.StatusOK)
 	if err := s.send(r.Context(), w, subscriber, passing); err != nil {
-		panic(http.ErrAbortHandler) // so that the reader sees that it is not the end
+		panic(http.ErrAbortHandler) // so that the client notices that the stream is incomplete
 	}
 }
 
@@ -121,7 +121,7 @@ func (h *Hub) unsubscribe(s *subscriber) {
 
 var errLost = errors.New("the reader is too far behind")
 
-// send sends events until the run or ctx ends, or the reader is lost.
+// send writes events until the Hub is closed, ctx ends, or the subscriber is lost.
 func (s *Server) send(ctx context.Context, w http.ResponseWriter, to *subscriber, passing filter.Options) error {
 	printer, err := output.New(w, output.Options{})
 	if err != nil {

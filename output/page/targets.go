@@ -13,10 +13,10 @@ const (
 	live     = "live"
 	degraded = "degraded"
 	left     = "left"
-	unknown  = "unknown" // of a cluster at a time of a recording
+	unknown  = "unknown" // only of a cluster at a time of the past
 )
 
-// states are the phases of a target as the page has them.
+// states has the names of phases in messages.
 var states = map[event.Phase]string{
 	event.PhaseConnecting: starting, event.PhaseLive: live,
 	event.PhaseLost: "lost", event.PhaseDenied: "denied", event.PhaseGone: "gone",
@@ -33,16 +33,15 @@ var texts = map[event.Type]string{
 	event.Denied:       "the right to watch is missing, trying again",
 }
 
-// targets are what is watched, and how that is.
+// targets has the watched targets and the states of their watches. The lock of the Hub guards it.
 type targets struct {
 	links   *event.WatchStates
-	loss    func(error) string
+	loss    func(error) string // Options.DescribeConnectionError
 	started time.Time
-	// members are the clusters, of several; nil: it is one.
-	members func() []event.Cluster
-	palette output.Palette // of their names
+	members func() []event.Cluster // Options.Clusters; nil with a single cluster
+	palette output.Palette         // colours of cluster names
 	outages outages
-	// state is how all of them are, since when.
+	// state is the state of all targets together, and since its start in ms.
 	state string
 	since int64
 }
@@ -89,18 +88,18 @@ func (ts *targets) text(mark event.Type, err error) string {
 
 func (ts *targets) watch() watch { return watch{ts.state, ts.since, millis(ts.links.LastEvent)} }
 
-// observe takes a mark, and returns what viewers get to know of it.
+// observe takes a status event, and returns the message about it without Seq.
 func (ts *targets) observe(e *event.Event) watchMessage {
 	before := ts.links.Get(e.Target)
 	ts.links.Observe(e)
 	text := ts.text(e.Type, e.Err)
 	if e.Type == event.Gap && before.Phase() == event.PhaseLost {
-		text = "reconnected; " + text // no other mark ends the outage
+		text = "reconnected; " + text // there is no RECONNECTED event in this case
 	}
 	ts.update(e.Time)
 	now := ts.links.Get(e.Target)
 	ts.outages.observe(e, before.Phase(), now.Phase())
-	now.Target = e.Target // also of one that has left
+	now.Target = e.Target // Get returns a zero state for a target that has left
 	seen := ts.show(&now)
 	if e.Type == event.Left {
 		seen.State = left
@@ -111,7 +110,7 @@ func (ts *targets) observe(e *event.Event) watchMessage {
 	}
 }
 
-// update says how all of them are. A cluster that has never answered has none.
+// update sets state and since. It also counts the clusters, because one that has never answered has no targets.
 func (ts *targets) update(now time.Time) {
 	state := live
 	lost, connecting := ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied), ts.links.Count(event.PhaseConnecting)

@@ -11,41 +11,42 @@ import (
 	"dwatch/output/inventory"
 )
 
-const interval = 2 * time.Second // between two pings
+// interval is the time between two pings.
+const interval = 2 * time.Second
 
 const (
-	// maxRows and maxPart are how many rows, and about how many bytes, a part of a snapshot has.
+	// maxRows is the maximum number of rows in a part of a snapshot, and maxPart its approximate maximum size in bytes.
 	maxRows = 500
 	maxPart = 256 << 10
-	// maxTurn is how many messages a viewer takes out of the log at once.
+	// maxTurn is the maximum number of messages that a viewer reads from the log at once.
 	maxTurn = 256
-	// pause is how long a viewer waits after a turn: what comes meanwhile is sent together.
+	// pause is how long a viewer waits between turns, so that it sends messages in batches.
 	pause = 20 * time.Millisecond
 )
 
-// transport leads to one viewer. send returns when a message has been handed over, or can't be.
+// transport sends messages to one viewer. send does not retain message.
 type transport interface {
 	send(ctx context.Context, message []byte) error
 }
 
-// position is where a viewer wants to go on.
+// position is the position in a stream from which a viewer resumes. The zero value requests a snapshot.
 type position struct {
 	stream string
 	seq    uint64
 }
 
-// viewer sends one viewer what there is. All of it happens in one goroutine.
+// viewer sends the messages of a Hub to one client. Only one goroutine uses it.
 type viewer struct {
 	*Hub
 	to transport
-	// at is the number of the last message that was sent, or is in a snapshot.
+	// at is the sequence number of the last message that was sent, or that the snapshot includes.
 	at uint64
-	// question is what it wants to know of all objects; nil: nothing.
+	// question is the expression whose matches the viewer gets. nil means none.
 	question     *question
 	buffer       []byte
-	lastProblems []byte           // the message about problems that it has
-	lastClusters []byte           // and that about clusters
-	tick         <-chan time.Time // when a ping is due
+	lastProblems []byte           // last sent message about problems
+	lastClusters []byte           // last sent message about clusters
+	tick         <-chan time.Time // ping interval
 }
 
 var (
@@ -53,8 +54,8 @@ var (
 	errLapsed = errors.New("what was there at that time is no longer held")
 )
 
-// view sends what there is, and what comes, until ctx ends, the viewer can't be reached, or the hub
-// is closed. questions may be nil.
+// view sends a snapshot, or resumes at from, and then sends all further messages. It returns an error when ctx ends, a send
+// fails, or the Hub is closed or expires. questions may be nil.
 func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -71,7 +72,7 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 			return err
 		}
 		isOld := false
-		if !more { // what needs a look comes with the rows that say so
+		if !more { // after the rows that the problems are about
 			if isOld, err = v.sendProblems(ctx); err != nil {
 				return err
 			}
@@ -106,11 +107,11 @@ func (v *viewer) pause(ctx context.Context) {
 	}
 }
 
-// begin says hello, and sends all rows unless the viewer goes on where it was.
+// begin sends hello, the snapshot unless the viewer resumes, and the states of clusters and problems.
 func (v *viewer) begin(ctx context.Context, from position) error {
 	v.mu.Lock()
 	_, held := v.log.after(from.seq, 0)
-	resumed := from.stream == v.stream && held && (v.ofPast == nil || from.seq == v.log.last) // of the past it has not all
+	resumed := from.stream == v.stream && held && (v.ofPast == nil || from.seq == v.log.last) // the log of a past time may have gaps
 	if v.at = v.log.last; resumed {
 		v.at = from.seq
 	}
@@ -138,7 +139,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	return v.tell(ctx)
 }
 
-// snapshot sends all rows, in parts, each as it is when its turn comes.
+// snapshot sends all rows in parts. Each part has the state at the time when it is sent.
 func (v *viewer) snapshot(ctx context.Context) error {
 	states, err := v.inventory.ListAt(inventory.Now, nil)
 	if err != nil {
@@ -166,7 +167,7 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 	rows, n := v.buffer[:0], 0
 	for ; n < len(states) && n < maxRows && len(rows) < maxPart; n++ {
 		d := rowViewOf(v.Hub, states[n])
-		if d == nil { // it comes as a change
+		if d == nil { // a change message will follow
 			continue
 		}
 		if len(rows) > 0 {
@@ -175,7 +176,7 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 		rows = d.appendTo(rows)
 	}
 	v.buffer, rest = rows, states[n:]
-	seq := v.at // the first goes with the hello
+	seq := v.at // the first part has the same number as hello
 	if number > 0 {
 		seq = v.log.last
 	}
@@ -189,12 +190,13 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 	return append(append(message, rows...), "]}"...), rest
 }
 
-// turn sends some of the messages that the viewer lacks, and reports whether there are more.
+// turn sends up to maxTurn new messages from the log. more is true if there may be more. A viewer that was too slow for the
+// log gets a new snapshot.
 func (v *viewer) turn(ctx context.Context) (more bool, err error) {
 	v.mu.Lock()
 	entries, held := v.log.after(v.at, maxTurn)
 	v.mu.Unlock()
-	if !held { // it was too slow
+	if !held {
 		return true, v.again(ctx)
 	}
 	for _, e := range entries {
@@ -221,7 +223,7 @@ func (v *viewer) again(ctx context.Context) error {
 }
 
 func (v *viewer) ping(ctx context.Context) error {
-	if v.isExpired != nil && v.isExpired() { // who comes again is told
+	if v.isExpired != nil && v.isExpired() { // the viewer reconnects and gets a new Hub
 		return errLapsed
 	}
 	v.mu.Lock()
@@ -233,7 +235,7 @@ func (v *viewer) ping(ctx context.Context) error {
 	return v.tell(ctx)
 }
 
-// tell tells the viewer what needs a look, and of several clusters how they are.
+// tell sends the states of clusters and the problems, if they have changed.
 func (v *viewer) tell(ctx context.Context) error {
 	if err := v.sendClusters(ctx); err != nil {
 		return err
@@ -242,7 +244,7 @@ func (v *viewer) tell(ctx context.Context) error {
 	return err
 }
 
-// leave sends what is left in the log, and says goodbye.
+// leave sends the remaining messages and bye. It returns errBye unless that fails.
 func (v *viewer) leave(ctx context.Context) error {
 	for more := true; more; {
 		var err error

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// maxSearches is how many look at all objects, and how many at what changed, at once: the stream
-	// has its share of the machine. maxWait is how long another one waits for the former.
+	// maxSearches is the maximum number of concurrent searches in all objects, and of those in changed objects. It leaves
+	// processor time for the delivery of events. maxWait is how long a search in all objects waits for its turn.
 	maxSearches   = 2
 	maxWait       = time.Second
-	maxQuestion   = 5 * time.Second // to look at all objects
+	maxQuestion   = 5 * time.Second // timeout of a search
 	maxExpression = 8 << 10         // bytes
-	maxKeys       = 5000            // of a message
+	maxKeys       = 5000            // in a message
 )
 
-// search waits for its turn to look at all objects, but not for long; release ends it.
+// search waits up to maxWait for a turn to search in all objects. The caller must call release when it is done.
 func (h *Hub) search(ctx context.Context) (release func(), err error) {
 	return takeTurn(ctx, h.searches)
 }
 
-// takeTurn waits for one of the turns, but not for long; release gives it back.
+// takeTurn acquires a semaphore within maxWait. The caller must call release when it is done.
 func takeTurn(ctx context.Context, turns chan struct{}) (release func(), err error) {
 	select {
 	case turns <- struct{}{}:
@@ -40,12 +40,12 @@ func takeTurn(ctx context.Context, turns chan struct{}) (release func(), err err
 	}
 }
 
-// question is an expression that a viewer wants to know of which objects holds.
+// question is a filter expression of a viewer. The viewer gets the keys of all matching objects, and changes of that set.
 type question struct {
 	id         int64
 	text       string
 	expression *expression.Expression
-	// holds has the keys of those of which it does.
+	// holds has the keys of the matching objects.
 	holds map[string]bool
 }
 
@@ -58,8 +58,8 @@ func compile(text string) (*expression.Expression, error) {
 
 var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
 
-// evaluate calls take, until that returns an error, with what an expression says of each state; it
-// does not hold where it can't be evaluated.
+// evaluate calls take with the result of an expression for each state, until take returns an error. holds is false if the
+// evaluation fails. evaluate returns errTooLong after maxQuestion.
 func evaluate(ctx context.Context, x *expression.Expression, now time.Time, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxQuestion, errTooLong)
 	defer cancel()
@@ -75,7 +75,7 @@ func evaluate(ctx context.Context, x *expression.Expression, now time.Time, stat
 	return nil
 }
 
-// ask answers a question of the viewer, and keeps the answer up to date from then on.
+// ask answers a question of the viewer. Later turns send changes of the answer. An empty expression ends that.
 func (v *viewer) ask(ctx context.Context, q *question) error {
 	v.question = nil
 	if q.text == "" {
@@ -91,7 +91,7 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 	return v.answer(ctx, q, keys, err)
 }
 
-// findAll returns the keys of the objects of which a question holds. Pings go on meanwhile.
+// findAll returns the keys of the objects that match a question. It sends pings while it searches.
 func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err error) {
 	if q.expression, err = compile(q.text); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err e
 	return keys, err
 }
 
-// answer sends the keys in parts, or what is wrong with the question.
+// answer sends the keys in messages of at most maxKeys, or the error if wrong is not nil.
 func (v *viewer) answer(ctx context.Context, q *question, keys []string, wrong error) error {
 	m := whereMessage{Type: "where", ID: q.id, Seq: v.at}
 	if wrong != nil {
@@ -138,7 +138,7 @@ func (v *viewer) answer(ctx context.Context, q *question, keys []string, wrong e
 	return nil
 }
 
-// awaitTurn waits until the viewer may look at what changed. Pings go on meanwhile.
+// awaitTurn waits for a turn to search in changed objects. It sends pings while it waits.
 func (v *viewer) awaitTurn(ctx context.Context) error {
 	for {
 		select {
@@ -154,7 +154,8 @@ func (v *viewer) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// matches says what these messages changed in the answer to the viewer's question.
+// matches sends the keys that entries added to and removed from the answer to the viewer's question. Viewers remove deleted
+// objects themselves.
 func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	q := v.question
 	if q == nil || len(entries) == 0 {
@@ -184,7 +185,7 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 		return nil
 	})
 	<-v.matchers
-	for key := range seen { // no longer there
+	for key := range seen { // deleted objects
 		delete(q.holds, key)
 	}
 	switch {

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// maxYAML is how many bytes of an object as YAML are sent.
+	// maxYAML is the maximum size in bytes of the YAML of an object.
 	maxYAML = 2 << 20
-	// maxCompared is how many lines of a difference between two of these, and maxComparedLine how many characters of one.
+	// maxCompared is the maximum number of lines of a diff between two YAML texts, and maxComparedLine the maximum number of
+	// characters of a line.
 	maxCompared     = 2000
 	maxComparedLine = 2000
 )
@@ -24,18 +25,19 @@ const (
 // objectAtTime is the state of an object at a time, in an API answer.
 type objectAtTime struct {
 	Stream string `json:"stream"`
-	// Time is since when it was so, and Until until when; 0: it is so.
+	// Time is when the state began, and Until when the next retained state began. Until is 0 for the last state.
 	Time  int64 `json:"time"`
 	Until int64 `json:"until,omitempty"`
-	// Ended: it was deleted at Time, and this is how it was then.
+	// Ended is true if the object was deleted at Time. The state is its last one then.
 	Ended bool `json:"ended,omitempty"`
-	// Quiet: what does not count as a change may be as it was then; with from the later one of both.
+	// Quiet is the time of the last noise in the state: its noise may be as late as that. With a diff, it is the later
+	// of both states'. 0 means none.
 	Quiet int64 `json:"quiet,omitempty"`
-	// Unsure: what it was in between is no longer held, and it may have been otherwise.
+	// Unsure is true if states between Time and Until were evicted. The object may have differed at the requested time.
 	Unsure  bool   `json:"unsure,omitempty"`
 	YAML    string `json:"yaml"`
 	YAMLCut bool   `json:"yamlCut,omitempty"`
-	// Diff has what differs from another moment, line by line; nil: that was not asked for.
+	// Diff has the lines of a unified diff from another time. nil means that none was requested.
 	Diff     []string `json:"diff,omitempty"`
 	DiffMore int      `json:"diffMore,omitempty"`
 }
@@ -83,7 +85,7 @@ func quietOf(s *inventory.State) int64 {
 	return millis(s.LastNoise)
 }
 
-// stateAt returns which of the states of an object was the one at a time, in ms.
+// stateAt returns the index of the state at a time, which text has in ms.
 func stateAt(states []*inventory.State, text string) (int, error) {
 	at, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -114,7 +116,7 @@ func (m *objectAtTime) compare(before string) {
 	m.DiffMore = len(all) - len(m.Diff)
 }
 
-// yamlOf is an object as YAML, and whether that is cut.
+// yamlOf returns an object as YAML, cut to maxYAML. isCut is true if it was longer.
 func yamlOf(o event.Object) (text string, isCut bool) {
 	encoded, err := new(output.Options).YAML(o)
 	if err != nil {
