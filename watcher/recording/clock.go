@@ -84,8 +84,7 @@ func (m *clockMonitor) look(now time.Time) {
 	m.last = now
 }
 
-// lookForStepLocked extends m.step if the clock was put back since the last look, which may have been at any time
-// since then.
+// lookForStepLocked extends m.step if the clock was put back since the last look. The exact time is unknown.
 func (m *clockMonitor) lookForStepLocked(now time.Time) {
 	offset := m.readOffset()
 	for n := 0; n < 3 && m.offset-offset > stepTolerance; n++ { // the process may have been interrupted between two clocks
@@ -101,8 +100,8 @@ func (m *clockMonitor) lookForStepLocked(now time.Time) {
 	m.offset = offset
 }
 
-// take looks at the clock, and returns what was noticed since the last call: since when the process did not run,
-// which is zero if it did, and when the clock was put back.
+// take looks at the clock, and returns and clears what all looks since the last call noticed. suspendedSince is zero if the
+// process was not suspended, and step is zero if the clock was not put back.
 func (m *clockMonitor) take(now time.Time) (suspendedSince time.Time, step clockStep) {
 	m.look(now)
 	m.mu.Lock()

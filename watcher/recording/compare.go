@@ -7,18 +7,18 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Comparison is what is different between two times, whatever happened between them.
+// Comparison is the difference between the objects that existed at two times.
 type Comparison struct {
-	// Events say by target, namespace and name what became of each object that is not the same: of a
-	// Modified with the state before. What took the place of another of its name is deleted, and
-	// added. None where one of the times is not known.
+	// Events has the differences. Deletions of objects that have no replacement come first, and other events follow. Both are
+	// sorted by target, namespace and name. A Modified event has the earlier state as Old. A replacement of the same name is
+	// a Deleted and an Added event. Events is empty unless both proofs are complete.
 	Events []event.Event
-	// Before and After are what is known of the two times.
+	// BeforeProof and AfterProof state whether the objects at each time are completely known.
 	BeforeProof, AfterProof *Proof
 }
 
-// Compare compares what was there at a time with what was there at another one; zero: at the last of
-// which all is known.
+// Compare compares the objects at two times. If to is zero, it stands for the last time at which all targets of the query
+// are covered.
 func (r *Recording) Compare(ctx context.Context, q Query, from, to time.Time) (c Comparison, err error) {
 	var before, after []storedObject
 	if after, c.AfterProof, err = r.objectsAt(ctx, q, to); err != nil {
@@ -31,7 +31,7 @@ func (r *Recording) Compare(ctx context.Context, q Query, from, to time.Time) (c
 	return c, nil
 }
 
-// different merges what was there before and after, which are in the same order.
+// diffObjects returns the events that turn before into after.
 func diffObjects(before, after []storedObject, at time.Time) (events []event.Event) {
 	was := make(map[objectKey]storedObject, len(before))
 	for _, o := range before {

@@ -11,68 +11,67 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Blind is a time of which is not known what happened to a target.
+// GapInterval is a period for which the recording does not prove what happened to a target.
 type GapInterval struct {
 	From, To time.Time
 	Reason   string
-	// Late: all that happened is known, and was seen after To at the latest: it is not known when it
-	// happened.
+	// TimesUnknown means that the recording contains all events of the period, but their times may be too late. All of
+	// them were recorded by the time of the next covered period.
 	TimesUnknown bool
 }
 
-// sights folds from the lines of a recording what is known of each target. Nothing is known but
-// what lines prove: a target is known from when its watch has caught up, up to the last line that
-// shows that it was alive. What may follow that line is not known.
+// coverage derives from the lines of a recording for which periods the recording of each target is complete. A target
+// is covered from the time at which its watch caught up to the last line that proves that the watch was alive.
 //
-// A watch goes on from what was listed, or from where it was when its connection was lost, and it
-// is not known then how far behind it is: it trails. A BOOKMARK says up to when all that happened is
-// among the lines before it. If nothing came since that time, what was there when the last thing
-// came was there until then; and if nothing came since the loss, nothing was missed by it.
+// After a list or a reconnect it is unknown how far the watch lags behind. A BOOKMARK line ends this: it confirms that
+// all events up to a time have been recorded. If the latest event of the target is not after that time, the target is
+// covered from that event on, and if the latest event was before the connection was lost, nothing was missed.
 type coverage struct {
-	// covers says why a run has not recorded all that is asked for; nil, or empty: it has.
+	// compareSelection returns why a run with a selection lacks some of the requested objects, or an empty string. nil means
+	// that no run lacks any.
 	compareSelection func(event.Selection) string
-	// withheld says of segments, by number, why they can't be read.
+	// withheld maps the numbers of segments that the server withholds to the reason.
 	withheld map[int]string
 
-	// definitions knows when resources did not exist; nil if that does not matter.
+	// definitions tracks when resources did not exist. nil disables that.
 	definitions *definitions
 
 	all    map[event.Key]*targetCoverage
-	latest time.Time // the latest of all lines
-	// backUntil is the last time that the clock showed twice. What a server confirms of times up to then proves nothing.
+	latest time.Time // of all lines
+	// backUntil is the latest time that the clock may have shown twice. Confirmations up to that time prove nothing.
 	backUntil     time.Time
-	lineTime      time.Time // the line before
-	segmentNumber int       // the number of the last one; 0: none has been read
-	run           string    // which run wrote it
-	segmentEnded  bool      // it has its end
-	selectionGap  string    // why the present run does not count; empty: it does
-	// lost is why the present segment says nothing more; empty: it does.
+	lineTime      time.Time // of the previous line
+	segmentNumber int       // of the latest segment; zero before the first
+	run           string    // header.Run of the latest segment
+	segmentEnded  bool      // the latest segment was read to its end without damage
+	selectionGap  string    // why the current run lacks some of the requested objects, or empty
+	// unusableReason is why the rest of the current segment proves nothing, or empty.
 	unusableReason string
 }
 
-// sight is what is known of a target.
+// targetCoverage is the coverage of a target.
 type targetCoverage struct {
-	spans []span // that are over, in order
-	// present is the one that goes on, if since is not zero. Its time before is what is not known
-	// now, if since is zero.
+	spans []span // completed, in order
+	// current is the covered period that has not ended. If since is zero there is none, and current has the reason of the
+	// gap that has not ended.
 	current span
 	since   time.Time
-	// proven is up to when all is known that the server has said, be it that a later end of present
-	// is taken for known, too; moved is when something came last.
+	// confirmed is the time up to which the server has confirmed that all events were recorded. current.to may be later.
+	// lastEvent is the time of the latest event while covered.
 	confirmed, lastEvent time.Time
-	// trails: the watch goes on, and it is not known how far behind it is.
+	// lagUnknown means that the watch is connected, and that it is unknown how far it lags behind.
 	lagUnknown bool
-	// still is the time of the last line that says what is there, if whole: all that happened since
-	// then comes. joins: so did all since the last span.
+	// resumesFrom is the time of the latest recorded list or event while not covered. If resumable is true, all later events
+	// will be recorded. If contiguous is true, none is missing since the latest completed span.
 	resumesFrom           time.Time
 	resumable, contiguous bool
-	// floor is the time before which nothing is known by the lines that were read.
+	// earliest is the time of the header from which the coverage was restored. Earlier times are not covered.
 	earliest time.Time
-	// synced: all that there was has been recorded once; listed: some object has.
+	// synced means that a complete list was recorded, hasObjects that an event of an object was.
 	synced, hasObjects bool
 }
 
-// span is a time of which all is known, and why the time before it is not.
+// span is a covered period. reason and timesUnknown describe the gap before it.
 type span struct {
 	from, to     time.Time
 	reason       string
@@ -92,11 +91,11 @@ const (
 	reasonClockBack  = "the clock was put back"
 )
 
-// silentWhy: it is not known whether something came that has not been seen.
+// reasonUnconfirmed applies from the latest confirmation on, as long as no later one follows.
 const reasonUnconfirmed = "nothing was heard of the server since"
 
-// clockSlack is by how much lines may be out of order: those of a batch have the time at which
-// it was delivered, its marks their own.
+// clockSlack is by how much the time of a line may be before that of the previous one. The events of a batch have the
+// time of their delivery, and status events their own.
 const clockSlack = time.Second
 
 // observe takes the next line.
@@ -146,7 +145,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// event: what comes by a watch that is known to have been alive a moment ago is of now.
+// observeObject extends the coverage of targets to the time of an event. This is valid only if the latest confirmation
+// is recent: see confirmationGrace.
 func (s *coverage) observeObject(l *line, now time.Time) {
 	of := event.Key{Resource: l.Target.Resource().GroupResource(), Namespace: l.Object.Namespace, Name: l.Object.Name}
 	for key, t := range s.all {
@@ -162,12 +162,12 @@ func (s *coverage) observeObject(l *line, now time.Time) {
 	}
 }
 
-// goesOn reports whether a segment goes on from the one before, of which nothing is missing.
+// continues reports whether h follows the previous segment without missing lines.
 func (s *coverage) continues(h *header) bool {
 	return s.segmentNumber > 0 && s.unusableReason == "" && !h.StartsRun && h.SegmentNumber == s.segmentNumber+1 && h.Run == s.run && s.segmentEnded
 }
 
-// isLive reports whether all is known of a target now.
+// isCovered reports whether a target is covered at the latest line.
 func (s *coverage) isCovered(of event.Key) bool {
 	for key, t := range s.all {
 		if covers(key, of) && !t.since.IsZero() {
@@ -177,7 +177,7 @@ func (s *coverage) isCovered(of event.Key) bool {
 	return s.definitions.isAbsent(of.Resource) && s.isCovered(definitionKey)
 }
 
-// isSynced reports whether all that there was of a target has been recorded once.
+// isSynced reports whether a complete list of a target has been recorded.
 func (s *coverage) isSynced(of event.Key) bool {
 	for key, t := range s.all {
 		if covers(key, of) && t.synced {
@@ -187,7 +187,7 @@ func (s *coverage) isSynced(of event.Key) bool {
 	return false
 }
 
-// skip goes on behind a segment that is not read.
+// skipSegment takes a segment whose lines are not read.
 func (s *coverage) skipSegment(h *header, i *index) {
 	s.beginSegment(h)
 	s.complete()
@@ -200,7 +200,7 @@ func (s *coverage) skipSegment(h *header, i *index) {
 	s.lineTime = s.latest
 }
 
-// begin takes a header.
+// beginSegment takes a header.
 func (s *coverage) beginSegment(h *header) {
 	next := s.continues(h)
 	now := later(s.latest, later(h.Time.Time, h.LastTime.Time))
@@ -231,7 +231,7 @@ func (s *coverage) beginSegment(h *header) {
 	}
 }
 
-// whyWithheld says why the segment before one can't be read; empty: it is not withheld.
+// withheldReason returns why the segment before h is withheld, or an empty string.
 func (s *coverage) withheldReason(h *header) string {
 	if why := s.withheld[h.SegmentNumber-1]; why != "" && h.SegmentNumber-1 > s.segmentNumber {
 		return withheldPrefix + why
@@ -241,18 +241,18 @@ func (s *coverage) withheldReason(h *header) string {
 
 const withheldPrefix = "withheld: "
 
-// partialWhy: what was there when the segment began has not been read to its end.
+// reasonIncompleteStart applies until all objects that existed at the start of the segment have been read.
 const reasonIncompleteStart = "dwatch record was ended while it began"
 
-// complete takes the line that ends what was there when the segment began.
+// complete marks the list of objects at the start of the segment as complete.
 func (s *coverage) complete() {
 	if s.unusableReason == reasonIncompleteStart {
 		s.unusableReason = ""
 	}
 }
 
-// adopt goes on with what a header says, where lines before it are missing or of another run: what
-// was known then is known from here on.
+// restore takes the coverage that a header states, for use when earlier lines are missing or belong to another run.
+// Targets that it states as covered are covered from now on.
 func (s *coverage) restore(h *header, now time.Time, why string) {
 	s.endAll(why)
 	for _, state := range h.Targets {
@@ -271,20 +271,20 @@ func (s *coverage) restore(h *header, now time.Time, why string) {
 	}
 }
 
-// fail notes that lines of the present segment can't be read: nothing more is known of it.
+// fail ends all coverage, because lines of the segment are damaged, until a segment begins.
 func (s *coverage) fail(why string) {
 	s.endAll(why)
 	s.unusableReason = why
 }
 
-// endAll notes that from what was heard last on nothing is known of any target.
+// endAll ends the coverage of all targets at their latest confirmation or event.
 func (s *coverage) endAll(why string) {
 	for _, t := range s.all {
 		t.end(why)
 	}
 }
 
-// resumeAll: for a time the recorder heard of nothing, and goes on.
+// delayAll notes that the recorder was delayed: events may have happened earlier than recorded.
 func (s *coverage) delayAll() {
 	for _, t := range s.all {
 		if !t.since.IsZero() {
@@ -294,8 +294,8 @@ func (s *coverage) delayAll() {
 	}
 }
 
-// back: the clock goes on at a time that was before. What was seen since then by the clock of
-// before is not told from what follows.
+// clockPutBack ends all coverage at time to, to which the clock was put back. Times between that and the latest line are
+// ambiguous.
 func (s *coverage) clockPutBack(to time.Time) {
 	s.backUntil = s.latest
 	for _, t := range s.all {
@@ -310,7 +310,8 @@ func (s *coverage) clockPutBack(to time.Time) {
 	}
 }
 
-// of returns the sight of a target. It takes the place of those that it covers.
+// target returns the coverage of a target, and adds it if it is new. A new target ends the coverage of the targets that it
+// includes.
 func (s *coverage) target(key event.Key) *targetCoverage {
 	if t := s.all[key]; t != nil {
 		return t
@@ -325,31 +326,32 @@ func (s *coverage) target(key event.Key) *targetCoverage {
 	return t
 }
 
-// open: from a time on all is known, so far up to another one.
+// open begins a covered period that is confirmed up to time to.
 func (t *targetCoverage) open(from, to time.Time) {
 	t.since, t.current.from, t.current.to, t.confirmed = from, from, to, to
 	t.lagUnknown, t.resumable, t.contiguous = false, true, false
 }
 
-// sureFor is for how long after a time up to which all is proven what comes is taken to have come when
-// it happened: it can't be later by more, and if it was later at all the next proof says that.
+// confirmationGrace is how long after a confirmation events extend the coverage. If an event was delayed after all, the
+// next confirmation reveals that.
 const confirmationGrace = event.ProbeInterval + event.ProbeTimeout
 
-// prove: all is known up to a time.
+// confirm notes that all events up to a time have been recorded.
 func (t *targetCoverage) confirm(to time.Time) {
 	t.confirmed = later(t.confirmed, to)
 	t.current.to = later(t.current.to, t.confirmed)
 	t.extend()
 }
 
+// extend extends the current period to the latest event, if the latest confirmation is recent.
 func (t *targetCoverage) extend() {
 	if t.lastEvent.Sub(t.confirmed) <= confirmationGrace {
 		t.current.to = later(t.current.to, t.lastEvent)
 	}
 }
 
-// bookmark takes a line by which all that happened up to Heard is among those before it, or, without
-// Heard, some that happened since what was proven last has come later than it did.
+// bookmark takes a BOOKMARK line. It confirms that all events up to l.Heard were recorded before it. If l.Heard is zero,
+// events since the latest confirmation may have been recorded later than they happened.
 func (t *targetCoverage) bookmark(l *line, now time.Time) {
 	heard := l.Heard
 	if heard.After(l.Time) { // the clock was put back
@@ -360,7 +362,7 @@ func (t *targetCoverage) bookmark(l *line, now time.Time) {
 	case !t.since.IsZero() && heard.IsZero():
 		t.closeSpan(reasonUnconfirmed, true)
 		t.lagUnknown = true
-	case !t.since.IsZero(): // it has caught up before
+	case !t.since.IsZero(): // the watch has caught up before
 		t.confirm(heard)
 	case !t.lagUnknown || heard.IsZero():
 	case !t.resumesFrom.After(heard):
@@ -380,33 +382,34 @@ func (t *targetCoverage) bookmark(l *line, now time.Time) {
 	}
 }
 
-// lose: from what is confirmed on it is not known when what happens does. late: what does will be
-// seen.
-func (t *targetCoverage) closeSpan(why string, late bool) {
+// closeSpan ends the current period. timesUnknown means that later events will be recorded, with unreliable times. If no
+// period is open, it adds reason to that of the gap.
+func (t *targetCoverage) closeSpan(reason string, timesUnknown bool) {
 	if t.since.IsZero() {
-		if t.current.timesUnknown = t.current.timesUnknown && late; !strings.Contains(t.current.reason, why) && (len(t.spans) > 0 || t.lagUnknown) {
-			t.current.reason = appendReason(t.current.reason, why)
+		if t.current.timesUnknown = t.current.timesUnknown && timesUnknown; !strings.Contains(t.current.reason, reason) && (len(t.spans) > 0 || t.lagUnknown) {
+			t.current.reason = appendReason(t.current.reason, reason)
 		}
 		return
 	}
-	if late && t.confirmed.Before(t.current.to) {
+	if timesUnknown && t.confirmed.Before(t.current.to) {
 		t.current.to = t.confirmed
 	}
 	t.resumesFrom, t.resumable, t.contiguous = later(later(t.current.to, t.since), t.lastEvent), true, false
 	if !t.current.to.Before(t.current.from) {
 		t.spans = append(t.spans, t.current)
 		t.current, t.contiguous = span{}, true
-	} else { // nothing was ever confirmed: it is as if that had never begun
-		why, late = appendReason(t.current.reason, why), t.current.timesUnknown && late
+	} else { // nothing was confirmed: drop the period
+		reason, timesUnknown = appendReason(t.current.reason, reason), t.current.timesUnknown && timesUnknown
 	}
-	t.since, t.current = time.Time{}, span{reason: why, timesUnknown: late}
+	t.since, t.current = time.Time{}, span{reason: reason, timesUnknown: timesUnknown}
 }
 
-// mark takes a mark about the target. counts: it can prove something.
+// observeStatus takes a status event of the target. If counts is false, the run lacks some of the requested objects, and no
+// coverage can begin.
 func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 	switch l.Type {
 	case event.Synced, event.Gap:
-		if !t.since.IsZero() { // it was relisted, which was not announced
+		if !t.since.IsZero() { // no LISTING precedes
 			t.end(reasonRelisted)
 		}
 		if t.current.timesUnknown = false; l.Type == event.Gap && !strings.Contains(t.current.reason, reasonRelisted) {
@@ -414,7 +417,7 @@ func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 		}
 		t.synced, t.lagUnknown, t.resumable, t.contiguous, t.resumesFrom = true, counts, counts, false, now
 	case event.Reconnected:
-		if !t.since.IsZero() { // the loss was not announced
+		if !t.since.IsZero() { // no DISCONNECTED precedes
 			t.closeSpan("connection lost", true)
 		}
 		if t.current.timesUnknown && !strings.Contains(t.current.reason, reasonSeenLater) {
@@ -433,16 +436,16 @@ func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 	case event.Arrived:
 		t.end("what there was when it came to be served was not known yet")
 		t.synced = false
-	default: // it has left what is recorded, or it says something that is not known here
+	default: // LEFT, or a type that this version does not know
 		t.end("it was not recorded any more")
 		t.synced = false
 	}
 }
 
-// whyBytes bounds the reasons of one time: each message of a server may be another one.
+// maxReasonBytes limits the combined reasons of a gap. Each server message may be different.
 const maxReasonBytes = 400
 
-// also adds a reason to others, as long as there is room.
+// appendReason appends a reason, or "and more" if the result would be too long.
 func appendReason(all, why string) string {
 	const more = "; and more"
 	switch {
@@ -454,7 +457,7 @@ func appendReason(all, why string) string {
 	return all + "; " + why
 }
 
-// trim forgets all that was known but the last: who writes needs no more.
+// trim drops all completed spans except the latest of each target. A Recorder needs no more.
 func (s *coverage) trim() {
 	for _, t := range s.all {
 		if n := len(t.spans); n > 1 {
@@ -463,13 +466,13 @@ func (s *coverage) trim() {
 	}
 }
 
-// interrupt: the watch has ended, and may go on where it was.
+// interrupt notes that the watch was interrupted and may resume without missing events.
 func (t *targetCoverage) interrupt(why string) {
 	t.closeSpan(why, true)
 	t.lagUnknown = false
 }
 
-// end: what happens from now on is not among the lines to come.
+// end notes that events from now on will not be recorded.
 func (t *targetCoverage) end(why string) {
 	t.closeSpan(why, false)
 	t.lagUnknown, t.resumable, t.contiguous = false, false, false
@@ -482,12 +485,12 @@ func message(l *line) string {
 	return strings.Join(strings.Fields(l.Err.Error()), " ")
 }
 
-// covers reports whether all objects of o are objects of k.
+// covers reports whether target k includes all objects of target o.
 func covers(k, o event.Key) bool {
 	return k.Resource == o.Resource && (k.Namespace == "" || k.Namespace == o.Namespace) && (k.Name == "" || k.Name == o.Name)
 }
 
-// known returns up to when all is known of a target whose watch goes on; zero if it does not.
+// coveredUntil returns up to which time a target is covered, or zero if it is not covered at the latest line.
 func (s *coverage) coveredUntil(of event.Key) (to time.Time) {
 	for key, t := range s.all {
 		if covers(key, of) && !t.since.IsZero() && !t.current.to.Before(t.current.from) {
@@ -500,8 +503,7 @@ func (s *coverage) coveredUntil(of event.Key) (to time.Time) {
 	return to
 }
 
-// isDecided reports whether no line to come can add anything to what is known of a target at a
-// time, or take it back.
+// isDecided reports whether later lines can no longer change whether a target is covered at a time.
 func (s *coverage) isDecided(of event.Key, at time.Time) bool {
 	if s.definitions.tracks(of.Resource) && !s.isDecided(definitionKey, at) {
 		return false
@@ -515,7 +517,7 @@ func (s *coverage) isDecided(of event.Key, at time.Time) bool {
 	return true
 }
 
-// blind returns when nothing was known of a target, up to end: of all that show its objects.
+// gaps returns the periods up to end in which none of the recorded targets that include a target was covered.
 func (s *coverage) gaps(of event.Key, end time.Time) (common []GapInterval) {
 	first := true
 	for key, t := range s.all {
@@ -538,7 +540,7 @@ func (s *coverage) gaps(of event.Key, end time.Time) (common []GapInterval) {
 	return common
 }
 
-// blind returns what is not known, from the begin of time to end.
+// gaps returns the periods up to end that are not covered. The first one starts at the zero time.
 func (t *targetCoverage) gaps(end time.Time) (all []GapInterval) {
 	var at time.Time
 	spans := t.spans
@@ -577,21 +579,21 @@ func intersect(a, b []GapInterval) (both []GapInterval) {
 	return both
 }
 
-// sightState is a sight as it stands in a header and in an index.
+// coverageState is a targetCoverage in a header or an index.
 type coverageState struct {
 	Resource  string `json:"resource"` // resource.group
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Since is from when on all is known, up to Seen; nil: it is not.
+	// CoveredSince and CoveredUntil are the current covered period. If CoveredSince is nil, there is none.
 	CoveredSince *event.Timestamp `json:"since,omitempty"`
 	CoveredUntil event.Timestamp  `json:"seen"`
-	// Trails: its watch goes on, and it is not known how far behind it is. All that happened since
-	// Still comes; nil: that is not so.
+	// LagUnknown means that the watch is connected, and that it is unknown how far it lags behind. All events after
+	// ResumesFrom will be recorded. nil means that events may be missing, or that the target is covered.
 	LagUnknown  bool             `json:"trails,omitempty"`
 	ResumesFrom *event.Timestamp `json:"still,omitempty"`
-	Reason      string           `json:"why,omitempty"` // it is not known, or was not before
+	Reason      string           `json:"why,omitempty"` // of the current gap, or of the one before the current period
 	Synced      bool             `json:"synced,omitempty"`
-	// Listed: objects of it were recorded, which are there at the begin of segments to come, too.
+	// HasObjects means that an event of an object was recorded. Later segments may begin with such objects.
 	HasObjects bool `json:"listed,omitempty"`
 }
 
@@ -599,7 +601,7 @@ func (s coverageState) key() event.Key {
 	return event.Key{Resource: schema.ParseGroupResource(s.Resource), Namespace: s.Namespace, Name: s.Name}
 }
 
-// states returns what a header says.
+// states returns the state of all targets for a header or an index, sorted.
 func (s *coverage) states() []coverageState {
 	states := []coverageState{}
 	for key, t := range s.all {

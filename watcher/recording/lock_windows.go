@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes a file for this process, until it is closed; false: another one has it.
+// tryLock locks a file until it is closed. It returns false if another process has locked it.
 func tryLock(f *os.File) (bool, error) {
 	const all = ^uint32(0)
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, all, all, &windows.Overlapped{})

@@ -11,18 +11,17 @@ import (
 	"strings"
 )
 
-// Part is the recording of one of several clusters, in a directory of its own below theirs; or of the only
-// one, without a name.
+// ClusterRecording is the recording of a cluster. Cluster is empty if it is the only one.
 type ClusterRecording struct {
 	Cluster string
 	Store   Store
 }
 
-// setName is a file that says of a directory that those below it have recordings of several clusters.
+// multiClusterName is a file that marks a directory whose subdirectories are the recordings of several clusters.
 const multiClusterName = ".clusters"
 
-// Parts returns of which clusters a directory holds recordings, by name. None: it is one itself, or holds
-// none.
+// FindClusterRecordings returns the recordings below a directory for several clusters, sorted by name. It returns none for
+// other directories, even if they do not exist.
 func FindClusterRecordings(dir string) (parts []ClusterRecording, err error) {
 	if _, err := os.Stat(filepath.Join(dir, multiClusterName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // or dir is not there, which who reads it finds
@@ -48,7 +47,7 @@ func FindClusterRecordings(dir string) (parts []ClusterRecording, err error) {
 	return parts, nil
 }
 
-// DirOf is what the directory of a cluster is called, in which a name may have any characters.
+// ClusterDirName returns the name of the directory for a cluster. Characters that are not safe in file names are escaped.
 func ClusterDirName(cluster string) string {
 	var name strings.Builder
 	for i, b := range []byte(cluster) {
@@ -63,7 +62,7 @@ func ClusterDirName(cluster string) string {
 	return name.String()
 }
 
-// ofSeveral says that a directory is of several clusters; nil: it is not.
+// checkSingleCluster returns an error if a directory has recordings of several clusters.
 func checkSingleCluster(dir string) error {
 	parts, err := FindClusterRecordings(dir)
 	if err != nil || len(parts) == 0 {
@@ -76,11 +75,10 @@ func checkSingleCluster(dir string) error {
 	return fmt.Errorf("it holds recordings of several clusters: %s", strings.Join(names, ", "))
 }
 
-// Set is a directory into which several clusters are recorded, each by a Recorder of its own.
+// MultiClusterDir is a locked directory for the recordings of several clusters. Each has its own Recorder.
 type MultiClusterDir struct{ lock *os.File }
 
-// OpenSet prepares to record into the directories of a directory, which is made if it is not there. Nobody
-// else may until Close.
+// OpenMultiClusterDir creates the directory if it does not exist, and locks it until Close.
 func OpenMultiClusterDir(dir string) (*MultiClusterDir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -103,5 +101,5 @@ func OpenMultiClusterDir(dir string) (*MultiClusterDir, error) {
 	return &MultiClusterDir{lock}, nil
 }
 
-// Close lets others record into the directories.
+// Close unlocks the directory.
 func (s *MultiClusterDir) Close() { s.lock.Close() }

@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/pack"
 )
 
-// held is what is there, as the lines so far say.
+// objectSet is the set of objects that exist according to the lines read or written so far.
 type objectSet struct {
 	byKey  map[objectKey]storedObject
 	packer pack.Packer
@@ -22,7 +22,7 @@ type objectKey struct {
 }
 
 type storedObject struct {
-	target event.Target // the resource, and of a view the target
+	target event.Target // for a query, its target; otherwise only the resource matters
 	event.Object
 }
 
@@ -32,24 +32,24 @@ func keyOf(t event.Target, o event.Object) objectKey {
 	return objectKey{t.Resource().GroupResource(), o.Namespace, o.Name}
 }
 
-// observe takes over what an event of an object says is there, and returns what was before. keep:
-// its content is held, too, compressed.
-func (h *objectSet) observe(e *event.Event, keep bool) (before event.Object) {
+// observe applies an object event and returns the previous object, which is zero if there was none. If keepContent is true,
+// the content is stored as well, compressed.
+func (h *objectSet) observe(e *event.Event, keepContent bool) (before event.Object) {
 	key := keyOf(e.Target, e.Object)
 	before = h.byKey[key].Object
 	if e.Type == event.Deleted {
 		delete(h.byKey, key)
 		return before
 	}
-	o := event.NewObject(e.Object.Identity, "") // its memory is that of a frame
-	if keep {
+	o := event.NewObject(e.Object.Identity, "") // its content is in the buffer of a frame
+	if keepContent {
 		o = event.NewLazyObject(e.Object.Identity, h.packer.Pack(key.resource, e.Object.Raw()))
 	}
 	h.byKey[key] = storedObject{e.Target, o}
 	return before
 }
 
-// all returns what is there by resource, namespace and name.
+// all returns the objects sorted by resource, namespace and name.
 func (h *objectSet) all() []storedObject {
 	all := make([]storedObject, 0, len(h.byKey))
 	for _, o := range h.byKey {

@@ -9,35 +9,36 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Proof is what an answer rests on.
+// Proof states how far the result of a query is complete.
 type Proof struct {
-	// From and To are the times that it is about: those asked for; or from when on, and up to when,
-	// all is known, where that is not long after the begin, and before the end.
+	// From and To are the requested times. Zero times are replaced: From by the time since when the targets are covered that
+	// the recording started with, and To by the time up to which all targets are covered.
 	From, To time.Time
-	// Instant: it is about what was there at From, which is To; else about what happened.
+	// IsInstant means that the proof is about the objects that existed at From, which equals To. Otherwise it is about the
+	// events between them.
 	IsInstant bool
-	// Changes is how many events of objects there were, before any other filter, besides initial ones.
+	// ChangeCount is the number of object events that matched the query, without initial ones.
 	ChangeCount int
-	// Gaps are when something was not known, in order; none: the answer is complete.
+	// Gaps are the periods for which the result may be incomplete, in order. If empty, the result is complete.
 	Gaps []Gap
-	// Damage is what could not be read, a line each.
+	// Damage describes the unreadable parts of the recording, one line each.
 	Damage []string
 
-	targetGaps []Gap // of each target, as they are
-	targets    int
+	targetGaps []Gap // per target, neither merged nor limited to From and To
+	targets    int   // number of targets
 }
 
-// Gap is a time of which not all is known.
+// Gap is a period in which some targets are not covered.
 type Gap struct {
 	GapInterval
-	// Of are the targets that it is about; nil: all that were asked for.
+	// Targets are the affected targets. nil means all targets of the query.
 	Targets []string
 }
 
-// Complete reports whether nothing can be missing.
+// IsComplete reports whether the result is complete.
 func (p *Proof) IsComplete() bool { return len(p.Gaps) == 0 }
 
-// endsIn notes that an answer up to the end of the recording ends before damage; nil: it does not.
+// addDamage adds damage that follows p.To, which is the end of the recording as far as it can be read.
 func (p *Proof) addDamage(damage []string) {
 	for _, d := range damage {
 		if !slices.Contains(p.Damage, d) {
@@ -49,7 +50,7 @@ func (p *Proof) addDamage(damage []string) {
 	}
 }
 
-// String says it as people do, with the times as clock writes them.
+// Describe returns a description for users. clock formats the times.
 func (g Gap) Describe(clock func(time.Time) string) string {
 	text := fmt.Sprintf("not known: %s to %s", clock(g.From), clock(g.To))
 	if g.From.Equal(g.To) {
@@ -61,8 +62,7 @@ func (g Gap) Describe(clock func(time.Time) string) string {
 	return text + " (" + g.Reason + ")"
 }
 
-// prove says what is known of targets from one time to another by what was read: zero times are
-// those from when on, and up to when, all is.
+// newProof returns the proof for events of targets between two times. For zero times, see Proof.From.
 func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []GapInterval) *Proof {
 	p := &Proof{From: from, To: to}
 	if from.IsZero() {
@@ -71,11 +71,11 @@ func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []G
 	if to.IsZero() {
 		p.To = later(s.lastCovered(targets), p.From)
 	}
-	if p.To.Before(p.From) { // there is nothing from then on
+	if p.To.Before(p.From) { // the recording ends before From
 		p.From = p.To
 	}
 	for _, t := range targets {
-		t.Cluster = "" // the proof is of one alone
+		t.Cluster = "" // a recording has one cluster
 		for _, b := range slices.Concat(s.gaps(t.Key(), p.To.Add(1)), murky) {
 			p.targetGaps = append(p.targetGaps, Gap{b, []string{t.Text()}})
 		}
@@ -85,19 +85,20 @@ func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []G
 	return p
 }
 
-// touching are the gaps by which something that was asked for is not known.
+// relevantGaps returns the merged gaps that affect the result.
 func (p *Proof) relevantGaps() []Gap {
 	return p.merge(slices.DeleteFunc(slices.Clone(p.targetGaps), func(g Gap) bool { return !p.isAffectedBy(g.GapInterval) }), p.targets)
 }
 
-// At is what it rests on what was there at one of the times that the proof is about.
+// AtInstant returns the proof for the objects that existed at a time between From and To.
 func (p *Proof) AtInstant(at time.Time) *Proof {
 	one := &Proof{From: at, To: at, IsInstant: true, targetGaps: p.targetGaps, targets: p.targets}
 	one.Gaps = one.relevantGaps()
 	return one
 }
 
-// Blind are all times, between their ends, of which At says that it is not known what was there.
+// AllGaps returns all gaps, including those that do not affect the result. Gaps of several targets with the same times
+// and reason are combined, others are not.
 func (p *Proof) AllGaps() (all []Gap) {
 	for _, g := range p.targetGaps {
 		n := slices.IndexFunc(all, func(other Gap) bool { return other.GapInterval == g.GapInterval })
@@ -116,7 +117,7 @@ func (p *Proof) AllGaps() (all []Gap) {
 	return all
 }
 
-// until is the proof of what was asked for up to a time at the latest; nil: there is none.
+// truncated returns the proof for a result that ended at a time. It returns p if p.To is not later, and nil if p is nil.
 func (p *Proof) truncated(to time.Time) *Proof {
 	if p == nil || !p.To.After(to) {
 		return p
@@ -129,7 +130,7 @@ func (p *Proof) truncated(to time.Time) *Proof {
 	return &one
 }
 
-// touches reports whether something that was asked for is not known by b.
+// isAffectedBy reports whether the result may be incomplete because of a gap.
 func (p *Proof) isAffectedBy(b GapInterval) bool {
 	if p.From.Equal(p.To) {
 		return b.From.Before(p.From) && b.To.After(p.From)
@@ -144,10 +145,11 @@ func (p *Proof) isAffectedBy(b GapInterval) bool {
 	return b.From.Before(p.To) && b.To.After(p.From)
 }
 
-// together is how far apart what a run begins to watch may become known.
+// startTolerance is how much later than the first target others may be covered to count as part of the start.
 const startTolerance = time.Minute
 
-// since returns since when all is known of targets that a recording began with.
+// firstCovered returns since when the targets are covered that were covered first or within startTolerance. If there are
+// none, it returns the time of the latest line.
 func (s *coverage) firstCovered(targets []event.Target) (from time.Time) {
 	var all []time.Time
 	for _, t := range targets {
@@ -167,8 +169,8 @@ func (s *coverage) firstCovered(targets []event.Target) (from time.Time) {
 	return from
 }
 
-// end returns up to when all is known of targets: before the last line, if the watches of all of
-// them go on, and nothing was heard of one later.
+// lastCovered returns up to which time all targets are covered. If that is not so for the end of the recording, it returns
+// the time of the latest line.
 func (s *coverage) lastCovered(targets []event.Target) time.Time {
 	end := s.latest
 	for _, t := range targets {
@@ -183,7 +185,7 @@ func (s *coverage) lastCovered(targets []event.Target) time.Time {
 	return end
 }
 
-// merge makes one gap of those that overlap, within what was asked for.
+// merge merges overlapping gaps and limits them to the time between From and To.
 func (p *Proof) merge(all []Gap, targets int) (merged []Gap) {
 	slices.SortStableFunc(all, func(a, b Gap) int { return a.From.Compare(b.From) })
 	for _, g := range all {

@@ -8,27 +8,26 @@ import (
 	"dwatch/watcher/event"
 )
 
-// unseen is what earlier runs have left, of which a watch that begins anew (Options.Anew) has not said yet
-// what became of it. It is what a ledger is that was given the Past: of what is there one of the two knows,
-// and never both.
+// unconfirmedObjects are the objects of earlier runs that the current watch has not reported yet. It is used if the watch
+// does not know them, because Options.WatchHasNoHistory is set.
 type unconfirmedObjects map[objectKey]storedObject
 
-// relate appends to dst as what a recording has an event that is new to who else gets it: an object that
-// it has as it is is left out, and what has gone since the run before goes when all have been named. wasAll:
-// that run had all that there was.
-func (u unconfirmedObjects) convert(dst []event.Event, e event.Event, wasAll bool) []event.Event {
+// convert appends to dst the events to record for an event of the watch. It leaves out objects that have not changed since
+// the previous run. Once the watch has listed all objects of a target, it appends deletions of the missing ones. If
+// wasSynced is true, earlier runs recorded a complete list, and new objects are not initial.
+func (u unconfirmedObjects) convert(dst []event.Event, e event.Event, wasSynced bool) []event.Event {
 	switch {
 	case e.Type == event.Synced, e.Type == event.Gap, e.Type == event.Gone:
 		return append(u.sweep(dst, e), e)
 	case e.Type.IsStatus():
 		return append(dst, e)
 	}
-	e.Initial = e.Initial && !wasAll
+	e.Initial = e.Initial && !wasSynced
 	key := keyOf(e.Target, e.Object)
-	was, isLeft := u[key]
+	was, isKnown := u[key]
 	delete(u, key)
 	switch {
-	case !isLeft:
+	case !isKnown:
 	case was.UID != e.Object.UID:
 		dst = append(dst, unseenDeletion(was, e))
 	case was.ResourceVersion == e.Object.ResourceVersion && e.Type != event.Deleted:
@@ -39,7 +38,7 @@ func (u unconfirmedObjects) convert(dst []event.Event, e event.Event, wasAll boo
 	return append(dst, e)
 }
 
-// sweep appends that all that is left of a target is gone, by namespace and name.
+// sweep removes the remaining objects of a target and appends their deletions, sorted by namespace and name.
 func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Event {
 	from := len(dst)
 	for key, was := range u {
@@ -55,14 +54,14 @@ func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Even
 	return dst
 }
 
-// lost is the deletion of an object that nobody saw, found out by an event.
+// unseenDeletion returns the deletion of an object that was found missing when event by occurred.
 func unseenDeletion(was storedObject, by event.Event) event.Event {
-	o := event.NewObject(was.Identity, "") // what is held of it is masked already
+	o := event.NewObject(was.Identity, "") // the stored content is masked already
 	return event.Event{Type: event.Deleted, Target: by.Target, Object: o, FinalStateUnknown: true, Listed: true, Time: by.Time}
 }
 
-// Delayed says how long it took until others had what was delivered last: it may be that nothing was
-// received meanwhile.
+// ReportDelay reports how long other destinations took to accept the last batch. During a long delay the watch may have
+// received nothing, so the times of the next events are unreliable.
 func (r *Recorder) ReportDelay(by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,52 +24,51 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Beat is how often a run has to deliver a heartbeat to a Recorder: what it had heard of by then is
-// known to be all, should it be killed.
+// HeartbeatInterval is how often a run must deliver a heartbeat to a Recorder. If the process is killed, the recording is
+// complete up to the last one that was written.
 const HeartbeatInterval = 10 * time.Second
 
-// maxSilence is how long a run may write nothing, which it never does unless it is held up. It is
-// the last resort: clockMonitor notices it sooner.
+// maxSilence is how long a run may write nothing before it counts as delayed. Usually clockMonitor notices a delay
+// earlier.
 const maxSilence = 2 * HeartbeatInterval
 
 const (
-	// A segment ends when this, and twice as much as what was there at its begin, has come; or after
-	// a day.
+	// A segment ends when it has grown by segmentBytes, or by twice the size of the objects at its start if that is more,
+	// or after segmentTime.
 	segmentBytes = 4 << 20
 	segmentTime  = 24 * time.Hour
-	// segmentRaw and segmentTimes bound what has to be read to know what was there at a time: so
-	// many bytes of lines, or times of what was there at the begin.
+	// segmentRaw and segmentTimes limit how much a reader must read to find the objects at a time: the uncompressed size
+	// of the lines after the start, in bytes or as a multiple of the size of the objects at the start.
 	segmentRaw   = 96 << 20
 	segmentTimes = 4
-	// segmentShare is how many segments there are at least in Options.MaxSize.
+	// segmentShare is the minimum number of segments in Options.MaxSize.
 	segmentShare = 8
-	// scarce is how many times what is there MaxSize is at least, for more to be kept than the segment
-	// that is written to and some before it.
+	// minSizeFactor is the recommended minimum of Options.MaxSize, as a multiple of the size of the objects at the start of
+	// a segment. With less, little is left for changes.
 	minSizeFactor = 8
 )
 
-// Options say how to record.
+// Options configure a run.
 type Options struct {
-	// Keep is for how long segments are kept after their end, MaxSize how many bytes all may take;
-	// 0: without limit. The one that is written to is kept in any case.
+	// Retention is how long segments are kept after their last write, and MaxSize limits the size of all segments in bytes.
+	// Zero means no limit. The current segment is always kept.
 	Retention time.Duration
 	MaxSize   int64
-	// Encode appends an event of an object or a mark to dst as one line, and Object an object as it
-	// stands there: both hide what is not to be recorded.
+	// EncodeEvent appends an object or status event to dst as one line of JSON. EncodeObject returns the JSON of an object
+	// for EncodeEvent. Both mask data that must not be recorded.
 	EncodeEvent  func(dst []byte, e event.Event) ([]byte, error)
 	EncodeObject func(event.Object) string
-	// Doubt, if not nil, is called when what was watched may have waited: it is to be found out how
-	// far behind that is.
+	// ProbeFreshness, if not nil, is called after a delay. It should find out how far the watches lag behind.
 	ProbeFreshness func()
-	// Warn, if not nil, is called once if MaxSize is small for what is there.
+	// Warn, if not nil, is called once if MaxSize is small compared to the existing objects.
 	Warn func(string)
-	// Now is the clock; nil means time.Now. One that is given does not show by itself that the
-	// process was stopped: see clockMonitor.
+	// Now is the clock. nil means time.Now with a clockMonitor that runs once a second. Another clock is only checked on
+	// delivery.
 	Now func() time.Time
-	// Describe says what a resource is called.
+	// DescribeResource returns the discovery information of a resource.
 	DescribeResource func(schema.GroupVersionResource) metav1.APIResource
-	// Anew: the watch was not given Past, as its events are for others, too: it begins anew, and what
-	// became of what is known is found out here.
+	// WatchHasNoHistory means that the watch does not use Recorder.History, because other subscribers share its events. The
+	// Recorder then compares the listed objects with those of earlier runs.
 	WatchHasNoHistory bool
 }
 
@@ -80,35 +79,35 @@ type Recorder struct {
 	lock        *os.File
 	encoder     *zstd.Encoder
 	runInfo     RunInfo
-	previousRun *RunInfo // of the run before; nil: there is none
-	warnings    []string
+	previousRun *RunInfo // nil if there was none
+	warnings    []string // of OpenRecorder
 
-	mu          sync.Mutex // of all that follows: what was delivered last gets its sum later
+	mu          sync.Mutex // guards the fields below, which checkIdle uses in the background
 	objects     *objectSet
 	coverage    *coverage
 	reader      *lineReader
-	unconfirmed unconfirmedObjects // nil: the watch was given Past
-	converted   []event.Event      // as what the present event is recorded
+	unconfirmed unconfirmedObjects // nil unless WatchHasNoHistory is set
+	converted   []event.Event      // buffer for unconfirmed.convert
 
-	runID             string         // of this run alone
-	current           *segmentWriter // nil: none yet
-	segmentNumber     int            // of the current one, or the last
+	runID             string         // random
+	current           *segmentWriter // nil before StartRun
+	segmentNumber     int            // of current, or of the latest segment
 	segmentStart      time.Time
-	latestAtStart     time.Time // the latest of all lines when it began
-	snapshotBytes     int64     // what was there at its begin takes that
-	snapshotLineBytes int64     // as lines
+	latestAtStart     time.Time // the time of the latest line when the segment started
+	snapshotBytes     int64     // size of the objects at the start of the segment
+	snapshotLineBytes int64     // the same before compression
 	resources         []metav1.APIResource
 	checkedAt         time.Time
-	warnedMaxSize     bool // Warn has been called
-	delayed           bool // the last delivery took so long that something may wait
+	warnedMaxSize     bool
+	delayed           bool // the times of the next events are unreliable
 	clock             clockMonitor
 	buffer            []byte
 }
 
 var _ event.Sink = (*Recorder)(nil)
 
-// Open prepares to record into a directory, which is made if it is not there. Nobody else may write
-// to it until Close. What earlier runs have recorded is gone on from.
+// OpenRecorder prepares to record into a directory, and continues what earlier runs recorded. It creates the directory if it
+// does not exist, and locks it until Close or Discard.
 func OpenRecorder(dir string) (_ *Recorder, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func OpenRecorder(dir string) (_ *Recorder, err error) {
 	return r, r.resume()
 }
 
-// lockDir takes a directory until the file that it returns is closed.
+// lockDir locks a directory until the returned file is closed.
 func lockDir(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -158,9 +157,8 @@ func (r *Recorder) release() {
 	}
 }
 
-// resume reads what the last segment says is there, and gives it its end if it has none. One in
-// which a run was killed before it had written what was there is removed: nothing else is in it.
-// What is damaged or foreign stays as it is.
+// resume reads the objects and the coverage from the last segment, and completes the segment if it has no end. It removes
+// segments without a complete start, because they contain nothing else. Damaged and foreign files stay unchanged.
 func (r *Recorder) resume() error {
 	files, foreign, err := list(r.dir)
 	if err != nil {
@@ -173,11 +171,11 @@ func (r *Recorder) resume() error {
 		return err
 	}
 	for n := len(files) - 1; n >= 0; n-- {
-		left, err := r.takeOver(files[n])
+		isUnused, err := r.takeOver(files[n])
 		if err != nil {
 			return err
 		}
-		if !left {
+		if !isUnused {
 			r.segmentNumber = files[n].number
 			if r.previousRun == nil {
 				r.previousRun, err = lastRunInfo(files[:n])
@@ -191,7 +189,7 @@ func (r *Recorder) resume() error {
 	return nil
 }
 
-// newestAbout returns what the last segment says that can be read; nil: there is none.
+// lastRunInfo returns the RunInfo of the last readable segment, or nil if there is none.
 func lastRunInfo(files []file) (*RunInfo, error) {
 	for _, f := range slices.Backward(files) {
 		s, err := peek(context.Background(), f)
@@ -212,9 +210,9 @@ func lastRunInfo(files []file) (*RunInfo, error) {
 	return nil, nil
 }
 
-// takeOver reads a segment, and writes it anew if it has no end. What was there is taken over only
-// if all of it can be read. isLeft: it has nothing.
-func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
+// takeOver reads a segment, and rewrites it if it has no end. It takes over the objects only if the whole segment is readable.
+// isUnused is true if the segment has no complete start and should be removed.
+func (r *Recorder) takeOver(f file) (isUnused bool, err error) {
 	w, err := newWalker(nil)
 	if err != nil {
 		return false, err
@@ -242,7 +240,7 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 			r.warnings = append(r.warnings, d.Error())
 		}
 		for _, one := range r.coverage.all {
-			one.synced, one.hasObjects = false, false // what is there is not known, and none of it is taken over
+			one.synced, one.hasObjects = false, false // the objects are unknown
 		}
 		return false, repair.discard()
 	case w.header == nil || w.coverage.unusableReason != "":
@@ -259,7 +257,7 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 	return false, repair.replace(w.coverage.states(), f.path)
 }
 
-// removeRepairs removes what runs have left that were killed while they wrote a segment anew.
+// removeRepairs removes incomplete copies that takeOver left behind when the process was killed.
 func removeRepairs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -270,8 +268,7 @@ func removeRepairs(dir string) error {
 	return err
 }
 
-// isBeginning reports whether lines behind the last sum say no more than what was there when a segment
-// began.
+// isBeginning reports whether lines without a checksum belong only to the start of a segment.
 func isBeginning(unchecked string) bool {
 	for one := range strings.Lines(unchecked) {
 		kind := event.Type(gjson.Get(one, "type").Str)
@@ -282,8 +279,8 @@ func isBeginning(unchecked string) bool {
 	return true
 }
 
-// repair writes a segment without an end anew. Where that can't be written, as on a full disk, the
-// segment stays as it is: it can be read all the same.
+// repair rewrites a segment that has no end. If writing fails, for example because the disk is full, the original stays. It
+// is readable, too.
 type repair struct {
 	encoder *zstd.Encoder
 	path    string
@@ -291,7 +288,7 @@ type repair struct {
 	err     error
 }
 
-// line writes a line.
+// line adds a line.
 func (r *repair) line(l *line) {
 	if r.writer == nil && r.err == nil {
 		r.writer, r.err = newSegment(r.path, r.encoder)
@@ -302,7 +299,7 @@ func (r *repair) line(l *line) {
 	switch {
 	case l.resource != nil:
 		r.writer.noteResource(*l.resource)
-	case l.Type == checkedLine: // it has other frames, and their sums
+	case l.Type == checkedLine: // checksums depend on the frames, which differ
 		r.err = r.writer.check(l.Time)
 		return
 	default:
@@ -325,7 +322,7 @@ func (r *repair) discard() error {
 	return os.Remove(r.path)
 }
 
-// end puts the segment in the place of the one without an end.
+// replace completes the copy and replaces the original with it.
 func (r *repair) replace(states []coverageState, path string) error {
 	if r.err == nil {
 		r.err = r.writer.close(states)
@@ -339,7 +336,7 @@ func (r *repair) replace(states []coverageState, path string) error {
 	return nil
 }
 
-// observe takes over what a line says of what is there and what is known.
+// observe updates the coverage and the objects.
 func (r *Recorder) observe(l *line) {
 	r.coverage.observe(l)
 	if l.Type.IsStatus() {
@@ -350,13 +347,13 @@ func (r *Recorder) observe(l *line) {
 	}
 }
 
-// Notes are what there is to say of what was in the directory, a line each.
+// Warnings returns descriptions of damaged and foreign files in the directory, one line each.
 func (r *Recorder) Warnings() []string { return r.warnings }
 
-// Known is what the run before recorded; nil if there was none.
+// PreviousRun returns what the previous run recorded, or nil if there was none.
 func (r *Recorder) PreviousRun() *RunInfo { return r.previousRun }
 
-// Past is what earlier runs recorded of a target. It implements event.HistoryFunc.
+// History reports the objects that earlier runs recorded for a target. It implements event.HistoryFunc.
 func (r *Recorder) History(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	for key, one := range r.coverage.all {
 		complete = complete || one.synced && covers(key, t.Key())
@@ -369,8 +366,8 @@ func (r *Recorder) History(t event.Target, take func(event.ReportedObject)) (com
 	return complete, nil
 }
 
-// Begin begins a run, of these targets; what is no longer recorded is forgotten, and all if other
-// things are hidden than before.
+// StartRun starts a run and its first segment. It forgets objects of targets that are no longer recorded, and all objects
+// if the masks have changed.
 func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -400,7 +397,7 @@ func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) er
 		r.describe(t)
 	}
 	now := r.Now()
-	if err := r.removeOldSegments(now); err != nil { // first: there may be no space but that
+	if err := r.removeOldSegments(now); err != nil { // first, because the disk may be full
 		return err
 	}
 	if err := r.beginSegment(now, true); err != nil {
@@ -409,7 +406,7 @@ func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) er
 	return r.removeOldSegments(now)
 }
 
-// describe asks what the resource of a target is called, and reports whether that is new.
+// describe returns the discovery information of the resource of a target, and whether it was not known before.
 func (r *Recorder) describe(t event.Target) (a metav1.APIResource, isNew bool) {
 	gvr := t.Resource()
 	if i := slices.IndexFunc(r.resources, func(a metav1.APIResource) bool {
@@ -445,7 +442,7 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	if err := cmp.Or(err, r.current.line(append(text, '\n'), now)); err != nil {
 		return err
 	}
-	r.current.endFrame() // it can be read by itself
+	r.current.endFrame() // readers can read the header separately
 	for _, a := range r.resources {
 		r.current.noteResource(a)
 	}
@@ -462,7 +459,7 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	return nil
 }
 
-// writePresent writes what is there, and that this is all.
+// writePresent writes a PRESENT line for each object, and a SNAPSHOT line with their number.
 func (r *Recorder) writePresent(now time.Time) error {
 	all := r.objects.all()
 	for _, o := range all {
@@ -484,7 +481,7 @@ func (r *Recorder) writePresent(now time.Time) error {
 	return cmp.Or(err, r.check(now, now))
 }
 
-// write writes a line of the recording's own.
+// write writes a line that is not an event.
 func (r *Recorder) write(value any, at time.Time) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -493,11 +490,11 @@ func (r *Recorder) write(value any, at time.Time) error {
 	return r.current.line(append(text, '\n'), at)
 }
 
-// explain writes what the resource of a target is called, before its first line in the segment.
+// writeResource writes a RESOURCE line if the header does not contain the resource of a target, and no earlier line does.
 func (r *Recorder) writeResource(t event.Target, at time.Time) error {
 	a, isNew := r.describe(t)
 	if !isNew {
-		return nil // the header has it
+		return nil // an earlier line has it
 	}
 	r.current.noteResource(a)
 	return r.write(struct {
@@ -507,7 +504,7 @@ func (r *Recorder) writeResource(t event.Target, at time.Time) error {
 	}{resourceLine, event.Timestamp{Time: at}, a}, at)
 }
 
-// Deliver implements event.Sink. What was delivered is with the system, and has its sum, a second later.
+// Deliver implements event.Sink. Within a second, delivered events are written to the file and have a checksum.
 func (r *Recorder) Deliver(_ context.Context, batch []event.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -517,24 +514,23 @@ func (r *Recorder) Deliver(_ context.Context, batch []event.Event) error {
 	return nil
 }
 
-// heldUpAfter is how long a delivery takes after which the next is of what may have waited.
+// delayThreshold is how long a delivery may take before the times of the next events count as unreliable.
 const delayThreshold = 5 * time.Second
 
-// checkEvery is how often lines get a sum, before which they are not known to be what was written, and are
-// given to the system: the fewer there are at once, the less they can be compressed.
+// checkEvery is how often a checksum is written and lines are flushed to the file. Shorter intervals compress worse.
 const checkEvery = time.Second
 
 func (r *Recorder) deliver(batch []event.Event) error {
 	began := r.Now()
 	isSilent := began.Sub(r.coverage.lineTime) > maxSilence
-	halted, step := r.clock.take(began)
+	suspended, step := r.clock.take(began)
 	if !step.isZero() {
 		if err := r.writeStep(step); err != nil {
 			return err
 		}
 	}
-	if r.delayed || !halted.IsZero() {
-		if err := r.writeTargetLine(lateLine, event.Target{}, later(r.coverage.lineTime, halted)); err != nil {
+	if r.delayed || !suspended.IsZero() {
+		if err := r.writeTargetLine(lateLine, event.Target{}, later(r.coverage.lineTime, suspended)); err != nil {
 			return err
 		}
 	}
@@ -545,23 +541,23 @@ func (r *Recorder) deliver(batch []event.Event) error {
 		}
 		isDue = isDue || batch[i].Type.IsStatus() && batch[i].Type != event.Bookmark
 	}
-	if isDue || r.Now().Sub(r.checkedAt).Abs() >= checkEvery { // it may have taken long
+	if isDue || r.Now().Sub(r.checkedAt).Abs() >= checkEvery { // encoding may have taken long
 		if err := r.check(began, began); err != nil {
 			return err
 		}
 	}
 	now := r.Now()
-	if r.delayed = now.Sub(began) > delayThreshold; (r.delayed || isSilent || !halted.IsZero() || !step.isZero()) && r.ProbeFreshness != nil {
+	if r.delayed = now.Sub(began) > delayThreshold; (r.delayed || isSilent || !suspended.IsZero() || !step.isZero()) && r.ProbeFreshness != nil {
 		r.ProbeFreshness()
 	}
 	if !step.isZero() && step.from.Before(now) {
-		now = step.from // a segment that begins now begins with all that is ambiguous
+		now = step.from // a new segment must include the ambiguous period
 	}
 	return r.rotate(now)
 }
 
-// writeStep writes that the clock was put back. Readers that do not know the member "last" take it for a LATE line
-// without it, which says less.
+// writeStep writes a LATE line with the period that the clock may have shown twice. Readers that ignore the member "last"
+// treat it as an ordinary delay.
 func (r *Recorder) writeStep(step clockStep) error {
 	err := r.write(struct {
 		Type event.Type      `json:"type"`
@@ -572,25 +568,24 @@ func (r *Recorder) writeStep(step clockStep) error {
 	return err
 }
 
-// check gives all lines a sum, which has a time of lines, and all of them to the system.
+// check writes a checksum with time at, and flushes all lines to the file.
 func (r *Recorder) check(now, at time.Time) error {
 	r.checkedAt = now
 	return cmp.Or(r.current.check(at), r.current.flush())
 }
 
-// settle is check for lines that have waited for it for a second, as nothing came after them. That it
-// fails, the next delivery does.
+// checkIdle calls check if no delivery did so for a second. If that fails, the next delivery returns the error.
 func (r *Recorder) checkIdle(now time.Time) {
 	if !r.mu.TryLock() {
-		return // a delivery goes on, and the clock is not to wait for it
+		return // a delivery holds mu; do not block the clock
 	}
 	defer r.mu.Unlock()
 	if r.current != nil && now.Sub(r.checkedAt).Abs() >= checkEvery {
-		_ = r.check(now, r.coverage.lineTime) // it says nothing of the time since
+		_ = r.check(now, r.coverage.lineTime) // a later time would extend the coverage
 	}
 }
 
-// writeOwn writes a line of the recording's own, and observes it.
+// writeTargetLine writes and observes a line that is not an event. If of is zero, it is about all targets.
 func (r *Recorder) writeTargetLine(kind event.Type, of event.Target, at time.Time) error {
 	l := struct {
 		Type      event.Type      `json:"type"`
@@ -607,7 +602,7 @@ func (r *Recorder) writeTargetLine(kind event.Type, of event.Target, at time.Tim
 	return err
 }
 
-// take records an event as what it is in the recording.
+// recordEvent records an event, after conversion if WatchHasNoHistory is set.
 func (r *Recorder) recordEvent(e *event.Event) error {
 	if r.unconfirmed == nil {
 		return r.record(e)
@@ -618,7 +613,7 @@ func (r *Recorder) recordEvent(e *event.Event) error {
 			return err
 		}
 	}
-	clear(r.converted) // and let go of what it holds
+	clear(r.converted) // release the objects
 	return nil
 }
 
@@ -648,7 +643,7 @@ func (r *Recorder) record(e *event.Event) (err error) {
 	return nil
 }
 
-// rotate begins another segment if the current one is large or old, and drops what is not kept.
+// rotate begins a new segment if the current one is large or old, or if the clock was put back.
 func (r *Recorder) rotate(now time.Time) error {
 	limit := min(max(segmentBytes, 2*r.snapshotBytes), MaxSegmentBytes/4)
 	if r.MaxSize > 0 {
@@ -669,7 +664,7 @@ func (r *Recorder) rotate(now time.Time) error {
 	return r.removeOldSegments(now)
 }
 
-// drop removes the oldest segments that are too many, or too old.
+// removeOldSegments removes the oldest segments as far as Retention and MaxSize require.
 func (r *Recorder) removeOldSegments(now time.Time) error {
 	files, _, err := list(r.dir)
 	if err != nil {
@@ -700,9 +695,9 @@ func (r *Recorder) removeOldSegments(now time.Time) error {
 	return nil
 }
 
-// Close ends the run. Nobody may deliver any more.
+// Close ends the run. Deliver must not be called any more.
 func (r *Recorder) Close() error {
-	defer r.release() // which waits for what waits for mu
+	defer r.release() // after mu is unlocked, because it waits for checkIdle
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.current == nil {
@@ -719,8 +714,7 @@ func (r *Recorder) Close() error {
 	return nil
 }
 
-// Withdraw ends a run in which nothing has happened: the segment that it began is removed. Nobody may
-// deliver any more.
+// Discard ends a run without events and removes its segment. Deliver must not be called any more.
 func (r *Recorder) Discard() error {
 	defer r.release()
 	r.mu.Lock()

@@ -13,31 +13,31 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Recording is what a Store holds, as it was when it was read.
+// Recording is the content of a Store at the time of Read.
 type Recording struct {
 	files      []file
-	withheld   map[int]string // why segments can't be read, by number
+	withheld   map[int]string // reasons by segment number
 	warnings   []string
 	lastRun    RunInfo
 	selections []event.Selection
 	startTime  time.Time
 	endTime    time.Time
-	// murky are times that clocks showed twice.
+	// ambiguous are the periods that clocks may have shown twice.
 	ambiguous []GapInterval
 	resources []metav1.APIResource
 	targets   []event.Key
-	// unreadable: there is a segment whose header is damaged.
+	// unreadable means that the header of a segment is damaged.
 	unreadable bool
 }
 
-// ErrNone means that a directory holds no recording.
+// ErrNoRecording means that a Store has no segments.
 var ErrNoRecording = errors.New("it holds no recording: dwatch record DIR RESOURCE... makes one")
 
-// ErrUnreadable means that there is a recording, and nothing of it can be read.
+// ErrUnreadable means that no segment is readable.
 var ErrUnreadable = errors.New("the recording is damaged")
 
-// Read reads what there is to know of a recording before it is asked for anything. What of it can't
-// be read is left out, and noted. With ErrNone the Recording is one that has nothing.
+// Read reads the headers and indexes of a recording. Unreadable segments are left out, and reported by Warnings. With
+// ErrNoRecording, Read also returns an empty Recording.
 func Read(ctx context.Context, store Store) (*Recording, error) {
 	files, foreign, err := segmentsOf(ctx, store)
 	if err != nil {
@@ -66,7 +66,7 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 	return r, nil
 }
 
-// noteWithheld notes what can't be read as it is withheld, with the segments that are so for one reason as one.
+// warnWithheld adds a warning for each sequence of segments that are withheld for the same reason.
 func (r *Recording) warnWithheld(files []file) {
 	for len(files) > 0 {
 		first, n := files[0], 1
@@ -91,8 +91,8 @@ func asErrors(notes []string) (all []error) {
 	return all
 }
 
-// add reads what there is to know of a segment: its header, and what its index says; of one
-// without an index all lines are read. One that can't be read is left to the walk, which says so.
+// addSegment reads the header and index of a segment, or all lines if it has no index. Damage after the header is reported
+// by queries.
 func (r *Recording) addSegment(ctx context.Context, f file) error {
 	s, err := peek(ctx, f)
 	switch {
@@ -136,7 +136,7 @@ func (r *Recording) addSegment(ctx context.Context, f file) error {
 	return nil
 }
 
-// skim reads the header of a segment, and if it has no index which resources and targets it has.
+// readHeader reads the header of a segment, and adds the resources and targets of its lines if it has no index.
 func (r *Recording) readHeader(ctx context.Context, s *segment) (*header, error) {
 	hasIndex := s.index != nil
 	w, err := newWalker(nil)
@@ -157,7 +157,7 @@ func (r *Recording) readHeader(ctx context.Context, s *segment) (*header, error)
 	if hasIndex {
 		err = w.read(ctx, s, true)
 	}
-	if w.header == nil { // it is longer than what was peeked at
+	if w.header == nil { // the header is longer than the bytes that peek has read
 		err = w.segment(ctx, s.file, true)
 	}
 	if errors.Is(err, errEnd) {
@@ -173,8 +173,7 @@ func (r *Recording) readHeader(ctx context.Context, s *segment) (*header, error)
 	return w.header, err
 }
 
-// from returns the segments to be read for what happened from a time on: the last that begins
-// before it, and all after that.
+// segmentsFrom returns the segments with the events since a time: the last one that begins before it, and all later ones.
 func (r *Recording) segmentsFrom(at time.Time) []file {
 	for i := len(r.files) - 1; i > 0 && !at.IsZero(); i-- {
 		if h := r.files[i].header; h != nil && h.Time.Before(at) {
@@ -205,28 +204,28 @@ func (r *Recording) addTargets(states ...coverageState) {
 	}
 }
 
-// Notes are what can't be read, a line each.
+// Warnings returns descriptions of unreadable and withheld segments, one line each.
 func (r *Recording) Warnings() []string { return r.warnings }
 
-// About is what the last run recorded.
+// LastRun returns what the last run recorded.
 func (r *Recording) LastRun() RunInfo { return r.lastRun }
 
-// Selections are what was selected for each segment.
+// Selections returns the selection of each segment.
 func (r *Recording) Selections() []event.Selection { return r.selections }
 
-// End is the time of its last line.
+// EndTime returns the time of the last line.
 func (r *Recording) EndTime() time.Time { return r.endTime }
 
-// Begin is when it begins.
+// StartTime returns the time of the first line.
 func (r *Recording) StartTime() time.Time { return r.startTime }
 
-// Resources are those of which there is something, in all runs.
+// Resources returns the recorded resources of all runs.
 func (r *Recording) Resources() []metav1.APIResource { return r.resources }
 
-// Has reports whether what a target names was recorded, at some time.
+// HasTarget reports whether a run recorded all objects of a target.
 func (r *Recording) HasTarget(t event.Target) bool {
 	return slices.ContainsFunc(r.targets, func(k event.Key) bool { return covers(k, t.Key()) })
 }
 
-// Recorded are the targets that were recorded.
+// Targets returns the recorded targets of all runs.
 func (r *Recording) Targets() []event.Key { return r.targets }

@@ -15,52 +15,52 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Query says what is asked of a recording.
+// Query selects events or objects of a recording.
 type Query struct {
 	Targets       []event.Target
-	LabelSelector labels.Selector // nil: all
-	FieldSelector fields.Selector // of metadata.name and metadata.namespace; nil: all
+	LabelSelector labels.Selector // nil means all
+	FieldSelector fields.Selector // on metadata.name and metadata.namespace; nil means all
 	Shard         event.Shard
-	// Covers says why a run that selected so has not recorded all that is asked for, besides the
-	// targets; empty: it has. nil: each run has.
+	// CoverageGap returns why a run with a selection lacks some of the requested objects, or an empty string. Targets need
+	// not be compared. nil means that no run lacks any.
 	CoverageGap func(event.Selection) string
-	// From and To are from when on events are asked for, and before when; zero: from the begin, to
-	// the end.
+	// From is inclusive, To exclusive. Zero values stand for the start and the end of the recording.
 	From, To time.Time
-	// Old has the state before with each Modified.
+	// IncludeOld sets Old of Modified events.
 	IncludeOld bool
-	// Mend has events delivered, too, of what became of objects behind lines that are missing, as far as
-	// what follows them tells: so that who folds all events has what was there, whenever that is known.
+	// ReconcileGaps adds events for changes that happened during a gap, derived from the objects after it. A receiver that
+	// applies all events then has the right objects whenever they are known.
 	ReconcileGaps bool
-	// Batch is how many events are delivered at once at most; 0: some hundreds.
+	// BatchSize is the maximum number of events per delivery. Zero means 256.
 	BatchSize int
 }
 
-// lookahead is for how long after a time it may still be proven that all was known then: servers
-// say so once a minute.
+// lookahead is how long after Query.To a confirmation of the state at that time may follow. Servers confirm about once
+// a minute.
 const lookahead = 10 * time.Minute
 
-// player is one answer in the making.
+// player executes a query.
 type player struct {
 	*walker
 	Query
 	objects *objectSet
-	// before is what was held when the present segment began, until all that was there has come; nil: it has.
+	// previous has the objects before the current segment that have not been found in it yet, if ReconcileGaps is set. It is
+	// nil after the SNAPSHOT line.
 	previous    map[objectKey]storedObject
 	begin       time.Time // of the recording
 	changeCount int
-	// deliver takes what happens; nil: what is there at To is all that is asked for.
+	// deliver receives the events. nil means that the query is for the objects at To.
 	deliver func(context.Context, []event.Event) error
 	batch   []event.Event
-	// started: what was there at From has been passed on.
+	// started means that the objects at From have been emitted.
 	started bool
-	// stopped is why nothing is delivered any more. The account of what is known goes on.
+	// deliverErr is the error that ended delivery. Lines are still read for the proof.
 	deliverErr error
 }
 
-// Play delivers to sink what was there at From, as initial, and then what happened from then on,
-// with the marks, to To. What it delivers has the targets of the query. If sink ends that with an
-// error, the proof is about what was delivered by then; nil if that is what was there at the begin.
+// Replay delivers the objects at From as initial events, and then the object and status events up to To. Their targets are
+// those of the query. If sink returns an error, Replay returns it with a proof for the delivered events. The proof is nil
+// if these are only the objects at the start.
 func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proof, error) {
 	p, err := r.newPlayer(q)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proo
 	return r.newProof(p), p.deliverErr
 }
 
-// At returns what was there at a time, by target, namespace and name; zero: at the last of which
-// all is known.
+// ObjectsAt returns the objects that existed at a time, sorted by target, namespace and name. Zero stands for the last time
+// at which all targets are covered.
 func (r *Recording) ObjectsAt(ctx context.Context, q Query, at time.Time) ([]event.Object, *Proof, error) {
 	there, proof, err := r.objectsAt(ctx, q, at)
 	objects := make([]event.Object, len(there))
@@ -95,7 +95,7 @@ func (r *Recording) ObjectsAt(ctx context.Context, q Query, at time.Time) ([]eve
 	return objects, proof, err
 }
 
-// at is At, with the target of the query that each object is of.
+// objectsAt is ObjectsAt with the query target of each object.
 func (r *Recording) objectsAt(ctx context.Context, q Query, at time.Time) (there []storedObject, _ *Proof, err error) {
 	var after []string
 	if at.IsZero() {
@@ -122,8 +122,8 @@ func (r *Recording) objectsAt(ctx context.Context, q Query, at time.Time) (there
 	return there, proof, nil
 }
 
-// lastKnown returns the last time at which all is known, and the damage that it is before; nil: the
-// end of the recording can be read.
+// lastKnown returns the last time at which all targets of a query are covered. damage describes unreadable parts if the end
+// of the recording is unreadable, and is nil otherwise.
 func (r *Recording) lastKnown(ctx context.Context, q Query) (_ time.Time, damage []string, _ error) {
 	w, err := newWalker(q.CoverageGap)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Recording) newPlayer(q Query) (*player, error) {
 	return p, err
 }
 
-// walkFor reads what p needs from a time on.
+// walkFor reads the segments with the events since a time.
 func (r *Recording) walkFor(ctx context.Context, p *player, from time.Time) error {
 	files := r.segmentsFrom(from)
 	if err := r.trackDefinitions(ctx, p.walker, files, p.Targets); err != nil {
@@ -167,8 +167,8 @@ func (r *Recording) newProof(p *player) *Proof {
 	return proof
 }
 
-// isPast reports whether a line is behind what was asked for. What is there when a segment begins
-// is the same as at its begin without it.
+// isAfterEnd reports whether a line is after p.To. The lines at the start of a segment change nothing, so those at p.To are
+// not needed.
 func (p *player) isAfterEnd(l *line) bool {
 	if p.To.IsZero() {
 		return false
@@ -177,7 +177,7 @@ func (p *player) isAfterEnd(l *line) bool {
 	return l.Time.After(p.To) || l.Time.Equal(p.To) && (p.deliver != nil || begins)
 }
 
-// line takes the next line.
+// handleLine takes the next line.
 func (p *player) handleLine(l *line) error {
 	if p.isAfterEnd(l) {
 		return p.handleLineAfterEnd(l)
@@ -219,7 +219,8 @@ func (p *player) handleLine(l *line) error {
 	return nil
 }
 
-// past takes a line behind what was asked for: it may prove that all was known then.
+// handleLineAfterEnd takes a line after p.To, which may confirm that all events up to p.To were recorded. It returns errEnd
+// if no further line can.
 func (p *player) handleLineAfterEnd(l *line) error {
 	if !l.Time.After(p.To) {
 		return nil // others of that time follow
@@ -234,14 +235,14 @@ func (p *player) handleLineAfterEnd(l *line) error {
 	return nil
 }
 
-// pass passes on an event, whose memory is that of a frame.
+// emit adds an event to the batch. Its object may be in the buffer of a frame until flush.
 func (p *player) emit(e event.Event) {
 	if p.deliver != nil {
 		p.batch = append(p.batch, e)
 	}
 }
 
-// flush delivers what was passed on.
+// flush delivers the emitted events.
 func (p *player) flush(ctx context.Context) error {
 	size := cmp.Or(p.BatchSize, 256)
 	for part := range slices.Chunk(p.batch, size) {
@@ -260,7 +261,7 @@ func (p *player) flush(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// start passes on what was there at From.
+// start emits the objects at From, and a SYNCED event for each target that is complete.
 func (p *player) start() {
 	if p.started || p.deliver == nil {
 		return
@@ -274,13 +275,13 @@ func (p *player) start() {
 		p.emit(event.Event{Type: event.Added, Target: o.target, Object: o.Object, Initial: true, Time: from})
 	}
 	for _, t := range p.Targets {
-		if p.coverage.isSynced(t.Key()) { // else that is still to come
+		if p.coverage.isSynced(t.Key()) { // otherwise the event follows
 			p.emit(event.Event{Type: event.Synced, Target: t, Count: p.count(t), Time: from})
 		}
 	}
 }
 
-// count is how many objects of a target are there.
+// count returns the number of objects of a target.
 func (p *player) count(t event.Target) (n int) {
 	for _, o := range p.objects.byKey {
 		if o.target == t {
@@ -290,7 +291,7 @@ func (p *player) count(t event.Target) (n int) {
 	return n
 }
 
-// mark passes on a mark, about each target that it says something of.
+// emitStatus emits a status event for each target of the query that it includes.
 func (p *player) emitStatus(e *event.Event, happened bool) {
 	if !happened || e.Type.IsKeepalive() {
 		return
@@ -306,8 +307,8 @@ func (p *player) emitStatus(e *event.Event, happened bool) {
 	}
 }
 
-// object takes over an object, and passes it on if it is asked for. One that comes to match the
-// selectors, or does no longer, comes and goes, as with a server.
+// handleObject applies an object event, and emits it if it matches the query. As with a server, an object that begins or
+// ceases to match the selectors is added or deleted.
 func (p *player) handleObject(e *event.Event, happened bool) {
 	of := event.Key{Resource: e.Target.Resource().GroupResource(), Namespace: e.Object.Namespace, Name: e.Object.Name}
 	i := slices.IndexFunc(p.Targets, func(t event.Target) bool { return covers(t.Key(), of) })
@@ -340,7 +341,7 @@ func (p *player) handleObject(e *event.Event, happened bool) {
 	p.emit(*e)
 }
 
-// mend passes on what was there when a segment began, if it was not as the lines before said.
+// reconcile emits the difference between an object at the start of a segment and its previous state.
 func (p *player) reconcile(e event.Event) {
 	key := keyOf(e.Target, e.Object)
 	if p.previous == nil || p.objects.byKey[key].IsZero() {
@@ -360,7 +361,7 @@ func (p *player) reconcile(e event.Event) {
 	p.emit(e)
 }
 
-// mendGone passes on that what was there before a segment began was not there then.
+// reconcileMissing emits deletions of the objects that did not exist any more when the segment began.
 func (p *player) reconcileMissing(at time.Time) {
 	for _, was := range p.previous {
 		p.emitDeleted(was, at)

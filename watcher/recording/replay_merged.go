@@ -8,15 +8,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Asked is the recording of one of several clusters, and what is asked of it.
+// ClusterQuery is a query on the recording of one of several clusters.
 type ClusterQuery struct {
 	*Recording
 	Query Query
 }
 
-// PlayTogether is Play for several recordings: what it delivers is in the order of time, and that of each
-// recording is as it is there. Each has a proof of its own, which knows nothing of the others. If sink ends
-// that with an error, all proofs are about what was delivered by then.
+// ReplayMerged is Replay for several recordings, whose events it merges by time. The events of each recording stay in order.
+// It returns a proof for each recording. If sink returns an error, the proofs are about the events delivered until then.
 func ReplayMerged(ctx context.Context, all []ClusterQuery, sink event.Sink) ([]*Proof, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,16 +53,16 @@ func ReplayMerged(ctx context.Context, all []ClusterQuery, sink event.Sink) ([]*
 	return proofs, nil
 }
 
-// lane has what comes of one recording, a batch at a time. It is the Sink of that.
+// mergeSource buffers a batch of one recording. It is the Sink of its replay.
 type mergeSource struct {
-	batches     chan []event.Event // closed when there are no more
-	replies     chan error         // what became of the last
-	pending     []event.Event      // of the last batch
-	awaitsReply bool               // for what becomes of it
+	batches     chan []event.Event // closed after the last batch
+	replies     chan error         // result of the last batch
+	pending     []event.Event      // events of the last batch that have not been merged
+	awaitsReply bool               // the replay waits for the result of the last batch
 	ended       bool
 }
 
-// Deliver implements event.Sink. It returns when all of a batch has gone on.
+// Deliver implements event.Sink. It returns when all events of the batch have been merged.
 func (l *mergeSource) Deliver(ctx context.Context, batch []event.Event) error {
 	select {
 	case l.batches <- batch:
@@ -78,7 +77,7 @@ func (l *mergeSource) Deliver(ctx context.Context, batch []event.Event) error {
 	}
 }
 
-// next has the next event of the recording at the begin of rest, if there is one.
+// next waits until pending has an event or the recording has ended.
 func (l *mergeSource) next(ctx context.Context) error {
 	for len(l.pending) == 0 && !l.ended {
 		if l.awaitsReply {
@@ -97,7 +96,7 @@ func (l *mergeSource) next(ctx context.Context) error {
 	return nil
 }
 
-// answer says what became of the batch that waits for that.
+// reply returns the result of the last batch to a replay that waits for it.
 func (l *mergeSource) reply(ctx context.Context, err error) {
 	if !l.awaitsReply {
 		return
@@ -108,17 +107,17 @@ func (l *mergeSource) reply(ctx context.Context, err error) {
 	}
 }
 
-// merging delivers what comes of lanes in the order of time.
+// merger delivers the events of several recordings in the order of time.
 type merger struct {
 	sources        []*mergeSource
-	size           int // of a batch at most; 0: any
+	size           int // maximum number of events per batch; zero means no limit
 	sink           event.Sink
-	deliveredUntil time.Time // of what was delivered last
+	deliveredUntil time.Time // time of the last delivered event
 }
 
 func (m *merger) run(ctx context.Context) error {
 	for {
-		first, until := -1, time.Time{} // and when another one has the next
+		first, until := -1, time.Time{} // until is the time of the next event of another source
 		for i, l := range m.sources {
 			if err := l.next(ctx); err != nil {
 				return err
@@ -142,7 +141,7 @@ func (m *merger) run(ctx context.Context) error {
 	}
 }
 
-// deliver delivers the first of a lane, and what follows up to a time; zero: all that has come.
+// deliver delivers the next event of a source, and pending ones that follow up to a time. Zero means all pending ones.
 func (m *merger) deliver(ctx context.Context, l *mergeSource, until time.Time) error {
 	n := 1
 	for n < len(l.pending) && n != m.size && (until.IsZero() || !l.pending[n].Time.After(until)) {

@@ -16,15 +16,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// segment is a segment as it is read.
+// segment is a segment file that is being read.
 type segment struct {
-	file // without an index it goes on, or its end is lost
+	file // without an index, it is being written or incomplete
 	data []byte
-	// unchecked is what follows the last sum, when lines has been called: it may be wrong.
+	// unchecked has the lines after the last checksum, and is set by lines. They may be wrong.
 	unchecked string
 }
 
-// damage is a part of a segment that can't be read.
+// damage is an unreadable part of a segment.
 type damage struct {
 	path   string
 	reason string
@@ -32,10 +32,10 @@ type damage struct {
 
 func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.reason }
 
-// peekBytes is more than what a header takes, and fewBytes more than what it mostly does.
+// peekBytes is more than the size of any usual header, and firstPeekBytes more than that of most.
 const peekBytes, firstPeekBytes = 256 << 10, 16 << 10
 
-// peek reads the begin of a segment, and its index.
+// peek reads the start of a segment and its index.
 func peek(ctx context.Context, f file) (*segment, error) {
 	if f.head == nil {
 		var failed [3]error
@@ -58,7 +58,7 @@ func peek(ctx context.Context, f file) (*segment, error) {
 	return segmentOf(f, f.head, lastIndex(f.tail))
 }
 
-// hasHeader reports whether all of the header is in the begin of a segment.
+// hasHeader reports whether head includes the whole header of a segment.
 func hasHeader(head []byte) bool {
 	if len(head) == 0 {
 		return false
@@ -67,7 +67,7 @@ func hasHeader(head []byte) bool {
 	return frameSize(rest) > 0
 }
 
-// load reads the file of a segment.
+// load reads a segment file.
 func load(ctx context.Context, f file) (*segment, error) {
 	if f.size > MaxSegmentBytes {
 		return nil, &damage{f.path, fmt.Sprintf("it is longer than %d MiB", MaxSegmentBytes>>20)}
@@ -81,10 +81,10 @@ func load(ctx context.Context, f file) (*segment, error) {
 
 func isDamage(err error) bool { return errors.As(err, new(*damage)) }
 
-// isGone reports whether a segment was dropped meanwhile.
+// isGone reports whether a segment was removed meanwhile.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// segmentOf returns the segment that begins with data. Its error is a *damage if that is none.
+// segmentOf returns the segment that begins with data. The error is a *damage if data is no segment.
 func segmentOf(f file, data []byte, index *index) (*segment, error) {
 	s := &segment{file: f, data: data}
 	s.index = index
@@ -106,7 +106,7 @@ func segmentOf(f file, data []byte, index *index) (*segment, error) {
 	return nil, &damage{f.path, "it is no recording of dwatch"}
 }
 
-// lastIndex returns the index with which a segment ends; nil if there is none.
+// lastIndex returns the index at the end of a segment, or nil if there is none.
 func lastIndex(data []byte) *index {
 	if len(data) < indexEnd {
 		return nil
@@ -118,9 +118,9 @@ func lastIndex(data []byte) *index {
 	return parseIndex(data[int64(len(data))-size:])
 }
 
-// lines calls take for each line, in order, whose bytes are those that were written: of a damaged frame,
-// and of one without its end, up to the last sum. lost is called for what can't be read. The error is that
-// of take. The memory of lines is used again after frameEnd has been called.
+// lines calls take for each verified line in order. In damaged and incomplete frames, these are the lines up to the last
+// checksum. It calls lost with the reason for each unreadable part. The error is that of take or frameEnd. The memory of
+// lines is reused after frameEnd.
 func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func() error, lost func(why string)) error {
 	damagedParts := 0
 	for data := s.data; len(data) > 0; {
@@ -159,8 +159,8 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 
 var errUnsummed = errors.New("lines have no sum")
 
-// unsummed finds more behind the last sum than what comes until the next one: where the word for a sum
-// is damaged, none is found.
+// checkUnsummed returns an error if more lines follow the last checksum than a Recorder writes without one. In that case
+// the type of a CHECKED line is damaged.
 func checkUnsummed(lines string) error {
 	var first time.Time
 	for one := range strings.Lines(lines) {
@@ -175,9 +175,9 @@ func checkUnsummed(lines string) error {
 	return nil
 }
 
-// takeLines calls take for the lines of a frame.
+// takeLines calls take for each line.
 func takeLines(text []byte, take func(string) error) error {
-	all := unsafe.String(unsafe.SliceData(text), len(text)) // it is not changed before the next frame
+	all := unsafe.String(unsafe.SliceData(text), len(text)) // text does not change before the next frame
 	for len(all) > 0 {
 		one, rest, isWhole := strings.Cut(all, "\n")
 		if !isWhole {
@@ -195,15 +195,15 @@ const checkedBegin = `{"type":"` + string(checkedLine) + `",`
 
 var errSum = errors.New("a sum does not fit the lines before it")
 
-// summing finds the sums among the lines of a frame, as it is read.
+// sumChecker verifies the checksums among the lines of a frame while the frame is being read.
 type sumChecker struct {
 	sum uint32
-	at  int   // up to where text has been looked at
-	err error // a sum does not fit: no other one will
+	at  int   // offset of the first line that has not been examined
+	err error // set after the first wrong checksum
 }
 
-// upTo returns how much of text is what was written, as sums in it say. It is what followed what passed
-// has taken off, and has become longer since.
+// verifiedBytes returns the length of the part of text that the checksums in it verify. In the next call, text must be the
+// result of consume with further bytes appended.
 func (s *sumChecker) verifiedBytes(text []byte) (sure int) {
 	all := unsafe.String(unsafe.SliceData(text), len(text))
 	for s.err == nil {
@@ -225,7 +225,7 @@ func (s *sumChecker) verifiedBytes(text []byte) (sure int) {
 	return sure
 }
 
-// passed takes the begin off text, which has been passed on.
+// consume removes the verified bytes from text.
 func (s *sumChecker) consume(text []byte, sure int) []byte {
 	s.at = max(s.at-sure, 0)
 	return append(text[:0], text[sure:]...)

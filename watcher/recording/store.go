@@ -13,29 +13,28 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Store is where the segments of a recording are read from: a directory, or who offers those of one.
+// Store provides the segment files of a recording: a local directory, or a remote one.
 type Store interface {
-	// List returns what is there, in any order.
+	// List returns the files in any order.
 	List(ctx context.Context) ([]StoredFile, error)
-	// Read returns the bytes of a file from one offset to another, or to its end if that comes first; the
-	// end if to is negative. One that is no longer there is a fs.ErrNotExist. What is missing of them for any other
-	// reason is an error.
+	// Read returns the bytes of a file from one offset to another, or to its end if that comes first. A negative to means
+	// the end. If the file does not exist any more, the error is fs.ErrNotExist.
 	Read(ctx context.Context, name string, from, to int64) ([]byte, error)
 }
 
-// Stored is a file in a Store.
+// StoredFile is a file in a Store.
 type StoredFile struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
-	// Head is its begin with all of the header, Tail its end with all of the index. Both are nil where List
-	// has not read them.
+	// Head is the start of the file including the header, and Tail the end including the index. Both are nil if List has
+	// not read them.
 	Head []byte `json:"head,omitempty"`
 	Tail []byte `json:"tail,omitempty"`
-	// Withheld says why it can't be read; empty: it can.
+	// WithheldReason is why the file may not be read. If empty, it may.
 	WithheldReason string `json:"withheld,omitempty"`
 }
 
-// Dir is the Store that a directory is.
+// Dir is a Store for a local directory.
 type Dir string
 
 // List implements Store.
@@ -51,7 +50,7 @@ func (d Dir) List(context.Context) (all []StoredFile, err error) {
 		if !isCalledSegment(e.Name()) {
 			continue
 		}
-		one := StoredFile{Name: e.Name(), Size: -1} // it is no regular file
+		one := StoredFile{Name: e.Name(), Size: -1} // -1 means no regular file
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			one.Size = info.Size()
 		}
@@ -60,7 +59,7 @@ func (d Dir) List(context.Context) (all []StoredFile, err error) {
 	return all, nil
 }
 
-// Open opens a file of it.
+// Open opens a file of the directory.
 func (d Dir) Open(name string) (*os.File, error) { return os.Open(filepath.Join(string(d), name)) }
 
 // Read implements Store.
@@ -80,17 +79,17 @@ func (d Dir) Read(_ context.Context, name string, from, to int64) ([]byte, error
 	data := make([]byte, min(max(to-from, 0), MaxSegmentBytes))
 	n, err := f.ReadAt(data, from)
 	if errors.Is(err, io.EOF) {
-		err = nil // it has been cut meanwhile, which its sums show
+		err = nil // the file was truncated meanwhile, which its checksums show
 	}
 	return data[:n], err
 }
 
-// isCalledSegment reports whether a name may be that of a segment.
+// isCalledSegment reports whether a file name may be that of a segment.
 func isCalledSegment(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }
 
-// segmentsOf returns the segments of a store in order, and the names of what looks like one, and is none.
+// segmentsOf returns the segments of a store in order. foreign are the names of files that look like segments but are none.
 func segmentsOf(ctx context.Context, store Store) (files []file, foreign []string, err error) {
 	all, err := store.List(ctx)
 	if err != nil {
@@ -113,26 +112,27 @@ func segmentsOf(ctx context.Context, store Store) (files []file, foreign []strin
 	return files, foreign, nil
 }
 
-// list is segmentsOf a directory.
+// list returns segmentsOf for a local directory.
 func list(dir string) (files []file, foreign []string, err error) {
 	return segmentsOf(context.Background(), Dir(dir))
 }
 
-// Segment is a segment with what it says of itself before its lines are read.
+// Segment describes a segment file.
 type Segment struct {
 	StoredFile
-	RunInfo *RunInfo // what was recorded; nil: that can't be read
-	// Holds are the targets of which it has objects; of one that goes on, of which it had some when it began.
+	RunInfo *RunInfo // nil if the header is unreadable
+	// Targets are the targets with objects in the segment. Without an index, they are those with objects before the segment
+	// began.
 	Targets []event.Key
-	// Begins: it is being made, and has nothing yet.
+	// IsEmpty means that the segment is being created and has no header yet.
 	IsEmpty bool
 }
 
-// IsWhole reports whether it has its end, so that nothing of it changes any more.
+// IsComplete reports whether the segment has an index and does not change any more.
 func (s Segment) IsComplete() bool { return s.RunInfo != nil && s.Tail != nil }
 
-// Segments returns what is in a store, in order, each with Head and Tail. What is no segment is left out. known
-// is what was returned before, by name: what IsWhole of it is not read again.
+// ListSegments returns the segments of a store in order, with Head and Tail. Other files are left out. known has earlier
+// results by file name: complete segments are not read again.
 func ListSegments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
 	files, _, err := segmentsOf(ctx, store)
 	if err != nil {
@@ -154,7 +154,7 @@ func ListSegments(ctx context.Context, store Store, known map[string]Segment) (a
 	return all, nil
 }
 
-// segmentIn is what a file says of itself.
+// inspectSegment reads the header and the index of a segment.
 func inspectSegment(ctx context.Context, f file, isLast bool) (one Segment, err error) {
 	one.StoredFile = StoredFile{Name: f.name(), Size: f.size}
 	s, err := peek(ctx, f)
@@ -176,7 +176,7 @@ func inspectSegment(ctx context.Context, f file, isLast bool) (one Segment, err 
 	return one, nil
 }
 
-// holds are the targets of which a segment has objects.
+// targetsWithObjects returns the targets with objects in a segment. i may be nil.
 func (h *header) targetsWithObjects(i *index) (all []event.Key) {
 	states := h.Targets
 	if i != nil {
@@ -190,7 +190,7 @@ func (h *header) targetsWithObjects(i *index) (all []event.Key) {
 	return all
 }
 
-// headBytes are the bytes of a segment up to the end of its header, as far as they have been read.
+// headBytes returns the bytes up to the end of the header, or s.data if the end is not in it.
 func (s *segment) headBytes() []byte {
 	_, rest := nextPart(s.data, true)
 	if n := frameSize(rest); n > 0 {
@@ -199,8 +199,7 @@ func (s *segment) headBytes() []byte {
 	return s.data
 }
 
-// headerOf reads the header of a segment that has been peeked at; nil: it has none that can be read, by damage or
-// since it is being written.
+// headerOf reads the header of a segment from peek. It returns nil if the header is damaged or not complete yet.
 func headerOf(ctx context.Context, s *segment) (h *header, damaged bool, err error) {
 	w, err := newWalker(nil)
 	if err != nil {
@@ -208,7 +207,7 @@ func headerOf(ctx context.Context, s *segment) (h *header, damaged bool, err err
 	}
 	defer w.close()
 	w.take = func(*line) error { return errEnd }
-	if err = w.read(ctx, s, true); w.header == nil { // it is longer than what was peeked at
+	if err = w.read(ctx, s, true); w.header == nil { // the header is longer than the bytes that peek has read
 		err = w.segment(ctx, s.file, true)
 	}
 	if errors.Is(err, errEnd) {
