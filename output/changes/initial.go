@@ -24,7 +24,7 @@ func newInitialTallies(v *View) *initialTallies {
 	return &initialTallies{of: v, tallies: map[event.Key]*tally{}, whole: map[event.Key]*tally{}}
 }
 
-// Count takes all events if Options.Prefiltered is set, including those that are filtered out afterwards. Without Prefiltered it does
+// Count takes all events if Options.Prefiltered is set, including events that are filtered out afterwards. Without Prefiltered it does
 // nothing.
 func (a *initialTallies) Count(batch []event.Event) error {
 	if !a.of.Prefiltered {
@@ -82,7 +82,7 @@ func (a *initialTallies) counted(of event.Key) *tally {
 // tally has the initial objects of a target that have failed or are not ready.
 type tally struct {
 	seen  int // number of objects
-	found int // number of faults so far, including those that have ended
+	found int // number of faults so far, including ended ones
 	wrong map[objectKey]fault
 }
 

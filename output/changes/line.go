@@ -17,7 +17,7 @@ type subject struct{ before, cluster, after string }
 
 func (s subject) String() string { return s.before + s.cluster + s.after }
 
-// line writes a line with time, sign, subject and text, and with who at the right margin.
+// line writes a line with time, sign, subject and text. who, the author of the change, is at the right margin.
 func (v *View) line(t time.Time, sign rune, subject subject, text, who string) {
 	left := v.clock(t) + " " + string(sign) + " " + subject.String()
 	if text != "" {
@@ -73,7 +73,7 @@ func (v *View) clock(t time.Time) string { return output.FormatClock(t, v.FullTi
 
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 
-// room returns the number of columns for a detail on one line with who.
+// room returns the number of columns for a detail that shares its line with the author of the change.
 func (v *View) room(who string) int {
 	room := v.width - v.indent()
 	if who != "" {

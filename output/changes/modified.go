@@ -83,7 +83,7 @@ func (v *View) showFound(e *event.Event, found []*churn.Finding) {
 	}
 }
 
-// between returns the changes of an event. It uses those of c, if known.
+// between returns the changes of an event. It uses the changes in c, if known.
 func between(e *event.Event, c *inventory.Change, o change.Options) change.Result {
 	if c != nil && c.Diff != nil {
 		return change.Result{Changes: slices.Clone(c.Diff.Changes), NoiseCount: c.Diff.NoiseCount}
@@ -117,7 +117,7 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 	return wrongSign(is.Word, sign), describe(now, v.Compare.Masks), nil
 }
 
-// wrongSign returns the sign for a status: that of a problem or, for other statuses, sign.
+// wrongSign returns the sign of a problem if the status is one. Otherwise it returns sign.
 func wrongSign(word kstatus.Status, sign rune) rune {
 	switch word {
 	case kstatus.FailedStatus:

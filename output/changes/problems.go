@@ -23,7 +23,7 @@ type problemView struct {
 	last      inventory.Change
 	resources map[schema.GroupResource]schema.GroupVersionResource // the versions in the events
 	said      map[string]bool                                      // clusters whose initial problems have been shown
-	waits     time.Time                                            // since when the initial problems wait for lookups; zero if they do not
+	waits     time.Time                                            // when the initial problems began to wait for lookups; zero if they do not wait
 }
 
 const (

@@ -123,7 +123,7 @@ type Values struct {
 	Settled   *Settled       // nil without --settle
 }
 
-// Settled describes the changes that --settle combined: those of an object and the objects that it owns.
+// Settled describes the changes of an object and its owned objects that --settle combined.
 type Settled struct {
 	Since time.Time
 	Took  time.Duration

@@ -14,15 +14,15 @@ type sends func(ctx context.Context) error
 
 func (s sends) Send(ctx context.Context, _ *Message) error { return s(ctx) }
 
-// TestMay: a try waits until it may begin, is cut short when it may not go on, and is no fault of the receiver then; what may never
-// begin waits to the end.
+// TestMay checks that an attempt waits for BeginAttempt, and that its cancellation is not counted as a failure of the receiver.
+// Messages whose attempts may never begin wait until the end of the run.
 func TestMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan struct{})
 		tries := 0
 		held, lapse := context.WithCancel(t.Context())
 		r := sends(func(ctx context.Context) error {
-			if tries++; tries == 1 { // it is cut short
+			if tries++; tries == 1 { // this attempt is cancelled
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -53,7 +53,7 @@ func TestMay(t *testing.T) {
 		}
 		synctest.Wait()
 		lapse()
-		time.Sleep(time.Hour) // nothing of which counts
+		time.Sleep(time.Hour) // does not count for the message
 		synctest.Wait()
 		if s := q.Stats(); s.Failed != 0 || s.Waiting != 1 || s.Delivered != 0 || s.Down || tries != 1 {
 			t.Errorf("%+v after %d tries", s, tries)

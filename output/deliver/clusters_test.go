@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestClusters: the same object in two clusters, which may be copies of each other with the same UIDs,
-// is two for a receiver; and what waits, or was given up, knows where it is from.
+// TestClusters checks that objects with the same UID in two clusters, which may be copies of each other, get different IDs. Records and
+// dead letters retain the cluster.
 func TestClusters(t *testing.T) {
 	in := func(cluster string, initial bool) *Message {
 		e := of("web", 1)

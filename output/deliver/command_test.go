@@ -22,7 +22,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// script returns a Command that is a shell script, and what it prints.
+// script returns a Command that runs a shell script, and its output.
 func script(t *testing.T, text string) (*Command, *transcript) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "hook.sh")
@@ -38,7 +38,7 @@ func script(t *testing.T, text string) (*Command, *transcript) {
 	return c, out
 }
 
-// transcript is what was written so far.
+// transcript collects the written text.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,7 +56,7 @@ func (p *transcript) String() string {
 	return p.text.String()
 }
 
-// TestCommand: what a program gets, and what becomes of what it prints.
+// TestCommand checks the input and environment of a program, and the handling of its output.
 func TestCommand(t *testing.T) {
 	t.Setenv("DWATCH_NAMESPACE", "from outside")
 	c, out := script(t, `cat; echo "$1" >&2; env | grep ^DWATCH_ | sort; printf 'a\033[2Jb\tc\r\nrest'`)
@@ -74,14 +74,14 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestCommandFails: how it says what went wrong.
+// TestCommandFails checks the errors of programs that fail.
 func TestCommandFails(t *testing.T) {
 	for text, want := range map[string]string{
 		"exit 3":                "exit status 3",
 		"kill -9 $$":            "signal: killed",
 		"exit 0":                "<nil>",
 		"exec 0<&-; exit 0":     "<nil>", // without reading
-		"sleep 1000 & exit 0":   "<nil>", // what it started holds its output
+		"sleep 1000 & exit 0":   "<nil>", // a child process keeps the output open
 		"sleep 1000 & exit 1":   "exit status 1",
 		"sleep 1000; exit 0 # ": "killed after 300ms (--deadline)",
 	} {
@@ -98,8 +98,7 @@ func TestCommandFails(t *testing.T) {
 	}
 }
 
-// TestCommandChildren: at the deadline, and at the end, what a program has started is
-// killed, too.
+// TestCommandChildren checks that child processes are killed with the program, at the deadline and when the run is cancelled.
 func TestCommandChildren(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
 		fifo := filepath.Join(t.TempDir(), "fifo")
@@ -124,18 +123,18 @@ func TestCommandChildren(t *testing.T) {
 		if atEnd {
 			cancel()
 		}
-		if _, err := io.ReadAll(file); err != nil { // ends with the last that has it
+		if _, err := io.ReadAll(file); err != nil { // returns once no process has it open
 			t.Error(err)
 		}
 		if err := <-done; err == nil {
-			t.Error("it is delivered")
+			t.Error("the message was delivered")
 		}
 		file.Close()
 		cancel()
 	}
 }
 
-// TestNotStarted: a program that is there and can't be started is one that is down.
+// TestNotStarted checks that a program that exists but can't be started causes a DownError.
 func TestNotStarted(t *testing.T) {
 	c, _ := script(t, "")
 	for text, want := range map[string]string{
@@ -172,7 +171,7 @@ func TestNewCommand(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line without an end is cut, and takes no memory.
+// TestLongLines checks that an endless line is split and does not fill the memory.
 func TestLongLines(t *testing.T) {
 	c := &Command{Output: &transcript{}}
 	_, p := c.prepare(t.Context(), "cm/a")
@@ -180,7 +179,7 @@ func TestLongLines(t *testing.T) {
 	for chunk := range slices.Chunk([]byte(text), 1000) {
 		p.Write(chunk)
 		if len(p.rest) > longestLine {
-			t.Fatalf("%d bytes are kept", len(p.rest))
+			t.Fatalf("%d bytes are buffered", len(p.rest))
 		}
 	}
 	p.end()
@@ -190,12 +189,12 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestChaos: hooks that fail, hang and are killed, and some that answer and then fail.
-// In the end each event was taken, in the order of its object.
+// TestChaos runs programs that fail, hang and are killed, and some that fail after their work is done. In the end, each event was
+// delivered, in the order of its object.
 func TestChaos(t *testing.T) {
 	const objects, versions = 6, 5
 	dir := t.TempDir()
-	// Of each message the first tries go wrong, each in another way.
+	// The first attempts of each message fail, each in another way.
 	c, _ := script(t, `
 id=$DWATCH_NAME-$DWATCH_RESOURCE_VERSION
 echo >> `+dir+`/$id
@@ -234,8 +233,7 @@ echo $DWATCH_NAME $DWATCH_RESOURCE_VERSION >> `+dir+`/got
 	inOrder(t, filepath.Join(dir, "got"), objects, versions)
 }
 
-// inOrder checks what hooks have written: the versions of each object, of which one may
-// come again before the next.
+// inOrder checks that programs have written the versions of each object in order. A version may occur several times in a row.
 func inOrder(t *testing.T, path string, objects, versions int) {
 	t.Helper()
 	text, err := os.ReadFile(path)

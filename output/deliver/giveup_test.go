@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openDead returns dead letters, and what is in them so far.
+// openDead returns a DeadLetterFile, and a function that returns its current lines.
 func openDead(t *testing.T) (DeadLetterFile, func() []deadLetter) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dead")
@@ -39,8 +39,7 @@ func openDead(t *testing.T) (DeadLetterFile, func() []deadLetter) {
 	}
 }
 
-// TestRefused: what is refused for ever is not tried again. It does not hold up what
-// comes after it.
+// TestRefused checks that a message that is refused permanently is not retried, and does not delay later messages.
 func TestRefused(t *testing.T) {
 	dead, read := openDead(t)
 	answer := func(m *Message, _ int) error {
@@ -78,8 +77,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestGiveUp: after its time a message is given up, at a last try. Without a file it is
-// lost, which is counted.
+// TestGiveUp checks that a message is given up after its last attempt at GiveUpAfter. Without a DeadLetterFile it is lost and counts as
+// undelivered.
 func TestGiveUp(t *testing.T) {
 	answer := func(m *Message, _ int) error {
 		if m.Name == "bad" && m.ResourceVersion == "1" {
@@ -103,8 +102,7 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// TestGiveUpDown: while the receiver is down, what has waited for too long is given up
-// without a try of its own.
+// TestGiveUpDown checks that expired messages are given up without their own attempt while the receiver is down.
 func TestGiveUpDown(t *testing.T) {
 	dead, read := openDead(t)
 	inBubble(t, Options{GiveUpAfter: 10 * time.Minute, DeadLetters: dead}, never, func(t *testing.T, r *running) {
@@ -113,9 +111,9 @@ func TestGiveUpDown(t *testing.T) {
 		}
 		await(5 * time.Minute)
 		r.deliver(t, of("late", 1))
-		await(6*time.Minute + time.Second) // with the longest wait for a probe
+		await(6*time.Minute + time.Second) // includes the maximum delay of a probe
 		if n := len(read()); n != 100 {
-			t.Errorf("%d are given up, want all but the last", n)
+			t.Errorf("%d messages were given up, want all but the last", n)
 		}
 		last := map[string]string{}
 		for _, l := range read() {
@@ -131,7 +129,7 @@ func TestGiveUpDown(t *testing.T) {
 	})
 }
 
-// TestDeadLettersFail: what can't be written is not given up, and the run has to end.
+// TestDeadLettersFail checks that a message is not given up if its dead letter can't be written, and that the delivery ends.
 func TestDeadLettersFail(t *testing.T) {
 	dead, _ := openDead(t)
 	if err := errors.Join(os.Remove(string(dead)), os.Mkdir(string(dead), 0o700)); err != nil {
@@ -159,7 +157,7 @@ func TestDeadLettersFail(t *testing.T) {
 	})
 }
 
-// TestDeadLettersCutOff: a line that was cut off does not spoil the next one.
+// TestDeadLettersCutOff checks that a line that was cut off does not damage the next one.
 func TestDeadLettersCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"b"), 0o600); err != nil {
@@ -184,12 +182,12 @@ func TestDeadLettersCutOff(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	if err := DeadLetterFile(t.TempDir()).Check(); err == nil {
-		t.Error("a directory is opened")
+		t.Error("a directory was opened")
 	}
 }
 
-// TestDeadLettersCutOffBeside: nor does one that another program cut off, because it was killed or
-// the disk was full, while the file was open here.
+// TestDeadLettersCutOffBeside checks the same for a line of another process that was killed, or that had a full disk, while this
+// process was using the file.
 func TestDeadLettersCutOffBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	d := DeadLetterFile(path)
@@ -213,7 +211,7 @@ func TestDeadLettersCutOffBeside(t *testing.T) {
 	}
 }
 
-// TestRefusalIsAnAnswer: a receiver that refuses a message is not down.
+// TestRefusalIsAnAnswer checks that a receiver that refuses a message does not count as down.
 func TestRefusalIsAnAnswer(t *testing.T) {
 	answer := func(_ *Message, n int) error {
 		switch {
@@ -231,7 +229,7 @@ func TestRefusalIsAnAnswer(t *testing.T) {
 		}
 		await(firstBackoff)
 		if n := len(r.taken()); n != 9 {
-			t.Errorf("%d are taken after the first probe, want all others", n)
+			t.Errorf("%d messages were accepted after the first probe, want all others", n)
 		}
 	})
 }

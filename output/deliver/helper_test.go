@@ -19,7 +19,7 @@ import (
 
 var configMaps = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
 
-// of returns an event of the object with a name, in a state.
+// of returns an event of the object with a name, with a state of that number.
 func of(name string, version int) event.Event {
 	id := &event.Identity{
 		APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name,
@@ -28,13 +28,13 @@ func of(name string, version int) event.Event {
 	return event.Event{Type: event.Modified, Target: configMaps, Object: event.NewObject(id, "{}"), Time: time.Now()}
 }
 
-// message returns what the event of an object becomes.
+// message returns the message for an event of an object.
 func message(name string) *Message {
 	e := of(name, 7)
 	return newMessage(&e, []byte(`{"type":"MODIFIED"}`+"\n"), "cm/"+name)
 }
 
-// within returns the context of a try that may take so long.
+// within returns the context of an attempt with a deadline.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, end := WithDeadline(t.Context(), d)
 	t.Cleanup(end)
@@ -50,9 +50,9 @@ type try struct {
 
 func (t try) String() string { return t.name + "=" + t.version }
 
-// fake is a Receiver that answers as a function says.
+// fake is a Receiver whose results come from a function.
 type fake struct {
-	answer func(m *Message, n int) error // to the n-th try of all, from 1
+	answer func(m *Message, n int) error // n is the number of the attempt, from 1
 	begun  time.Time
 
 	mu    sync.Mutex
@@ -83,27 +83,27 @@ func (f *fake) Send(ctx context.Context, m *Message) error {
 	return err
 }
 
-// recovers makes it take all from now on.
+// recovers makes the receiver accept all further messages.
 func (f *fake) recovers() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = always
 }
 
-// always takes a message, and never does not.
+// always accepts each message, and never fails each attempt.
 func always(*Message, int) error { return nil }
 func never(*Message, int) error  { return errNo }
 
 var errNo = errors.New("no")
 
-// all returns the tries so far.
+// all returns the attempts so far.
 func (f *fake) all() []try {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.tries)
 }
 
-// taken returns what was taken, in its order.
+// taken returns the accepted messages in order.
 func (f *fake) taken() (names []string) {
 	for _, t := range f.all() {
 		if t.taken {
@@ -113,7 +113,7 @@ func (f *fake) taken() (names []string) {
 	return names
 }
 
-// running is a Queue that works, and what it says.
+// running is a running Queue, with the lines that it logs.
 type running struct {
 	*Queue
 	*fake
@@ -123,7 +123,7 @@ type running struct {
 	said, warned []string
 }
 
-// lines returns what was said so far, and warnings of what was warned.
+// lines returns the logged lines so far, and warnings the warnings.
 func (r *running) lines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +136,7 @@ func (r *running) warnings() []string {
 	return slices.Clone(r.warned)
 }
 
-// inBubble runs a test with a Queue in a bubble with a clock of its own.
+// inBubble runs a test with a Queue in a bubble of package synctest, which has a fake clock.
 func inBubble(t *testing.T, o Options, answer func(m *Message, n int) error, test func(*testing.T, *running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,9 +177,9 @@ func (r *running) deliver(t *testing.T, events ...event.Event) {
 	}
 }
 
-// await waits until nothing happens any more before some time has passed.
+// await lets a time pass, and waits until all goroutines are blocked.
 func await(d time.Duration) {
-	time.Sleep(d) // of the bubble: it takes no time
+	time.Sleep(d) // on the fake clock
 	synctest.Wait()
 }
 

@@ -18,8 +18,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// parse reads an event of the object a, as TYPE UID/VERSION, with a star if it existed at
-// the start.
+// parse parses an event of the object a: TYPE UID/VERSION, with a star if the object existed at the start.
 func parse(t *testing.T, text string) event.Event {
 	t.Helper()
 	var kind, state string
@@ -37,7 +36,7 @@ func parse(t *testing.T, text string) event.Event {
 	return e
 }
 
-// describe appends an event as parse reads it, and whether it has the state before.
+// describe appends an event in the format of parse, and whether it has the old state.
 func describe(dst []byte, e event.Event) ([]byte, error) {
 	dst = fmt.Appendf(dst, "%s %s/%s", e.Type, e.Object.UID, e.Object.ResourceVersion)
 	if e.Initial {
@@ -49,8 +48,7 @@ func describe(dst []byte, e event.Event) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// modes runs a test with what waits in memory and in a Store, where each event is a batch,
-// and where all are one.
+// modes runs a test with messages in memory and in a Store, with a batch for each event and with one batch for all events.
 func modes(t *testing.T, test func(t *testing.T, o Options, deliver func(*running, ...event.Event))) {
 	each := func(r *running, events ...event.Event) { r.deliver(t, events...) }
 	whole := func(r *running, events ...event.Event) {
@@ -66,7 +64,7 @@ func modes(t *testing.T, test func(t *testing.T, o Options, deliver func(*runnin
 	t.Run("batch", func(t *testing.T) { test(t, o, whole) })
 }
 
-// TestMerged: what comes to wait of what came.
+// TestMerged checks which messages wait after sequences of events.
 func TestMerged(t *testing.T) {
 	for name, test := range map[string]struct{ came, waits []string }{
 		"new, changed":            {[]string{"ADDED 1/1*", "MODIFIED 1/2", "MODIFIED 1/3"}, []string{"ADDED 1/3*"}},
@@ -84,7 +82,7 @@ func TestMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			modes(t, func(t *testing.T, o Options, deliver func(*running, ...event.Event)) {
 				var got []string
-				var answers chan struct{} // closed when it does
+				var answers chan struct{} // closed when the receiver may answer
 				answer := func(m *Message, _ int) error {
 					<-answers
 					body := strings.TrimSpace(string(m.Body))
@@ -95,7 +93,7 @@ func TestMerged(t *testing.T) {
 				}
 				inBubble(t, o, answer, func(t *testing.T, r *running) {
 					answers = make(chan struct{})
-					r.deliver(t, of("other", 1)) // which is being sent until it answers
+					r.deliver(t, of("other", 1)) // this message is being sent until the receiver answers
 					var events []event.Event
 					for _, text := range test.came {
 						events = append(events, parse(t, text))
@@ -121,7 +119,7 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestMergedWhileSent: what is being sent is not replaced; what comes after it is.
+// TestMergedWhileSent checks that a message that is being sent is not replaced, but that a message waiting behind it is.
 func TestMergedWhileSent(t *testing.T) {
 	modes(t, func(t *testing.T, o Options, deliver func(*running, ...event.Event)) {
 		var held chan struct{}
@@ -148,8 +146,7 @@ func TestMergedWhileSent(t *testing.T) {
 	})
 }
 
-// TestHeld: what is replaced is not sent while what takes its place is on its way to the
-// Store, also where it would be the one that is tried next of all.
+// TestHeld checks that a message is not sent while its replacement is being stored, even if the message would be the next probe.
 func TestHeld(t *testing.T) {
 	store := &disk{}
 	var got []string
@@ -185,8 +182,7 @@ func TestHeld(t *testing.T) {
 	})
 }
 
-// TestHot: an object of which something new is always on its way to the Store is sent all
-// the same, and holds up no other.
+// TestHot checks that an object is sent even if new messages about it are always being stored, and that it does not delay others.
 func TestHot(t *testing.T) {
 	inBubble(t, Options{LatestOnly: true, Store: &disk{takes: time.Millisecond}}, always, func(t *testing.T, r *running) {
 		const rounds = 200
@@ -199,8 +195,7 @@ func TestHot(t *testing.T) {
 	})
 }
 
-// TestLatest: whatever a receiver does, the last state of each object reaches it, and no
-// state before one that came before it.
+// TestLatest checks that the last state of each object reaches a receiver with random failures, and that states arrive in order.
 func TestLatest(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
@@ -239,7 +234,7 @@ func TestLatest(t *testing.T) {
 			events := deliverSome(t, r, random)
 			r.Drain()
 			await(24 * time.Hour)
-			if o.Store != nil { // the end came before all was delivered
+			if o.Store != nil { // the run ended before all messages were delivered
 				recovered = true
 				r.restart(t, r.Options)
 				await(time.Hour)
