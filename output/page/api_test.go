@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// names are those of the items of an answer.
+// names returns the names of the items of an answer.
 func names(m message) string {
 	var all []string
 	for _, i := range m["items"].([]any) {
@@ -21,7 +21,7 @@ func names(m message) string {
 	return strings.Join(all, " ")
 }
 
-// TestObjects: objects are selected, and listed in pages.
+// TestObjects tests the selection and the paging of /api/objects.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -66,7 +66,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestLargePage: a page of an answer ends when it is large.
+// TestLargePage tests that a page of an answer ends when it exceeds maxAnswer.
 func TestLargePage(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -79,7 +79,7 @@ func TestLargePage(t *testing.T) {
 	}
 }
 
-// TestDetail: all about one object: what it owns, its conditions, its history.
+// TestDetail tests /api/object: owned objects, conditions and history.
 func TestDetail(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -110,7 +110,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// TestPast: the feed is paged from the newest back.
+// TestPast tests that the feed is paged from the newest message to the oldest.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -139,7 +139,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestBadRequests: what is wrong with a question is said, in one line.
+// TestBadRequests tests that errors in requests are reported in one line.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -185,7 +185,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestWhereAPI: objects of which an expression holds are listed.
+// TestWhereAPI tests that /api/objects lists the objects that match an expression.
 func TestWhereAPI(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -205,7 +205,7 @@ func TestWhereAPI(t *testing.T) {
 // password is what must not be seen.
 const password = "c2VjcmV0IHZhbHVlIQ==" // "secret value!"
 
-// TestSecrets: no way leads to a value of a Secret, nor tells whether a guess is right.
+// TestSecrets tests that no request reveals the value of a Secret, or confirms a guess of it.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -242,7 +242,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestMaskedPaths: what --mask names is hidden in the server's columns, too.
+// TestMaskedPaths tests that --mask hides values in the server's columns, too.
 func TestMaskedPaths(t *testing.T) {
 	t.Parallel()
 	pattern, err := change.ParsePattern("status.phase")
@@ -261,8 +261,8 @@ func TestMaskedPaths(t *testing.T) {
 	}
 }
 
-// TestRenderer: the page is told of a change what -o changes shows of it: a long text by line, and
-// of a condition that came its status and why.
+// TestRenderer tests that a change message has what -o changes shows: a line diff of long texts, and the status and
+// reason of a new condition.
 func TestRenderer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -279,7 +279,7 @@ func TestRenderer(t *testing.T) {
 	}
 }
 
-// TestMaskedEvents: what an Event of Kubernetes tells is masked before it is told.
+// TestMaskedEvents tests that the text of a Kubernetes Event is masked before it is sent.
 func TestMaskedEvents(t *testing.T) {
 	t.Parallel()
 	pattern, err := change.ParsePattern("message")
@@ -294,7 +294,7 @@ func TestMaskedEvents(t *testing.T) {
 	deliver(t, h, added(pods, before, 0), modified(pods, before, now, 1))
 	told := fmt.Sprint(taken(t, h, 0))
 	if strings.Contains(told, "Hidden") {
-		t.Errorf("it is told: %s", told)
+		t.Errorf("the masked text was sent: %s", told)
 	}
 	if !strings.Contains(told, "pod/a Pulled: <7 bytes") {
 		t.Errorf("it is not told that there is something: %s", told)

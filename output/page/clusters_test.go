@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// newFleet is a Hub of several clusters, and what says which these are from now on.
+// newFleet returns a Hub of several clusters, and a function that replaces the list of clusters.
 func newFleet(members ...event.Cluster) (*Hub, func(...event.Cluster)) {
 	var now atomic.Pointer[[]event.Cluster]
 	set := func(members ...event.Cluster) { now.Store(&members) }
@@ -35,8 +35,8 @@ func in(cluster string, e event.Event) event.Event {
 	return e
 }
 
-// TestClusters: the same object, with the same UID, in two clusters are two objects, each with what
-// belongs to it there.
+// TestClusters tests that objects with the same UID in two clusters are different objects, each with the dependents of
+// its own cluster.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	h, _ := newFleet(event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true}, event.Cluster{Name: "down", ConnectError: "refused"})
@@ -93,7 +93,7 @@ func standingsOf(list any) (text string) {
 	return text
 }
 
-// TestClusterLeaves: a viewer is told what has left, and its objects are no more asked about.
+// TestClusterLeaves tests that viewers learn that a cluster has left, and that its objects are no longer looked up.
 func TestClusterLeaves(t *testing.T) {
 	t.Parallel()
 	eu, us := event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true}
@@ -121,7 +121,7 @@ func TestClusterLeaves(t *testing.T) {
 	}
 }
 
-// TestClusterColumns: where a cluster has other columns, each cell stands below its own in all rows.
+// TestClusterColumns tests that cells of a cluster with other columns are below the right headers in all rows.
 func TestClusterColumns(t *testing.T) {
 	t.Parallel()
 	h, _ := newFleet(event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true})

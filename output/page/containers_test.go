@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestContainers: what a Pod says of its containers, and nothing of any other object.
+// TestContainers tests the containers of a Pod. Other objects have none.
 func TestContainers(t *testing.T) {
 	const content = `{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"web","resources":{"limits":{"cpu":"1","memory":"64Mi"}}},{"name":"side"}]},"status":{` +
 		`"initContainerStatuses":[{"name":"prepare","restartCount":0,"state":{"terminated":{"reason":"Completed","exitCode":0}}}],` +

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestContrast: what is drawn is seen on its ground, as WCAG asks of graphics (1.4.11): 3 to 1, in both themes.
+// TestContrast tests that graphics have a contrast of at least 3 to 1 with their background in both themes, as WCAG
+// 1.4.11 requires.
 func TestContrast(t *testing.T) {
 	css, err := os.ReadFile("assets/page.css")
 	if err != nil {
@@ -36,7 +37,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// luminance is that of a colour, relative to white.
+// luminance returns the luminance of a colour relative to white.
 func luminance(rgb uint64) float64 {
 	part := func(shift int, weight float64) float64 {
 		c := float64(rgb>>shift&0xff) / 255

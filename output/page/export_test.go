@@ -23,7 +23,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// The page as one script has all modules, each after those that it imports.
+// TestBundled tests that the bundled script has all modules, each after its imports.
 func TestBundled(t *testing.T) {
 	t.Parallel()
 	script, err := bundled()
@@ -188,7 +188,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// What has no room is left out: of contents the oldest, and it says so.
+// TestExportContents tests that the oldest contents are omitted if they do not fit, and that the result says so.
 func TestExportContents(t *testing.T) {
 	t.Parallel()
 	var all []event.Event
@@ -210,7 +210,7 @@ func TestExportContents(t *testing.T) {
 	for _, c := range x.contents {
 		newest = max(newest, int64(c.number("t")))
 		if int64(c.number("t")) < x.about.ContentsBefore {
-			t.Errorf("it has one of %v, and leaves out what is before %v", c["t"], x.about.ContentsBefore)
+			t.Errorf("the file has a content of %v, but ContentsBefore is %v", c["t"], x.about.ContentsBefore)
 		}
 	}
 	if newest != millis(at(10)) {
@@ -218,7 +218,7 @@ func TestExportContents(t *testing.T) {
 	}
 }
 
-// Where there are too many changes the file begins later, with what was there then.
+// TestExportChanges tests that the file begins later, with a snapshot, if there are too many changes.
 func TestExportChanges(t *testing.T) {
 	t.Parallel()
 	const objects, rounds = 20, 60
@@ -263,7 +263,7 @@ func TestExportChanges(t *testing.T) {
 	if x.ChangeCount == 0 || x.ChangeCount >= objects*rounds {
 		t.Errorf("it has %d changes of %d", x.ChangeCount, objects*rounds)
 	}
-	// And what is there alone may have no room.
+	// The snapshot alone may be too large.
 	var tooLarge *TooLargeError
 	o := newHub().Options
 	o.Recording = played(all)
@@ -272,7 +272,7 @@ func TestExportChanges(t *testing.T) {
 	}
 }
 
-// It is not known to the last millisecond what is not known to the end.
+// TestExportBlind tests that a gap that lasts to the end includes the last millisecond.
 func TestExportBlind(t *testing.T) {
 	t.Parallel()
 	x := export1(t, 20e6, []event.Event{added(pods, pod("a", "a", "1", "Running"), 0), modified(pods, pod("a", "a", "1", "Running"), pod("a", "a", "2", "Failed"), 9)})
@@ -281,7 +281,7 @@ func TestExportBlind(t *testing.T) {
 	}
 }
 
-// It is said to be too large only if it is.
+// TestExportRoom tests that an export fails as too large only if it is.
 func TestExportRoom(t *testing.T) {
 	t.Parallel()
 	var all []event.Event
@@ -304,7 +304,7 @@ func TestExportRoom(t *testing.T) {
 		}
 	}
 	if written == 0 {
-		t.Error("none has room")
+		t.Error("no export succeeded")
 	}
 }
 
@@ -359,7 +359,7 @@ func TestExportFailures(t *testing.T) {
 	}
 }
 
-// What is over takes no room while a recording is read.
+// TestExportOver tests that deleted objects need no memory while a recording is read.
 func TestExportOver(t *testing.T) {
 	t.Parallel()
 	g := gather(t, added(pods, pod("a", "a", "1", "Running"), 0), added(pods, pod("b", "b", "2", "Running"), 1), deleted(pods, pod("a", "a", "1", "Running"), 2))
@@ -368,8 +368,8 @@ func TestExportOver(t *testing.T) {
 	}
 }
 
-// Messages are of the time at which that happened of which they are, whatever else came in the same second; the columns
-// of a resource are of that of what came with them.
+// TestExportTimes tests that messages have the times of their events, also within a second, and that the columns of a
+// resource have the time of the object that they came with.
 func TestExportTimes(t *testing.T) {
 	t.Parallel()
 	soon := func(e event.Event, ms int) event.Event {

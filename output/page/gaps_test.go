@@ -9,8 +9,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestUnseen: what a lost, denied or late watch did not see is said, and no more than that.
-func TestUnseen(t *testing.T) {
+// TestCoverageGaps tests the gaps of lost, denied and late watches.
+func TestCoverageGaps(t *testing.T) {
 	h := newHub()
 	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
 	tell := func(kind event.Type, ms int64) {

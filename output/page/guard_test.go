@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGuard: who may ask, from where, for what.
+// TestGuard tests which requests are allowed by Host, Origin, method and token.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -115,7 +115,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestRefused: who asks with a browser reads a page, and a program JSON.
+// TestRefused tests that browsers get a refusal as HTML, and programs as JSON.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -156,7 +156,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestOneTime: an address that others may see leads in one time.
+// TestOneTime tests that a one-time URL can be opened once.
 func TestOneTime(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -179,7 +179,7 @@ func TestOneTime(t *testing.T) {
 	}
 }
 
-// TestProxied: behind a proxy any Host goes, but not another's Origin.
+// TestProxied tests that any Host is accepted behind a proxy, but no foreign Origin.
 func TestProxied(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -196,8 +196,7 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// TestHostElsewhere: what came in by an address that other machines reach is not asked for
-// by a name of this machine.
+// TestHostElsewhere tests that requests that arrive at an external address may not use a loopback name as Host.
 func TestHostElsewhere(t *testing.T) {
 	t.Parallel()
 	s := NewServer(newHub(), ServerOptions{})
@@ -214,8 +213,7 @@ func TestHostElsewhere(t *testing.T) {
 	}
 }
 
-// TestOriginScheme: a page that came without TLS is another one than that which came by
-// TLS, though neither address says a port.
+// TestOriginScheme tests that http and https origins of a host differ, although neither contains a port.
 func TestOriginScheme(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -234,8 +232,8 @@ func TestOriginScheme(t *testing.T) {
 	}
 }
 
-// TestManyCookies: what others under the same host name set is in nobody's way, nor is
-// the Authorization that a proxy adds.
+// TestManyCookies tests that neither cookies of other servers under the same host name nor an Authorization header of a
+// proxy get in the way.
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -262,7 +260,7 @@ func TestManyCookies(t *testing.T) {
 	}
 }
 
-// TestSecureCookie: a cookie that was given by TLS, of a proxy too, never goes without.
+// TestSecureCookie tests that a cookie that was set over TLS, also by a proxy, is Secure.
 func TestSecureCookie(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -27,8 +27,8 @@ func taken(t *testing.T, h *Hub, after uint64) (all []message) {
 	return all
 }
 
-// TestFeed: what belongs into a feed is what -o changes shows; noise is counted, and
-// what changes nothing that is seen is not sent.
+// TestFeed tests that the feed has what -o changes shows, that noise is counted, and that changes without a visible
+// effect are not sent.
 func TestFeed(t *testing.T) {
 	h := newHub()
 	first, second := pod("a", "u1", "1", "Pending"), pod("a", "u1", "2", "Running")
@@ -78,7 +78,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestRow: what a row says of an object, in the course of its life.
+// TestRow tests the row of an object from its creation to its deletion.
 func TestRow(t *testing.T) {
 	h := newHub()
 	states := []string{"Pending", "Running", "Failed"}
@@ -105,7 +105,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestDifferent: of a row comes with a change what has become another.
+// TestDifferent tests that a change message has only the changed members of a row.
 func TestDifferent(t *testing.T) {
 	h := newHub()
 	rest := func(labels, phase string) string {
@@ -134,7 +134,7 @@ func TestDifferent(t *testing.T) {
 	}
 }
 
-// TestTime: of many states and changes the last ones are held, and the others counted.
+// TestTime tests that the latest segments and ticks are retained, and the others counted.
 func TestTime(t *testing.T) {
 	d := rowView{row: []byte(`{"key":"k"}`)}
 	for i := range int64(300) {
@@ -153,7 +153,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestEnded: objects that were deleted are held, up to a number.
+// TestEnded tests that the number of retained deleted objects is limited.
 func TestEnded(t *testing.T) {
 	h := newHub()
 	for i := range maxEnded + 5 {
@@ -166,8 +166,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestHistory: of an object that changes all the time in the same ways the first time of each is
-// held, and the last, which says how often; those of a quiet one stay.
+// TestHistory tests that the history of an object with repeated changes has the first and the last of each, with their
+// number, and does not displace the history of other objects.
 func TestHistory(t *testing.T) {
 	h := newHub()
 	deliver(t, h, added(pods, pod("quiet", "q", "1", "Running"), 0))
@@ -206,7 +206,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryGap: a change is not blamed for what others did of which the states are not held.
+// TestHistoryGap tests that a change is not attributed the changes of evicted states.
 func TestHistoryGap(t *testing.T) {
 	h := newHub()
 	o := object("Pod", "a", "u1", "1", `},"n":0`)
@@ -243,7 +243,7 @@ func TestHistoryGap(t *testing.T) {
 	}
 }
 
-// TestCameAndWent: a life that began and ended has nothing that happened twice.
+// TestCameAndWent tests that the history of an object that was added and deleted has nothing twice.
 func TestCameAndWent(t *testing.T) {
 	h := newHub()
 	o := pod("a", "u1", "1", "Running")
@@ -261,7 +261,7 @@ func TestCameAndWent(t *testing.T) {
 	}
 }
 
-// TestMarks: what becomes of the watch, of each target and of all.
+// TestMarks tests the watch messages: the state of each target, and of all together.
 func TestMarks(t *testing.T) {
 	h := newHub()
 	mark := func(kind event.Type, target event.Target, err error) event.Event {
@@ -305,14 +305,14 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	if state := h.targets.watch().State; state != "live" {
-		t.Errorf("what is left is live, and all is %s", state)
+		t.Errorf("the remaining target is live, but the state of all is %s", state)
 	}
 	if r := h.resources["secrets"]; r == nil || r.Kind != "Secret" {
 		t.Errorf("the resource of a mark: %+v", r)
 	}
 }
 
-// TestColumns: cells come with the columns of the server, and new ones are told.
+// TestColumns tests that cells come with the server's columns, and that viewers get new columns.
 func TestColumns(t *testing.T) {
 	h := newHub()
 	row := `{"columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Restarts","type":"integer","format":"","priority":0},{"name":"Age","type":"string","format":"","priority":0},{"name":"Node","type":"string","format":"","priority":1}],"cells":["a",3,"5m",{"x":1},"more than columns"]}`
@@ -331,7 +331,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestAges: what the server says as an age is old at once, and is not shown.
+// TestAges tests that ages from the server are not sent, as they are outdated at once.
 func TestAges(t *testing.T) {
 	h := newHub()
 	for i, test := range []struct{ column, cell, want string }{

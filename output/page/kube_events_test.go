@@ -17,9 +17,9 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// TestAbout: the server is asked for the Events about an object, once for all who look at it; what it does not
-// tell is said.
-func TestAbout(t *testing.T) {
+// TestKubeEvents tests that the Events about an object are requested once for all viewers, and that the answer has the
+// error if the request failed.
+func TestKubeEvents(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	var times atomic.Int32
@@ -63,8 +63,8 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestAboutMany: only questions that have no answer yet are too many, not answers that are kept.
-func TestAboutMany(t *testing.T) {
+// TestKubeEventsMany tests that only running lookups count towards the limit, not cached answers.
+func TestKubeEventsMany(t *testing.T) {
 	t.Parallel()
 	release, ctx, h := make(chan struct{}), t.Context(), New(Options{})
 	a := newLookupCache(ctx, func(*Hub) lookupFunc[kubeEventItem] {

@@ -20,13 +20,13 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// course is a Hub that began an hour ago, and what was shown after each second of that hour.
+// course is a Hub that started an hour ago. Each call of tell advances its time by a second.
 type course struct {
 	*Hub
 	t     *testing.T
 	begin time.Time
-	there map[string]event.Object
-	shown []map[string]string
+	there map[string]event.Object // existing objects by name
+	shown []map[string]string     // rows after each second
 }
 
 func newCourse(t *testing.T) *course {
@@ -38,7 +38,7 @@ func newCourse(t *testing.T) *course {
 
 func (h *course) at(second int) time.Time { return h.begin.Add(time.Duration(second) * time.Second) }
 
-// tell delivers what happens in the next second.
+// tell delivers events at the next second.
 func (h *course) tell(all ...event.Event) {
 	h.t.Helper()
 	for i := range all {
@@ -53,7 +53,7 @@ func (h *course) tell(all ...event.Event) {
 
 var ofSeq = regexp.MustCompile(`"seq":\d+,`)
 
-// rowsOf are the rows that viewers get, by their keys, without what is of a stream.
+// rowsOf returns the rows that viewers get by key, without sequence numbers.
 func rowsOf(h *Hub) map[string]string {
 	states, _ := h.inventory.ListAt(inventory.Now, nil)
 	rows := map[string]string{}
@@ -65,7 +65,7 @@ func rowsOf(h *Hub) map[string]string {
 	return rows
 }
 
-// random is what may happen to some pods.
+// random returns a random event about one of at most n pods.
 func (h *course) random(n int) event.Event {
 	name := fmt.Sprint("pod", rand.IntN(1+rand.IntN(n)))
 	old, is := h.there[name]
@@ -83,7 +83,7 @@ func (h *course) random(n int) event.Event {
 	return modified(pods, old, now, 0)
 }
 
-// past shows what was after some seconds.
+// past returns a Hub that shows a time, and its coverage.
 func (h *course) past(at time.Time) (*Hub, Coverage) {
 	h.t.Helper()
 	into := New(h.Options)
@@ -95,8 +95,9 @@ func (h *course) past(at time.Time) (*Hub, Coverage) {
 	return into, known
 }
 
-// TestSeen: a Hub shows of each time what it showed then, as long as it holds that, and says so if it does not.
-func TestSeen(t *testing.T) {
+// TestLiveHistory tests that a Hub shows each retained time as it showed it then, and reports the times that are not
+// retained.
+func TestLiveHistory(t *testing.T) {
 	t.Parallel()
 	for _, pods := range []int{20, 2} { // of the two pods not all states are held
 		h := newCourse(t)
@@ -151,8 +152,9 @@ func checkCourse(t *testing.T, got, want string) {
 	}
 }
 
-// TestSeenQuiet: what is no change to be told of, but tells how an object is, is shown from then on, and not before.
-func TestSeenQuiet(t *testing.T) {
+// TestLiveHistoryQuiet tests that a change of the status that is not significant is shown from its time on, and not
+// before.
+func TestLiveHistoryQuiet(t *testing.T) {
 	t.Parallel()
 	deployment := func(version string, generation, observed int) event.Object {
 		return objectOf("apps/v1", "Deployment", "web", "u1", version, fmt.Sprintf(`,"generation":%d},"spec":{"replicas":1},"status":{"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}`, generation, observed))
@@ -195,8 +197,8 @@ func TestSeenQuiet(t *testing.T) {
 	}
 }
 
-// TestSeenFeed: with a time come the changes up to it, and what needed a look.
-func TestSeenFeed(t *testing.T) {
+// TestLiveHistoryFeed tests that a past time has the changes up to it, and its problems.
+func TestLiveHistoryFeed(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	a := pod("a", "u1", "1", "Running")
@@ -217,15 +219,15 @@ func TestSeenFeed(t *testing.T) {
 	}
 }
 
-// TestSeenFeedCut: where what happened before a time is no longer held, the answer says so.
-func TestSeenFeedCut(t *testing.T) {
+// TestLiveHistoryFeedCut tests that the answer says so if feed messages before a time were dropped.
+func TestLiveHistoryFeedCut(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	h.log.max = 20_000
 	old := pod("a", "u1", "0", "Pending")
 	h.tell(added(pods, old, 0))
 	if into, _ := h.past(h.at(1)); into.feedPage(^uint64(0), 100).Cut {
-		t.Error("all is held")
+		t.Error("the feed is complete, although messages were dropped")
 	}
 	for n := range 60 {
 		now := pod("a", "u1", fmt.Sprint(n+1), []string{"Running", "Failed"}[n%2])
@@ -244,8 +246,8 @@ func TestSeenFeedCut(t *testing.T) {
 	}
 }
 
-// TestSeenBlind: when the connection was lost, and before all was read, it is not known what was there; nor before the start.
-func TestSeenBlind(t *testing.T) {
+// TestLiveHistoryBlind tests that times before the start, during the initial lists and during outages are gaps.
+func TestLiveHistoryBlind(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	h.tell(added(pods, pod("a", "u1", "1", "Running"), 0))
@@ -279,8 +281,8 @@ func TestSeenBlind(t *testing.T) {
 	}
 }
 
-// TestSeenDenied: what may not be watched is not said to be read soon.
-func TestSeenDenied(t *testing.T) {
+// TestLiveHistoryDenied tests that the gap of a denied watch has the missing right as its reason, also after it has ended.
+func TestLiveHistoryDenied(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	h.tell(event.Event{Type: event.Joined, Target: secrets}, event.Event{Type: event.Denied, Target: secrets})
@@ -297,8 +299,8 @@ func TestSeenDenied(t *testing.T) {
 	}
 }
 
-// TestSeenAbove: what is asked about a problem of the past is said of it once it is answered.
-func TestSeenAbove(t *testing.T) {
+// TestLiveHistoryAbove tests that a problem at a past time shows the result of a lookup once that is known.
+func TestLiveHistoryAbove(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	known := false
@@ -320,8 +322,8 @@ func TestSeenAbove(t *testing.T) {
 	}
 }
 
-// TestSeenWhile: times are looked at while what is there changes.
-func TestSeenWhile(t *testing.T) {
+// TestLiveHistoryWhile tests that past times can be read while objects change.
+func TestLiveHistoryWhile(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	for range 100 {
@@ -359,8 +361,9 @@ func TestSeenWhile(t *testing.T) {
 	}
 }
 
-// TestSeenLate: what had been seen by a time that is shown, and comes later, as a stage has held it up, has that shown anew.
-func TestSeenLate(t *testing.T) {
+// TestLiveHistoryLate tests that a late event, which another stage has delayed, expires the Hubs of the times that it
+// changes.
+func TestLiveHistoryLate(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	a := pod("a", "u1", "1", "Running")
@@ -371,23 +374,23 @@ func TestSeenLate(t *testing.T) {
 	now.Time = h.at(12)
 	deliver(t, h.Hub, now)
 	if shown.isExpired() || earlier.isExpired() {
-		t.Error("what comes later changes what was")
+		t.Error("a later event expires the Hub of an earlier time")
 	}
 	late := modified(pods, pod("a", "u1", "2", "Failed"), pod("a", "u1", "3", "Running"), 0)
 	late.Time = h.at(7)
 	deliver(t, h.Hub, late)
 	if !shown.isExpired() || earlier.isExpired() {
-		t.Errorf("what was seen after 7 s changes what was after 9 s: %v, after 5 s: %v", shown.isExpired(), earlier.isExpired())
+		t.Errorf("after a late event at 7 s, the Hub of 9 s is expired: %v, the one of 5 s: %v", shown.isExpired(), earlier.isExpired())
 	}
 	again, _ := h.past(h.at(9))
 	lost := event.Event{Type: event.Disconnected, Target: pods, Time: h.at(30), Heard: h.at(8)}
 	if again.isExpired() {
-		t.Error("it is shown anew")
+		t.Error("the Hub is expired")
 	}
 	if deliver(t, h.Hub, lost); !again.isExpired() || earlier.isExpired() {
 		t.Error("since when nothing is known is known later")
 	}
-	// Only of so many it is known how late they were.
+	// Only the times of maxLate events are retained.
 	for range maxLate + 1 {
 		deliver(t, h.Hub, late)
 	}
@@ -396,8 +399,8 @@ func TestSeenLate(t *testing.T) {
 	}
 }
 
-// TestSeenRead: what can be shown begins when all had been read, if that was soon.
-func TestSeenRead(t *testing.T) {
+// TestLiveHistoryRead tests that the times that can be shown begin after the initial lists, unless these take too long.
+func TestLiveHistoryRead(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	h.tell()
@@ -410,8 +413,9 @@ func TestSeenRead(t *testing.T) {
 	}
 }
 
-// TestSeenServed: who asks for a time gets that, masked as all else, and else the present; one that is no longer held is let go.
-func TestSeenServed(t *testing.T) {
+// TestLiveHistoryServed tests that requests with a time get the masked state at that time, others the present, and that
+// an expired Hub is dropped.
+func TestLiveHistoryServed(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	secret := func(version, value string) event.Object {
@@ -457,7 +461,7 @@ func TestSeenServed(t *testing.T) {
 	if n := len(s.hubs.held); n != 1 {
 		t.Errorf("%d times are held", n)
 	}
-	// What is held is of now, however long a viewer has been there.
+	// /api/held describes the present, however long a viewer has been connected.
 	deliver(t, h.Hub, event.Event{Type: event.Disconnected, Target: secrets, Time: h.at(7), Heard: h.at(6)})
 	deliver(t, h.Hub, event.Event{Type: event.Gap, Target: secrets, Time: h.at(8)})
 	gaps, _ := s.get(t, "/api/held")["gaps"].([]any)

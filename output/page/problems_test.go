@@ -8,7 +8,7 @@ import (
 	"dwatch/output/inventory"
 )
 
-// TestProblems: a viewer is told what needs a look, when it comes and when that is another.
+// TestProblems tests that a viewer gets problems when they appear and when they change.
 func TestProblems(t *testing.T) {
 	h := newHub()
 	s := serve(t, h)
@@ -35,7 +35,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsAtOnce: what needs a look comes with the row that says so, and not later.
+// TestProblemsAtOnce tests that a problem is sent together with its row.
 func TestProblemsAtOnce(t *testing.T) {
 	h, now := newHub(), time.Unix(1700000000, 0)
 	h.clock = func() time.Time { return now } // a second never passes
@@ -67,7 +67,7 @@ func (d *dialed) problems() message {
 	}
 }
 
-// TestSlowProblems: what took long to make is not made again before fifty times as long, but for five seconds at most; and
+// TestSlowProblems: a message that took long to build is built again after fifty times as long, but at most five seconds; and
 // what took no time after a second, as it may be another by then.
 func TestSlowProblems(t *testing.T) {
 	for took, pause := range map[time.Duration]time.Duration{0: time.Second, time.Millisecond: time.Second, 40 * time.Millisecond: 2 * time.Second, 900 * time.Millisecond: 5 * time.Second} {
@@ -80,15 +80,15 @@ func TestSlowProblems(t *testing.T) {
 		}
 		first := made(took, 0)
 		if made(0, pause-time.Millisecond) != first {
-			t.Errorf("what took %s is made again before %s", took, pause)
+			t.Errorf("a message that took %s is built again before %s", took, pause)
 		}
 		if made(0, time.Millisecond) == first {
-			t.Errorf("what took %s is not made again after %s", took, pause)
+			t.Errorf("a message that took %s is not built again after %s", took, pause)
 		}
 	}
 }
 
-// TestManyProblems: of very many the first ones come, and how many others there are.
+// TestManyProblems tests that only the first problems are sent, with the number of the others.
 func TestManyProblems(t *testing.T) {
 	all := make([]inventory.Problem, maxProblems+3)
 	for n := range all {

@@ -15,7 +15,8 @@ import (
 
 var deployments = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true)}
 
-// TestFoundAtStart: conditions as they were found, which say since when; and of an Event when it had happened, and what it is about.
+// TestFoundAtStart tests the conditions of an object that existed at the start, and the time and subject of such an
+// Event.
 func TestFoundAtStart(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -41,12 +42,13 @@ func TestFoundAtStart(t *testing.T) {
 		t.Errorf("the Event is about %s", got)
 	}
 	if later := s.get(t, "/api/object?key=pods/l"); later["conditionsBefore"] != nil {
-		t.Errorf("what came later was found: %v", later["conditionsBefore"])
+		t.Errorf("an object that appeared later has conditionsBefore: %v", later["conditionsBefore"])
 	}
 }
 
-// TestBefore: what an object shows of the time before it was seen, masked; what came later shows nothing of that.
-func TestBefore(t *testing.T) {
+// TestReconstructedChanges tests the reconstructed changes of an object from before the start, masked. Objects that
+// appeared later have none.
+func TestReconstructedChanges(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	template := func(image string) string {

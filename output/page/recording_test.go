@@ -12,8 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Each time of the past is read once; one behind the end stands for it, and is read anew each time, as that goes on.
-func TestHubs(t *testing.T) {
+// TestHistoryHubs tests that each past time is read once. A time after the end stands for the end and is read again
+// each time, as the recording may grow.
+func TestHistoryHubs(t *testing.T) {
 	t.Parallel()
 	ctx, begin := t.Context(), time.UnixMilli(1_000_000)
 	end, read, broken := begin.Add(time.Minute), 0, error(nil)
@@ -63,8 +64,9 @@ func TestHubs(t *testing.T) {
 	h.reading.Wait()
 }
 
-// So many are read at the same time, and nothing goes on being read when nobody waits for it.
-func TestHubsReading(t *testing.T) {
+// TestHistoryHubsReading tests that the number of concurrent reads is limited, and that a read is cancelled when nobody
+// waits for it.
+func TestHistoryHubsReading(t *testing.T) {
 	t.Parallel()
 	began := make(chan time.Time, 100)
 	h := newHistoryHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
@@ -98,7 +100,7 @@ func TestHubsReading(t *testing.T) {
 	again, _ := h.begin(t.Context(), all[0].at)
 	h.leave(all[0])
 	if len(h.held) != maxShown || again != all[0] {
-		t.Error("one for which somebody waits is let go")
+		t.Error("a Hub with a waiting user was dropped")
 	}
 	for _, one := range all {
 		h.leave(one)
@@ -109,8 +111,8 @@ func TestHubsReading(t *testing.T) {
 	}
 }
 
-// At the end goodbye is said to who looks at any time, and to who waits for one.
-func TestHubsClose(t *testing.T) {
+// TestHistoryHubsClose tests that viewers of all times, and those that wait for one, get bye.
+func TestHistoryHubsClose(t *testing.T) {
 	t.Parallel()
 	waits, began := time.UnixMilli(1), make(chan bool, 1)
 	h := newHistoryHubs(New(Options{Recording: &Recording{Replay: func(ctx context.Context, at time.Time, _ event.Sink) (Coverage, error) {
@@ -147,8 +149,9 @@ func TestHubsClose(t *testing.T) {
 	}
 }
 
-// How many times are held goes by how many objects there are, before the first has been read, too.
-func TestHubsMost(t *testing.T) {
+// TestHistoryHubsMost tests that the number of Hubs of a live history depends on the number of objects, also before the
+// first Hub is filled.
+func TestHistoryHubsMost(t *testing.T) {
 	t.Parallel()
 	h := newCourse(t)
 	s := serve(t, h.Hub)
@@ -166,7 +169,7 @@ func TestHubsMost(t *testing.T) {
 			t.Errorf("of time %d: %v", n, err)
 		}
 	}
-	// Who asks without looking has to wait for others who do.
+	// API requests wait for other API requests.
 	for range maxSearches {
 		release, err := s.hubs.ask(t.Context())
 		if err != nil {
@@ -181,8 +184,9 @@ func TestHubsMost(t *testing.T) {
 	}
 }
 
-// Of what was seen each time that is shown has all objects: of many there are fewer times, and who comes waits for one.
-func TestHubsRoom(t *testing.T) {
+// TestHistoryHubsRoom tests that the number of times of a live history depends on the number of objects, and that
+// requests wait for room.
+func TestHistoryHubsRoom(t *testing.T) {
 	t.Parallel()
 	h := newHistoryHubs(newCourse(t).Hub)
 	h.copies = func() int { return maxCopied }

@@ -7,7 +7,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// written is a pod of which some program has set an annotation to a time in nanoseconds, and another one to a number.
+// written returns a pod in which programs have set one annotation to a time in nanoseconds, and another to a number.
 func written(version int, manager string) event.Object {
 	const managed = `"managedFields":[{"manager":%q,"operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1",` +
 		`"fieldsV1":{"f:metadata":{"f:annotations":{"f:dwatch.test/counter":{},"f:dwatch.test/written-at":{}}}}}]`
@@ -16,7 +16,7 @@ func written(version int, manager string) event.Object {
 		1000+version, 1_795_451_071_467_494_553+version, manager))
 }
 
-// TestBytes: a change of two values, as make bench makes them, takes a viewer at most 500 bytes.
+// TestBytes tests that a change of two values, as in make bench, takes at most 500 bytes per viewer.
 func TestBytes(t *testing.T) {
 	h := newHub()
 	deliver(t, h, added(pods, written(1, "cluster-churn"), 0))
@@ -32,7 +32,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestBy: who has set fields is found by a row for as long as the state is held in which it had.
+// TestBy tests that a row has the field managers of all retained states.
 func TestBy(t *testing.T) {
 	h := newHub()
 	managers := []string{"argocd-controller", "argocd-controller", "kubectl-edit"}

@@ -18,7 +18,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestSocket: what a browser gets, and what it gets when it connects again.
+// TestSocket tests what a browser gets when it connects and reconnects.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -120,7 +120,7 @@ func handshake(t *testing.T, s *served) (net.Conn, *bufio.Reader) {
 	return conn, r
 }
 
-// TestMalformedFrames: bytes that are no frames end the connection, and nothing else.
+// TestMalformedFrames tests that invalid frames end only their own connection.
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -138,7 +138,7 @@ func TestMalformedFrames(t *testing.T) {
 		conn, r := handshake(t, s)
 		conn.Write(append(frame, make([]byte, 2*maxFrame)...)) // it may be closed in the middle of that
 		if _, err := io.Copy(io.Discard, r); err != nil && isTimeout(err) {
-			t.Errorf("%s: the connection goes on", what)
+			t.Errorf("%s: the connection is still open", what)
 		}
 	}
 	if m := s.get(t, "/api/objects"); m["total"] != 0.0 {
@@ -263,7 +263,7 @@ func TestPromptEnd(t *testing.T) {
 // hostile is text that means something in HTML, in JSON, at a terminal, or nowhere.
 const hostile = "<script>alert(1)</script>\\u0000\\u001b[31m\\u202e\\u2028\\ud800 ' \\\" </textarea>"
 
-// TestHostileObject: whatever is in an object, messages are valid, and bounded.
+// TestHostileObject tests that messages about an object with hostile content are valid and limited in size.
 func TestHostileObject(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -318,7 +318,7 @@ func TestHostileObject(t *testing.T) {
 	}
 }
 
-// TestOddNumber: an object that can't be decoded is shown as far as it can.
+// TestOddNumber tests that an object that cannot be decoded is shown as far as possible.
 func TestOddNumber(t *testing.T) {
 	t.Parallel()
 	h := newHub()

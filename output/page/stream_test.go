@@ -69,7 +69,7 @@ func (r *reading) expect(want ...string) {
 	}
 }
 
-// TestEvents: programs get event lines: what is there, and each change, as they selected.
+// TestEvents tests that programs get event lines for the selected existing objects, and for each selected change.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -128,7 +128,7 @@ func TestEventsBehind(t *testing.T) {
 	}
 }
 
-// TestEventsOnce: each change comes once, whenever a program begins to read.
+// TestEventsOnce tests that a program gets each change once, whenever it connects.
 func TestEventsOnce(t *testing.T) {
 	t.Parallel()
 	h := newHub()

@@ -19,7 +19,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// deadline is how long a test waits for what has to come.
+// deadline is how long a test waits for an expected message.
 const deadline = time.Minute
 
 var (

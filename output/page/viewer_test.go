@@ -80,7 +80,7 @@ func churned(t testing.TB, h *Hub, o event.Object, times int) event.Object {
 	return o
 }
 
-// TestNumbers: after the rows come all messages, with numbers without holes.
+// TestNumbers tests that the messages after the snapshot have sequence numbers without gaps.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -133,7 +133,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestBehind: a viewer that takes nothing keeps nobody waiting, and gets all rows anew
+// TestBehind: a viewer that reads nothing delays no others, and gets a new snapshot
 // when what it needs is no longer held.
 func TestBehind(t *testing.T) {
 	t.Parallel()
@@ -172,11 +172,11 @@ func TestBehind(t *testing.T) {
 		}
 	}
 	if rows == 0 {
-		t.Error("it has not got all rows anew")
+		t.Error("the viewer did not get a new snapshot")
 	}
 }
 
-// TestParts: many rows come in parts, each once, in order; those that ended come last.
+// TestParts tests that many rows are sent in parts, each row once and in order, with deleted objects last.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -206,7 +206,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestWhere: the answer to a question, and what changes in it.
+// TestWhere tests the answer to an expression, and its changes.
 func TestWhere(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -270,7 +270,7 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestManyQuestions: searches take turns, and one that waits too long says so.
+// TestManyQuestions tests that searches take turns, and that one that waits too long fails.
 func TestManyQuestions(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -291,7 +291,7 @@ func TestManyQuestions(t *testing.T) {
 	}
 }
 
-// TestBye: at the end comes all that was left, and then why.
+// TestBye tests that viewers get the remaining messages at the end, and then the reason.
 func TestBye(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -314,7 +314,7 @@ func TestBye(t *testing.T) {
 	}
 }
 
-// TestViewersAtOnce: viewers come and go while events are delivered.
+// TestViewersAtOnce tests that viewers come and go while events are delivered.
 func TestViewersAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHub()

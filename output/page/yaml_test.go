@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestYAML: an object as it was at a time, and what differs between two; what is masked is masked in all of them.
+// TestYAML tests an object at a past time and the diff between two times, both masked.
 func TestYAML(t *testing.T) {
 	t.Parallel()
 	h := newHub()
