@@ -21,13 +21,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// takeID has a shell script read a line, whose id is then in $id, and $name in it.
+// takeID defines a function next for a shell script, which reads a line and sets $id and $name from it.
 const takeID = `
 next() { IFS= read -r line && id=${line#'{"id":"'} && id=${id%%'"'*} && name=${id#uid-} && name=${name%%/*}; }
 `
 
-// batch returns a Process that is a shell script, what it prints on stderr, and what is
-// said of it.
+// batch returns a Process that runs a shell script, its output on stderr, and the warnings of the Process.
 func batch(t *testing.T, text string) (p *Process, out, said *transcript) {
 	t.Helper()
 	c, out := script(t, takeID+text)
@@ -41,8 +40,7 @@ func batch(t *testing.T, text string) (p *Process, out, said *transcript) {
 	return p, out, said
 }
 
-// sendAll sends a message of each object, all at the same time, and returns the errors in
-// their order.
+// sendAll sends a message for each object concurrently, and returns the errors in the order of the objects.
 func sendAll(p *Process, names ...string) []string {
 	errs := make([]string, len(names))
 	var all sync.WaitGroup
@@ -53,8 +51,7 @@ func sendAll(p *Process, names ...string) []string {
 	return errs
 }
 
-// TestBatch: one process gets all messages, has several at a time, and acknowledges them
-// in another order.
+// TestBatch checks that one process gets all messages, several at a time, and may acknowledge them in another order.
 func TestBatch(t *testing.T) {
 	p, out, said := batch(t, `
 echo "$1: started" >&2
@@ -77,8 +74,7 @@ echo ends >&2
 	}
 }
 
-// TestBatchEnds: a program that ends is started again, and what it had not acknowledged
-// has failed.
+// TestBatchEnds checks that a program that ends is started again, and that its unacknowledged messages fail.
 func TestBatchEnds(t *testing.T) {
 	for text, want := range map[string][]string{
 		"next; exit 3":              {"it ended before it acknowledged this: exit status 3", "down"},
@@ -105,8 +101,8 @@ func TestBatchEnds(t *testing.T) {
 	}
 }
 
-// TestBatchDeadline: a program that takes too long for one message is killed, with its
-// children; what it had beside that has failed, and a new one is started.
+// TestBatchDeadline checks that a program that exceeds the deadline of one message is killed with its child processes. Its other
+// messages fail, and the next message starts it again.
 func TestBatchDeadline(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -127,10 +123,10 @@ next; test $name = b && { echo $id; exit; }
 		t.Fatal(err)
 	}
 	beside := p.Send(within(t, time.Second), message("c")) // its own deadline is later
-	if _, err := io.ReadAll(file); err != nil {            // ends with the last that has it
+	if _, err := io.ReadAll(file); err != nil {            // returns once no process has it open
 		t.Error(err)
 	}
-	// On a slow machine both deadlines have passed when they are told, and either may be the one that kills.
+	// On a slow machine both deadlines may have passed, and either of them may kill the program.
 	const own, other = "killed after 1s (--deadline)", "killed with another event that took too long (--deadline)"
 	first, second := fmt.Sprint(<-done), fmt.Sprint(beside)
 	if first != own && second != own || first != own && first != other || second != own && second != other {
@@ -141,8 +137,8 @@ next; test $name = b && { echo $id; exit; }
 	}
 }
 
-// TestBatchNeverReads: a program that does not read its stdin blocks nobody for longer
-// than the deadline, nor what waits to be written behind.
+// TestBatchNeverReads checks that a program that does not read its stdin blocks no message for longer than the deadline, including
+// messages that wait to be written.
 func TestBatchNeverReads(t *testing.T) {
 	p, _, _ := batch(t, "sleep 1000\n")
 	var all sync.WaitGroup
@@ -158,8 +154,7 @@ func TestBatchNeverReads(t *testing.T) {
 	all.Wait()
 }
 
-// TestBatchGarbage: what is no id of what it has is ignored, and said once; an id in
-// several pieces is one.
+// TestBatchGarbage checks that lines that are no expected id are ignored and reported once. An id may be written in several pieces.
 func TestBatchGarbage(t *testing.T) {
 	p, _, said := batch(t, `
 next
@@ -185,12 +180,12 @@ while next; do echo $id; done
 	}
 	m = message(strings.Repeat("y", longestLine))
 	if _, isRefused := errors.AsType[*RefusedError](p.Send(t.Context(), m)); !isRefused {
-		t.Error("an id was sent that nobody could acknowledge")
+		t.Error("sent an id that is too long to be acknowledged")
 	}
 }
 
-// TestBatchFinish: at the end its stdin is closed, and it may finish; what it says and how
-// it ended is passed on. When that takes too long it is killed.
+// TestBatchFinish checks that Shutdown closes stdin and lets the program finish, and that its output and exit code are reported. A
+// program that takes too long is killed.
 func TestBatchFinish(t *testing.T) {
 	p, out, said := batch(t, "while next; do echo $id; done; echo flushed >&2; exit 3\n")
 	if err := p.Send(t.Context(), message("a")); err != nil {
@@ -210,15 +205,15 @@ func TestBatchFinish(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("it ended by itself")
 	}
-	// What is under way at the end of --drain ends with it.
+	// A message that is being sent at the end of --drain fails when the program is killed.
 	p, _, _ = batch(t, "sleep 1000\n")
 	if err := p.Send(ctx, message("a")); err == nil {
 		t.Error("it is delivered")
 	}
 }
 
-// TestBatchChaos: a program that ends, is killed, hangs and prints garbage. In the end each
-// event was acknowledged, in the order of its object.
+// TestBatchChaos runs a program that ends, is killed, hangs and prints garbage. In the end each event was acknowledged, in the order of
+// its object.
 func TestBatchChaos(t *testing.T) {
 	const objects, versions = 6, 5
 	dir := t.TempDir()

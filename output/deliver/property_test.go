@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAtLeastOnceInOrder: whatever a receiver does, each event reaches it at least once,
-// and none before those that came before it of its object.
+// TestAtLeastOnceInOrder checks that each event reaches a receiver with random failures at least once, after all earlier events of its
+// object.
 func TestAtLeastOnceInOrder(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
@@ -43,7 +43,7 @@ func TestAtLeastOnceInOrder(t *testing.T) {
 	}
 }
 
-// deliverSome delivers events of some objects at random times, and returns how many.
+// deliverSome delivers events of some objects at random times, and returns the number of events.
 func deliverSome(t *testing.T, r *running, random *rand.Rand) int {
 	versions := make([]int, 1+random.IntN(8))
 	events := random.IntN(60)
@@ -59,8 +59,8 @@ func deliverSome(t *testing.T, r *running, random *rand.Rand) int {
 	return events
 }
 
-// checkOrder checks what a receiver got: of each object 1, 2, 3 ..., each again and again
-// until it was taken, and not after that.
+// checkOrder checks that a receiver got the events 1, 2, 3, ... of each object in order, and each of them until it was accepted but not
+// afterwards.
 func checkOrder(t *testing.T, r *running, events int) {
 	t.Helper()
 	next := map[string]int{}

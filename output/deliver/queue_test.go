@@ -15,8 +15,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestOneFails: an object that fails is tried again later and later, and does not hold
-// up the others. Its messages keep their order.
+// TestOneFails checks that an object that fails is retried with growing delays, without delaying other objects. Its messages stay in
+// order.
 func TestOneFails(t *testing.T) {
 	answer := func(m *Message, _ int) error {
 		if m.Name == "bad" {
@@ -54,8 +54,8 @@ func TestOneFails(t *testing.T) {
 	})
 }
 
-// TestDown: when all fail, one message at a time is tried, ever more seldom, until one is
-// taken; then all are.
+// TestDown checks that if all messages fail, the Queue sends one message at a time, with growing delays, until one is accepted. Then it
+// sends all.
 func TestDown(t *testing.T) {
 	inBubble(t, Options{Workers: 1}, never, func(t *testing.T, r *running) {
 		for i := range 100 {
@@ -88,7 +88,7 @@ func TestDown(t *testing.T) {
 	})
 }
 
-// TestDownTogether: what fails at the same time is one failure of the receiver.
+// TestDownTogether checks that concurrent failures count as one outage.
 func TestDownTogether(t *testing.T) {
 	answer := func(*Message, int) error { time.Sleep(time.Second); return errNo } // of the bubble
 	inBubble(t, Options{Workers: 20}, answer, func(t *testing.T, r *running) {
@@ -102,8 +102,7 @@ func TestDownTogether(t *testing.T) {
 	})
 }
 
-// TestDownAndEmpty: when nothing is left to find out with whether the receiver is back,
-// what comes next is.
+// TestDownAndEmpty checks that if no message is left for a probe, the next new message is the probe.
 func TestDownAndEmpty(t *testing.T) {
 	answer := func(*Message, int) error { return &DownError{Err: errNo} }
 	inBubble(t, Options{GiveUpAfter: time.Minute}, answer, func(t *testing.T, r *running) {
@@ -118,8 +117,7 @@ func TestDownAndEmpty(t *testing.T) {
 	})
 }
 
-// TestDownAndLate: if nothing but what was under way before is left of what waits for a
-// receiver that is down, that is tried again.
+// TestDownAndLate checks that an object whose attempt began before an outage is retried, even if no other message is left for a probe.
 func TestDownAndLate(t *testing.T) {
 	var late chan struct{}
 	answer := func(m *Message, n int) error {
@@ -139,7 +137,7 @@ func TestDownAndLate(t *testing.T) {
 		r.deliver(t, of("down", 1))
 		await(59 * time.Second)
 		r.deliver(t, of("late", 2))
-		await(10 * time.Second) // down is given up
+		await(10 * time.Second) // the message of "down" is given up
 		close(late)
 		await(time.Minute)
 		if got := r.taken(); !slices.Equal(got, []string{"late=2"}) {
@@ -148,8 +146,7 @@ func TestDownAndLate(t *testing.T) {
 	})
 }
 
-// TestPoison: objects that are never taken look like a receiver that is down. What comes
-// new is tried before them.
+// TestPoison checks that objects that always fail, which look like an outage, do not block new objects: these are tried first.
 func TestPoison(t *testing.T) {
 	answer := func(m *Message, _ int) error {
 		if strings.HasPrefix(m.Name, "bad") {
@@ -164,14 +161,14 @@ func TestPoison(t *testing.T) {
 		await(time.Hour)
 		r.deliver(t, of("good", 1))
 		await(2*time.Minute + time.Second)
-		// The first probe may be of one that has not failed yet, too.
+		// The first probe may also be an earlier object that has not failed yet.
 		if got := r.taken(); !slices.Equal(got, []string{"good=1"}) {
 			t.Errorf("%q, want what is new", got)
 		}
 	})
 }
 
-// TestRetryAfter: a receiver that asks to be left alone is.
+// TestRetryAfter checks that the Queue makes no attempts during DownError.RetryAfter.
 func TestRetryAfter(t *testing.T) {
 	answer := func(_ *Message, n int) error {
 		if n == 1 {
@@ -192,7 +189,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestWorkers: so many objects at a time, and of each object one message.
+// TestWorkers checks the number of objects that are served concurrently, with one message per object.
 func TestWorkers(t *testing.T) {
 	held := make(chan struct{})
 	answer := func(*Message, int) error { <-held; return nil }
@@ -211,7 +208,7 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
-// TestRate: so many tries a second.
+// TestRate checks the number of attempts per second.
 func TestRate(t *testing.T) {
 	inBubble(t, Options{Rate: 2, Workers: 4}, always, func(t *testing.T, r *running) {
 		for i := range 9 {
@@ -224,8 +221,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestFull: Deliver blocks while there is no room. At the end of its context it does
-// not: what it was given waits all the same.
+// TestFull checks that Deliver blocks while there is no room. When its context is done, it no longer blocks, and its events are still
+// accepted.
 func TestFull(t *testing.T) {
 	free := make(chan struct{})
 	answer := func(*Message, int) error { <-free; return nil }
@@ -264,7 +261,7 @@ func TestFull(t *testing.T) {
 		if s := r.Status(); strings.Contains(s, "held back") {
 			t.Error(s)
 		}
-		r.deliver(t, event.Event{Type: event.Synced}, of(strings.Repeat("x", 99), 1)) // a mark, and one that is larger than the room
+		r.deliver(t, event.Event{Type: event.Synced}, of(strings.Repeat("x", 99), 1)) // a status event, and an event that exceeds the room
 		big := of("big", 1)
 		big.Object = event.NewObject(big.Object.Identity, strings.Repeat("x", 1<<20))
 		r.deliver(t, big, of("f", 1))
@@ -275,8 +272,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestFinish: at the end what waits is tried once more at once, and Run returns when
-// nothing waits.
+// TestFinish checks that Drain retries waiting messages at once, and that Run then returns when no message waits.
 func TestFinish(t *testing.T) {
 	for _, objects := range []int{0, 1, 2, 20} {
 		inBubble(t, Options{Workers: 2}, never, func(t *testing.T, r *running) {
@@ -292,13 +288,13 @@ func TestFinish(t *testing.T) {
 				t.Errorf("%d of %d are taken", got, objects)
 			}
 			if _, open := r.schedule.work.Get(); !open {
-				t.Errorf("with %d objects it goes on", objects)
+				t.Errorf("with %d objects, Run does not return", objects)
 			}
 		})
 	}
 }
 
-// TestUndelivered: what still waits when Run has to end is counted.
+// TestUndelivered checks that messages that still wait when Run is cancelled are counted.
 func TestUndelivered(t *testing.T) {
 	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
@@ -313,7 +309,7 @@ func TestUndelivered(t *testing.T) {
 	})
 }
 
-// TestSays: how it is, at changes and once a minute.
+// TestSays checks the status lines after changes and once a minute.
 func TestSays(t *testing.T) {
 	answer := func(*Message, int) error { return errors.New("broken\x1b[2J") }
 	inBubble(t, Options{MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
@@ -339,7 +335,7 @@ func TestSays(t *testing.T) {
 	})
 }
 
-// TestID: the same event has the same ID whenever it is sent, and no two have one.
+// TestID checks that an event always has the same ID, and that different events have different IDs.
 func TestID(t *testing.T) {
 	var ids []string
 	answer := func(m *Message, n int) error {
@@ -376,7 +372,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestNoHaste: what comes new of an object that fails does not make it tried earlier.
+// TestNoHaste checks that a new event of a failing object does not shorten its backoff.
 func TestNoHaste(t *testing.T) {
 	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
 		for i := range 600 {
@@ -389,7 +385,7 @@ func TestNoHaste(t *testing.T) {
 	})
 }
 
-// TestStats: the numbers are those of the summary, and what waits.
+// TestStats checks the counters of Stats.
 func TestStats(t *testing.T) {
 	answer := func(m *Message, n int) error {
 		switch {

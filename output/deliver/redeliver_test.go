@@ -17,7 +17,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestDeadLetterRoundTrip: a message comes out of a file as it went in, whatever it holds.
+// TestDeadLetterRoundTrip checks that decoding an encoded dead letter returns the same message.
 func TestDeadLetterRoundTrip(t *testing.T) {
 	for _, body := range []string{
 		`{"type":"MODIFIED","time":"2026-01-31T09:00:00.123Z","object":{"a":"<&>\u2028","n":9007199254740993}}` + "\n",
@@ -37,8 +37,7 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 	}
 }
 
-// deadLettersOf writes a file with messages of these objects, and returns its path and its
-// lines.
+// deadLettersOf writes a file with messages of the given objects, and returns its path and lines.
 func deadLettersOf(t *testing.T, names ...string) (path string, lines []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "dead")
@@ -64,8 +63,7 @@ func linesIn(t *testing.T, path string) []string {
 	return slices.Collect(strings.Lines(string(text)))
 }
 
-// redeliver sends what a file holds, and returns what was damaged, and how many messages
-// there were.
+// redeliver sends the messages of a file, and returns the damaged lines and the number of messages.
 func redeliver(t *testing.T, path string, answer func(m *Message, n int) error, o Options) (got *fake, damaged []string, messages int) {
 	t.Helper()
 	r, err := OpenRedelivery(path)
@@ -98,8 +96,8 @@ func refusing(name string) func(*Message, int) error {
 	}
 }
 
-// TestRedeliver: what is in a file is sent in its order, each line that is damaged is
-// named, what fails again goes to another file, and the file stays as it was.
+// TestRedeliver checks that the messages of a file are sent in order, and that damaged lines are reported. Messages that fail again go
+// to another file, and the first file does not change.
 func TestRedeliver(t *testing.T) {
 	path, lines := deadLettersOf(t, "a", "b", "a", "c")
 	odd := []string{"{\"id\":\"x\"}\n", "\x00\xff\n", "[]\n", strings.Replace(lines[0], "MODIFIED\",\"res", "SYNCED\",\"res", 1)}
@@ -131,12 +129,12 @@ func TestRedeliver(t *testing.T) {
 		t.Errorf("the file is %q, and was %q", left, text)
 	}
 	if kept := linesIn(t, string(again)); len(kept) != 1 || !strings.Contains(kept[0], `"name":"b"`) {
-		t.Errorf("what failed again is %q", kept)
+		t.Errorf("messages that failed again: %q", kept)
 	}
 }
 
-// TestRedeliverBeside: others add lines to the file all the time. None is lost or cut, and
-// a run sends all that was there at its start, once.
+// TestRedeliverBeside checks that while other writers append lines, no line is lost or cut, and that a run sends all lines that existed
+// at its start once.
 func TestRedeliverBeside(t *testing.T) {
 	path, _ := deadLettersOf(t)
 	const writers, rounds, each = 4, 10, 20
@@ -162,11 +160,11 @@ func TestRedeliverBeside(t *testing.T) {
 	checkRedelivered(t, path, writers*rounds*each)
 }
 
-// checkRedelivered sends what a file holds, which is at least so much.
+// checkRedelivered sends the messages of a file, and checks that there are at least that many.
 func checkRedelivered(t *testing.T, path string, least int) {
 	t.Helper()
 	got, damaged, messages := redeliver(t, path, always, Options{Workers: 4})
-	// The last line may be on its way.
+	// The last line may not be complete yet.
 	if len(damaged) > 1 || messages < least {
 		t.Errorf("%d of at least %d, damaged are %q", messages, least, damaged)
 	}
@@ -179,7 +177,7 @@ func checkRedelivered(t *testing.T, path string, least int) {
 	}
 }
 
-// TestDeadLettersMoved: a file that was moved away is made again.
+// TestDeadLettersMoved checks that a file that was moved away is created again.
 func TestDeadLettersMoved(t *testing.T) {
 	path, _ := deadLettersOf(t)
 	d := DeadLetterFile(path)
@@ -199,7 +197,7 @@ func TestDeadLettersMoved(t *testing.T) {
 	}
 }
 
-// TestDeadLettersPipe: a pipe, which could block, is refused at once.
+// TestDeadLettersPipe checks that a pipe, which could block, is rejected at once.
 func TestDeadLettersPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {

@@ -26,10 +26,10 @@ type disk struct {
 	last    uint64
 	records map[uint64][]byte
 	adds    int
-	broken  error         // of Add
-	lost    error         // of Record
-	busy    chan struct{} // if not nil, Add waits for one
-	takes   time.Duration // that Add does
+	broken  error         // the error of Add
+	lost    error         // the error of Record
+	busy    chan struct{} // if not nil, Add waits for an element
+	takes   time.Duration // the duration of Add
 }
 
 func (d *disk) Add(records [][]byte, forget []uint64) (uint64, error) {
@@ -86,7 +86,7 @@ func (d *disk) len() int {
 	return len(d.records)
 }
 
-// TestRecord: what comes out of a record is what went in, and what is damaged is noticed.
+// TestRecord checks that decoding a record returns the encoded message, and that damage is detected.
 func TestRecord(t *testing.T) {
 	q := New(nil, Options{Store: &disk{}})
 	for _, e := range []event.Event{of("a", 7), of("b\x00\xff\n\x1b", 8), {
@@ -100,14 +100,14 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !got.Time.Equal(m.Time) || !got.queued.Equal(m.queued) {
-			t.Errorf("its times are %v and %v", got.Time, got.queued)
+			t.Errorf("the times are %v and %v", got.Time, got.queued)
 		}
 		got.Time, got.queued = m.Time, m.queued
 		if diff := cmp.Diff(m, got, cmp.AllowUnexported(Message{})); diff != "" {
 			t.Error(diff)
 		}
 		if len(record) > 500 {
-			t.Errorf("it takes %d bytes", len(record))
+			t.Errorf("the record has %d bytes", len(record))
 		}
 		for cut := range record {
 			if _, err := q.codec.decode(record[:cut]); !errors.Is(err, errRecord) {
@@ -117,14 +117,13 @@ func TestRecord(t *testing.T) {
 			damaged[cut] ^= 0x55
 			if got, err := q.codec.decode(damaged); err == nil && bytes.Equal(got.Body, m.Body) && cmp.Equal(got.Identity, m.Identity) &&
 				got.Type == m.Type && got.Resource == m.Resource && got.Subject == m.Subject && got.Time.Equal(m.Time) && got.queued.Equal(m.queued) && got.initial == m.initial {
-				t.Errorf("damage at %d makes no difference", cut)
+				t.Errorf("damage at %d is not detected", cut)
 			}
 		}
 	}
 }
 
-// TestStored: a batch is in the Store as a whole before any of it is sent, and what was
-// delivered leaves it.
+// TestStored checks that a batch is stored as a whole before any of its messages is sent, and that delivered messages are removed.
 func TestStored(t *testing.T) {
 	store := &disk{}
 	inBubble(t, Options{Store: store, Workers: 3}, always, func(t *testing.T, r *running) {
@@ -135,7 +134,7 @@ func TestStored(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := len(r.all()); n != 0 {
-			t.Errorf("%d were sent before they were in the Store", n)
+			t.Errorf("%d messages were sent before they were stored", n)
 		}
 		store.busy <- struct{}{}
 		if err := <-done; err != nil {
@@ -150,7 +149,7 @@ func TestStored(t *testing.T) {
 		}
 		go func() { done <- r.Deliver(t.Context(), []event.Event{{Type: event.Synced}}) }()
 		if err := <-done; err != nil || store.adds != 1 {
-			t.Errorf("a mark: %v, %d commits", err, store.adds)
+			t.Errorf("a status event: %v, %d commits", err, store.adds)
 		}
 		if text, undelivered := r.Summary(); text != "fake: 3 delivered, 0 repeated, 0 given up, 0 waiting" || undelivered != 0 || r.Stats().Waiting != 0 {
 			t.Error(text, undelivered, r.Stats().Waiting)
@@ -158,7 +157,7 @@ func TestStored(t *testing.T) {
 	})
 }
 
-// TestNotStored: what can't be stored is not sent, and Deliver says so.
+// TestNotStored checks that events that can't be stored are not sent, and that Deliver returns the error.
 func TestNotStored(t *testing.T) {
 	for _, latest := range []bool{false, true} {
 		store := &disk{}
@@ -177,7 +176,7 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// restart ends a run and begins the next one, and returns how much that restores.
+// restart ends a run and begins the next one, and returns the number of restored messages.
 func (r *running) restart(t *testing.T, o Options) int {
 	t.Helper()
 	r.stop()
@@ -193,8 +192,7 @@ func (r *running) restart(t *testing.T, o Options) int {
 	return n
 }
 
-// TestRestored: what waits at the end waits in the next run, before what comes new, as
-// old as it is, and with its id.
+// TestRestored checks that messages that wait at the end of a run wait in the next run, before new ones, with the same times and IDs.
 func TestRestored(t *testing.T) {
 	store := &disk{}
 	bodies := map[string]string{}
@@ -213,7 +211,7 @@ func TestRestored(t *testing.T) {
 		r.Drain()
 		synctest.Wait()
 		if _, open := r.schedule.work.Get(); !open {
-			t.Error("it goes on with a receiver that is down")
+			t.Error("Run does not return although the receiver is down")
 		}
 		text, undelivered := r.Summary()
 		if !strings.HasSuffix(text, "0 given up, 4 waiting; the last failure: no") || undelivered != 0 || r.Stats().Waiting != 4 {
@@ -241,7 +239,7 @@ func TestRestored(t *testing.T) {
 	})
 }
 
-// TestRestoredGivenUp: what came too long ago is given up, in whatever run.
+// TestRestoredGivenUp checks that restored messages expire at their original age.
 func TestRestoredGivenUp(t *testing.T) {
 	store := &disk{}
 	inBubble(t, Options{Store: store, GiveUpAfter: time.Hour}, never, func(t *testing.T, r *running) {
@@ -265,8 +263,7 @@ func TestRestoredGivenUp(t *testing.T) {
 	})
 }
 
-// TestRestoredFromLater: what came at a time that is yet to come, by a clock that has been
-// set back, is as old as the run.
+// TestRestoredFromLater checks that a message from the future, after the clock was set back, counts as old as the run.
 func TestRestoredFromLater(t *testing.T) {
 	store := &disk{}
 	inBubble(t, Options{Store: store, GiveUpAfter: time.Minute}, never, func(t *testing.T, r *running) {
@@ -279,12 +276,12 @@ func TestRestoredFromLater(t *testing.T) {
 		r.restart(t, r.Options)
 		await(2 * time.Minute)
 		if n := len(r.warnings()); n != 1 {
-			t.Errorf("%d are given up: %s", n, r.Status())
+			t.Errorf("%d messages were given up: %s", n, r.Status())
 		}
 	})
 }
 
-// TestUnreadable: a Store that can't be read ends the run.
+// TestUnreadable checks that a Store that can't be read ends the delivery.
 func TestUnreadable(t *testing.T) {
 	for name, spoil := range map[string]func(*disk){
 		"lost":    func(d *disk) { d.lost = errors.New("input/output error") },
@@ -308,8 +305,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestFullStore: as long as there is room, a batch comes in as a whole; then Deliver
-// blocks until there is some again.
+// TestFullStore checks that a batch is accepted as a whole while there is any room, and that Deliver then blocks until there is room
+// again.
 func TestFullStore(t *testing.T) {
 	store := &disk{}
 	inBubble(t, Options{Store: store, MaxBytes: 150}, never, func(t *testing.T, r *running) {
@@ -337,7 +334,7 @@ func TestFullStore(t *testing.T) {
 	})
 }
 
-// counter is a Store that has no memory: it only counts.
+// counter is a Store that only counts its records.
 type counter struct{ disk }
 
 func (c *counter) Add(records [][]byte, _ []uint64) (uint64, error) {
@@ -346,7 +343,7 @@ func (c *counter) Add(records [][]byte, _ []uint64) (uint64, error) {
 	return first, nil
 }
 
-// TestStoredMemory: how much of what is in a Store is in memory.
+// TestStoredMemory checks how much memory a stored message takes.
 func TestStoredMemory(t *testing.T) {
 	const events = 50_000
 	for _, test := range []struct{ objects, most int }{{100, 100}, {events, 250}} { // bytes for each event
@@ -374,7 +371,7 @@ func TestStoredMemory(t *testing.T) {
 	}
 }
 
-// inUse returns how much of the heap is.
+// inUse returns the size of the used heap.
 func inUse() int {
 	runtime.GC()
 	runtime.GC() // what the first one has found to be dead
