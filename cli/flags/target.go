@@ -30,7 +30,7 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
 	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched, '*.GROUP' what is in a group")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
-	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; '!kube-*' leaves out; repeatable; by default that of the kubeconfig context")
+	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`: a,b or 'team-*'; '!kube-*' leaves out (repeatable); default: the context's")
 	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Leave out `NAMESPACE`, or 'kube-*' (repeatable, commas)")
 	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")
 	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
@@ -160,7 +160,7 @@ func checkSelectors(r plan.Request) error {
 // About is which object the Events that are watched are about; nil if the flag is not given.
 func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
-		f.String("for", "", "Only what belongs to `TYPE/NAME`, e.g. deploy/web: what it owns, refers to and is reached by, and the Events about all these; of other resources that are named, what of them does. See docs/subject.md")
+		f.String("for", "", "Only what belongs to `TYPE/NAME`, e.g. deploy/web: what it owns, refers to and is reached by, and the Events about all these. See docs/subject.md")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseAbout(text)
 			return invalid("for", text, err)

@@ -70,7 +70,6 @@ type Supervisor struct {
 type active struct {
 	rules    []*activeRule // in the order of the file; never changed in place
 	watches  []*sharedWatch
-	started  bool                   // the first rules run, so that new ones cannot end the process
 	refusals map[*sharedWatch]error // of watches that the server refused when they started
 	draining map[string]*activeRule // changed rules without a state file that still deliver what waits, by name
 	failed   []error
