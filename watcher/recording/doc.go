@@ -1,17 +1,16 @@
-// Package recording writes the events of runs into a directory, and reads them again: which ones
-// came from one time to another, what was there at a time, and where that is not known.
+// Package recording writes the events of runs into a directory. It replays them, returns the objects that existed at a
+// time, and states for which periods the recording is incomplete.
 //
-//	events -> Recorder -> DIR/00000001-20260131T090000Z.zst ... -> Recording -> Play, At -> Proof
+//	events -> Recorder -> DIR/00000001-20260131T090000Z.zst ... -> Recording -> Replay, ObjectsAt -> Proof
 //
-// A recording is lines of JSON, those of the stream with managed fields and marks, and a few of its
-// own (line.go), compressed with zstd. It is in segments. Each begins with what was there, so that
-// it can be read by itself, and ends with an index in a frame that other readers skip. The layout is
-// a contract: docs/recording.md has it.
+// A recording consists of lines of JSON, compressed with zstd: the object and status events of the stream, and a few
+// more types (line.go). It is divided into segments. Each segment begins with the objects that exist, so that it can be
+// read separately, and ends with an index in a frame that other zstd readers skip. docs/recording.md specifies the layout.
 //
-// What is known is derived from the marks alone, by one fold (sight.go): the Recorder writes its
-// state at the begin of each segment, and a reader goes on from there.
+// The Recorder and readers derive the coverage from the lines in the same way (coverage.go). The Recorder writes its
+// state to the header of each segment, from which a reader continues.
 //
-// What is delivered is given to the system once a second, with a sum: a process that is killed costs what
-// it has delivered since. A damaged frame costs what follows the last sum before the damage, or all of it
-// where the header of a block is hit; that is said, and what there may have been is not known.
+// The Recorder flushes lines and writes a checksum once a second. If the process is killed, later lines are lost. In a
+// damaged frame, readers lose the lines after the last checksum before the damage, or the whole frame if the header of a
+// block is damaged. They report this as damage and as a gap.
 package recording

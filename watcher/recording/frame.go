@@ -13,10 +13,10 @@ import (
 
 const (
 	zstdMagic = 0xFD2FB528
-	skipMagic = 0x184D2A5D // of the 16 that there are
+	skipMagic = 0x184D2A5D // one of the 16 values in the zstd format
 )
 
-// part is what a frame, or the damage between two of them, takes of a segment.
+// part is a frame of a segment, or the damage between two frames.
 type part struct {
 	bytes []byte
 	kind  partKind
@@ -27,12 +27,12 @@ type partKind uint8
 const (
 	partFrame     partKind = iota
 	partSkippable          // bytes are the content
-	partTruncated          // a compressed frame without its end, as of a run that goes on or was killed
+	partTruncated          // a compressed frame without its end, because it is being written or the process was killed
 	partDamaged
 )
 
-// nextPart cuts the first part off data, which is not empty. ended: the segment has its end, so
-// that nothing in it can be cut.
+// nextPart splits the first part off data, which must not be empty. ended means that the segment has an index, and no
+// part of it can be truncated.
 func nextPart(data []byte, ended bool) (p part, rest []byte) {
 	if n := frameSize(data); n > 0 {
 		return part{data[:n], partFrame}, data[n:]
@@ -47,7 +47,7 @@ func nextPart(data []byte, ended bool) (p part, rest []byte) {
 	if !ended && isBegin(data) {
 		return part{nil, partTruncated}, nil
 	}
-	// What is damaged goes on to what looks like the begin of a frame.
+	// The damage ends at the next magic number.
 	at := 1
 	for at < len(data) && magicOf(data[at:]) != zstdMagic && magicOf(data[at:]) != skipMagic {
 		at++
@@ -55,8 +55,7 @@ func nextPart(data []byte, ended bool) (p part, rest []byte) {
 	return part{data[:at], partDamaged}, data[at:]
 }
 
-// isBegin reports whether data is the begin of a frame that was not written to its end, and too
-// little to be one of lines.
+// isBegin reports whether data is the start of a frame, and too short to contain lines.
 func isBegin(data []byte) bool {
 	if len(data) >= 4 {
 		return magicOf(data) == skipMagic // of an index
@@ -72,16 +71,16 @@ func magicOf(data []byte) uint32 {
 	return binary.LittleEndian.Uint32(data)
 }
 
-// frameSize returns how long the compressed frame is with which data begins: -1 if data ends before
-// it does, 0 if it is none.
+// frameSize returns the size of the compressed frame at the start of data. It is -1 if the frame is incomplete, and 0 if
+// there is none.
 func frameSize(data []byte) int {
 	size, _ := measure(data)
 	return size
 }
 
-// measure returns also where the block begins that is not there as a whole, if data ends in it or in
-// the checksum behind the last; 0 if nothing in it can be read by itself: it ends in its header, or was to
-// be written at once, as its header has its size.
+// measure returns frameSize. For an incomplete frame it also returns the offset of the incomplete block or checksum, or 0
+// if no block can be read: the frame header is incomplete, or it states the size of the content, which a Recorder never
+// writes block by block.
 func measure(data []byte) (size, cutAt int) {
 	if magicOf(data) != zstdMagic {
 		return 0, 0
@@ -113,7 +112,7 @@ func measure(data []byte) (size, cutAt int) {
 	return at, 0
 }
 
-// block is what the header of a block of a frame says.
+// block describes a block of a frame.
 type block struct {
 	kind, size, end int
 	last            bool
@@ -126,7 +125,7 @@ const (
 	blockReserved
 )
 
-// blockAt returns the block at an offset. whole: all of it is there.
+// blockAt returns the block at an offset, and whether data contains it completely.
 func blockAt(data []byte, at int) (b block, whole bool) {
 	if at+3 > len(data) {
 		return b, false
@@ -144,9 +143,9 @@ var (
 	errZeros  = errors.New("it ends with zeros")
 )
 
-// hidden finds damage by which the frame seems to end before it does: a block whose size is wrong
-// looks like one that was not written to its end, and takes with it what follows. What was written
-// can't look so, as blocks within the one that is cut would end where the file does.
+// checkHidden returns an error if an incomplete frame is damaged rather than incomplete. A block with a wrong size looks
+// incomplete and hides the blocks after it. In a frame that is only incomplete, no block after that point ends at the end
+// of the file.
 func checkHidden(frame []byte) error {
 	_, cutAt := measure(frame)
 	rest := frame[min(cutAt, len(frame)):]
@@ -164,8 +163,8 @@ func checkHidden(frame []byte) error {
 	return nil
 }
 
-// endsWithBlock reports whether a block that begins behind the first byte ends exactly where data does. By chance two
-// of 16 million offsets look so.
+// endsWithBlock reports whether a block after the first byte ends exactly at the end of data. Two of 16 million offsets do
+// by chance.
 func endsWithBlock(data []byte) bool {
 	for at := 1; at < len(data); at++ {
 		b, whole := blockAt(data, at)
@@ -178,17 +177,17 @@ func endsWithBlock(data []byte) bool {
 
 const maxBlock = 128 << 10
 
-// unpacker decompresses frames, one after the other.
+// unpacker decompresses frames, one at a time.
 type unpacker struct {
 	decoder        *zstd.Decoder
-	partialDecoder *zstd.Decoder // of what has no checksum
-	buffer         []byte        // used again: what has been read of a frame, and is not passed on
+	partialDecoder *zstd.Decoder // for truncated frames, which have no checksum
+	buffer         []byte        // for lines
 }
 
-// chunkBytes is how much is decompressed at once: who reads needs no memory for a frame.
+// chunkBytes is how much is decompressed at once, to avoid buffering a whole frame.
 const chunkBytes = 1 << 20
 
-// unpackers are those that are not in use: each has a window of some megabytes.
+// unpackers are unused. Each has a window of some megabytes.
 var unpackers sync.Pool
 
 func newUnpacker() (*unpacker, error) {
@@ -204,7 +203,8 @@ func newUnpacker() (*unpacker, error) {
 	return &unpacker{decoder: whole, partialDecoder: part}, err
 }
 
-// close ends the use of it. Without a reader a decoder of one goroutine holds nothing but memory.
+// close makes the unpacker available for reuse. A decoder without a reader and with one goroutine has no other resources
+// than memory.
 func (u *unpacker) close() {
 	if cap(u.buffer) > 4*chunkBytes {
 		u.buffer = nil
@@ -214,7 +214,7 @@ func (u *unpacker) close() {
 	}
 }
 
-// open returns what decompresses a part: of one that is cut the blocks that are there.
+// open returns a reader for the content of a part. For a truncated one, it returns the content of its complete blocks.
 func (u *unpacker) open(p part) (io.Reader, error) {
 	if p.kind == partFrame {
 		return u.decoder, u.decoder.Reset(bytes.NewReader(p.bytes))
@@ -226,10 +226,9 @@ func (u *unpacker) open(p part) (io.Reader, error) {
 	return u.partialDecoder, u.partialDecoder.Reset(io.MultiReader(bytes.NewReader(p.bytes[:cutAt]), bytes.NewReader(frameEnd)))
 }
 
-// lines calls take, part by part, for the lines of a compressed part that are known to be those that
-// were written: up to the last sum, and all of a whole one whose checksum is right. Their memory is used
-// for the next. rest are the lines behind them, and damage is why they can't be known; nil: they merely have
-// no sum yet. The error is that of take.
+// lines calls take for chunks of verified lines of a compressed part: those up to the last checksum, or all lines if the
+// frame has a valid checksum. The memory of the chunks is reused. rest has the lines after that. damage is why they are not
+// valid, or nil if only their checksum has not been written yet. err is the error of take.
 func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, damage, err error) {
 	from, damage := u.open(p)
 	var sums sumChecker
@@ -263,5 +262,5 @@ func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, da
 	return text[:bytes.LastIndexByte(text, '\n')+1], damage, nil
 }
 
-// frameEnd makes a frame of blocks: an empty last one, and the place of a checksum.
+// frameEnd completes a truncated frame: an empty last block, and four bytes in place of the checksum.
 var frameEnd = []byte{1, 0, 0, 0, 0, 0, 0}

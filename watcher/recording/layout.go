@@ -16,7 +16,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Version is that of the layout. What has a newer one is not read.
+// FormatVersion is the version of the file layout. Newer versions are not read.
 const FormatVersion = 1
 
 const (
@@ -26,20 +26,20 @@ const (
 	suffix   = ".zst"
 )
 
-// About says of what a run is a recording.
+// RunInfo describes what a run records.
 type RunInfo struct {
 	Server     string `json:"server,omitempty"`
-	ClusterUID string `json:"cluster,omitempty"` // the UID that stands for it; empty: it was not to be seen
-	// Endpoint stands for the address and for what proves that it is that; empty: nothing does.
+	ClusterUID string `json:"cluster,omitempty"` // of the kube-system namespace; empty if it could not be read
+	// EndpointID identifies the server by its address and credentials for verification. If empty, nothing does.
 	EndpointID string `json:"endpoint,omitempty"`
-	// Namespace is the one that was meant where none was named.
+	// DefaultNamespace is the namespace of requests that do not name one.
 	DefaultNamespace string          `json:"namespace,omitempty"`
 	Selection        event.Selection `json:"selection"`
-	// Masks says what is hidden of objects: where that changes, nothing is taken over from before.
+	// Masks identifies the masks of recorded objects. If it differs from the previous run, no object is taken over.
 	Masks string `json:"masks,omitempty"`
 }
 
-// IsOf reports whether both are of one cluster. known: that can be told.
+// SameCluster reports whether both are of the same cluster. known is false if that can't be determined.
 func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 	switch {
 	case a.ClusterUID != "" && b.ClusterUID != "":
@@ -50,7 +50,7 @@ func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 	return false, false
 }
 
-// strange says why a segment is no part of a recording whose segment before is of b; empty: it is.
+// mismatch returns why a segment of a can't follow a segment of b, or an empty string.
 func (a RunInfo) mismatch(b RunInfo) string {
 	switch same, known := a.SameCluster(b); {
 	case known && !same:
@@ -67,9 +67,9 @@ type header struct {
 	Time          event.Timestamp `json:"time"`
 	Version       int             `json:"version"`
 	SegmentNumber int             `json:"segment"`
-	// Begins: a run begins here; else it goes on from the segment before.
+	// StartsRun means that a run begins. Otherwise the segment continues the previous one.
 	StartsRun bool `json:"begins,omitempty"`
-	// Run is of one run alone, and Last the time of the latest line before, of any run.
+	// Run is random and identifies the run. LastTime is the time of the latest line of this and earlier runs.
 	Run      string          `json:"run"`
 	LastTime event.Timestamp `json:"last"`
 	RunInfo
@@ -77,7 +77,7 @@ type header struct {
 	Resources BoundedList[metav1.APIResource] `json:"resources"` // of the targets
 }
 
-// index is what the last frame of a segment says of it.
+// index is the content of the last frame of a complete segment.
 type index struct {
 	Version    int                             `json:"version"`
 	From       event.Timestamp                 `json:"from"`
@@ -85,14 +85,14 @@ type index struct {
 	Lines      int                             `json:"lines"`
 	Resources  BoundedList[metav1.APIResource] `json:"resources"`
 	Namespaces []string                        `json:"namespaces"`
-	// Changed are resources and namespaces of which it has more than what was there at its begin:
-	// resource.group/namespace, without a namespace where all may be meant.
+	// Changed lists resources and namespaces with other lines than those at the start of the segment, as
+	// resource.group/namespace. Without a namespace, it may be any.
 	Changed []string                   `json:"changed"`
 	Targets BoundedList[coverageState] `json:"targets"` // at the end
 	Frames  BoundedList[frameInfo]     `json:"frames"`
 }
 
-// frameInfo is where a frame begins, and what is in it.
+// frameInfo describes a frame.
 type frameInfo struct {
 	Offset int64           `json:"offset"`
 	From   event.Timestamp `json:"from"`
@@ -100,14 +100,14 @@ type frameInfo struct {
 	Lines  int             `json:"lines"`
 }
 
-// skippable is a frame that readers of zstd skip.
+// skippable returns a frame that zstd decoders skip.
 func skippable(content string) []byte {
 	frame := binary.LittleEndian.AppendUint32(nil, skipMagic)
 	frame = binary.LittleEndian.AppendUint32(frame, uint32(len(content)))
 	return append(frame, content...)
 }
 
-// frame is the index as it stands at the end of a segment, where it can be found from.
+// frame returns the last frame of a segment. Its end allows finding its start.
 func (i *index) frame() ([]byte, error) {
 	text, err := json.Marshal(i)
 	if err == nil && len(text) > maxIndexBytes {
@@ -121,10 +121,10 @@ func (i *index) frame() ([]byte, error) {
 	return skippable(string(content) + trailer), nil
 }
 
-// indexEnd is what follows the text of an index in its frame: its checksum, its length, the trailer.
+// indexEnd is the length of the checksum, the length and the trailer after the JSON text of an index frame.
 const indexEnd = 4 + 4 + len(trailer)
 
-// parseIndex returns the index that is the content of a frame; nil if it is none.
+// parseIndex parses the content of an index frame. It returns nil if that is invalid.
 func parseIndex(content []byte) *index {
 	text := len(content) - indexEnd
 	if text < 0 || text > maxIndexBytes || string(content[len(content)-len(trailer):]) != trailer || int(binary.LittleEndian.Uint32(content[text+4:])) != text {
@@ -137,27 +137,27 @@ func parseIndex(content []byte) *index {
 	return &i
 }
 
-// file is a segment by its name.
+// file is a segment file.
 type file struct {
 	store      Store
-	path       string // of a directory where that is, else as it is called in the store
+	path       string // in a directory, or the name in another store
 	number     int
 	size       int64
-	head, tail []byte  // as of Stored
-	withheld   string  // why it can't be read; empty: it can
-	header     *header // nil: it has not been read yet
-	index      *index  // nil: it has none, or it has not been read yet
+	head, tail []byte  // see StoredFile
+	withheld   string  // StoredFile.WithheldReason
+	header     *header // nil if not read yet
+	index      *index  // nil if not read yet, or if there is none
 }
 
-// name is what it is called in its store.
+// name returns the name of the file in its store.
 func (f file) name() string { return filepath.Base(f.path) }
 
-// read reads a part of it, as Store does.
+// read calls Store.Read.
 func (f file) read(ctx context.Context, from, to int64) ([]byte, error) {
 	return f.store.Read(ctx, f.name(), from, to)
 }
 
-// begins reports whether nothing was written to a segment but the begin of its first frame.
+// isJustCreated reports whether the file contains at most its first frame, which has no lines.
 func (f file) isJustCreated(ctx context.Context) bool {
 	whole := skippable(fmt.Sprint(preamble, FormatVersion))
 	if f.size > int64(len(whole)) {
@@ -169,7 +169,7 @@ func (f file) isJustCreated(ctx context.Context) bool {
 
 var segmentName = regexp.MustCompile(`^\d{8,}-\d{8}T\d{6}Z\` + suffix + `$`)
 
-// isOurs reports whether it is called as Recorder calls segments: nothing else is ever removed.
+// isOurs reports whether the file has a name that a Recorder gives. Other files are never removed.
 func (f file) isOurs() bool { return segmentName.MatchString(filepath.Base(f.path)) }
 
 func fileName(number int, begun time.Time) string {

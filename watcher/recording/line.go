@@ -16,33 +16,34 @@ import (
 	"dwatch/watcher/event"
 )
 
-// The types of lines that a recording has beside those of the stream.
+// Types of lines that exist only in recordings.
 const (
-	recordingLine event.Type = "RECORDING" // a segment begins: its header
-	resourceLine  event.Type = "RESOURCE"  // what a resource is called, before the first line about it
-	presentLine   event.Type = "PRESENT"   // an object that was there when the segment began
-	snapshotLine  event.Type = "SNAPSHOT"  // that were all of them
-	checkedLine   event.Type = "CHECKED"   // the sum of all lines of the frame so far
-	listingLine   event.Type = "LISTING"   // what follows of a target is listed, and has no order
-	lateLine      event.Type = "LATE"      // what follows may have waited for a while
-	stoppedLine   event.Type = "STOPPED"   // the run has ended
+	recordingLine event.Type = "RECORDING" // the header of a segment
+	resourceLine  event.Type = "RESOURCE"  // describes a resource, before its first object
+	presentLine   event.Type = "PRESENT"   // an object that existed when the segment began
+	snapshotLine  event.Type = "SNAPSHOT"  // follows the last PRESENT line, with their number
+	checkedLine   event.Type = "CHECKED"   // a checksum of all previous lines of the frame
+	listingLine   event.Type = "LISTING"   // the following events of a target come from a list and are not in order
+	lateLine      event.Type = "LATE"      // the following events may have been delayed
+	stoppedLine   event.Type = "STOPPED"   // the end of a run
 )
 
-// line is one line of a segment.
+// line is a line of a segment.
 type line struct {
 	event.Event
 	resource *metav1.APIResource // of RESOURCE
 	header   *header             // of RECORDING
 	sum      uint32              // of CHECKED
-	last     time.Time           // of LATE: the last time that the clock may have shown twice; zero: it was not put back
-	text     string              // as it was read
+	last     time.Time           // of LATE: the latest time that the clock may have shown twice; zero if it was not put back
+	text     string              // as read
 }
 
-// object reports whether it shows an object.
+// hasObject reports whether the line has an object.
 func (l *line) hasObject() bool {
 	return l.Type == presentLine || !l.isInternal() && !l.Type.IsStatus()
 }
 
+// isInternal reports whether lines of this type exist only in recordings.
 func (l *line) isInternal() bool {
 	switch l.Type {
 	case recordingLine, resourceLine, presentLine, snapshotLine, checkedLine, listingLine, lateLine, stoppedLine:
@@ -51,9 +52,9 @@ func (l *line) isInternal() bool {
 	return false
 }
 
-// reader reads lines, and knows the resources that they named so far.
+// lineReader parses lines. Their resources must have been described by earlier lines.
 type lineReader struct {
-	byResource map[string]*meta.RESTMapping // as marks name it
+	byResource map[string]*meta.RESTMapping // as resourceText returns
 	byKind     map[schema.GroupVersionKind]*meta.RESTMapping
 	versions   map[string]schema.GroupVersion
 }
@@ -68,7 +69,7 @@ var (
 	errNoReason = errors.New("why was not recorded")
 )
 
-// read reads a line. Its object shares the memory of text.
+// read parses a line. Its object shares the memory of text.
 func (r *lineReader) read(text string) (l line, err error) {
 	var about, message gjson.Result
 	object := ""
@@ -108,7 +109,7 @@ func (r *lineReader) read(text string) (l line, err error) {
 	return l, r.setSubject(&l, text, about.Raw, object, target)
 }
 
-// complete sets what a line is about.
+// setSubject sets the header, resource, object or target of a line.
 func (r *lineReader) setSubject(l *line, text, about, object string, target statusTarget) error {
 	switch {
 	case (l.Type == recordingLine || l.Type == resourceLine) && len(text) > maxHeaderBytes:
@@ -137,7 +138,7 @@ func (r *lineReader) setSubject(l *line, text, about, object string, target stat
 	return nil
 }
 
-// member reads what only marks have.
+// setMember sets a member that read does not handle itself.
 func (l *line) setMember(name string, value gjson.Result) {
 	switch name {
 	case "initial":
@@ -165,7 +166,7 @@ func (l *line) setMember(name string, value gjson.Result) {
 
 type statusTarget struct{ resource, namespace, name string }
 
-// target sets of which target a mark is.
+// setTarget sets the target of a status event.
 func (r *lineReader) setTarget(l *line, t statusTarget) error {
 	mapping := r.byResource[t.resource]
 	if mapping == nil {
@@ -175,7 +176,7 @@ func (r *lineReader) setTarget(l *line, t statusTarget) error {
 	return nil
 }
 
-// object sets of which resource an object is, and what identifies it.
+// setObject sets the object and the resource of an object event.
 func (r *lineReader) setObject(l *line, content string) error {
 	var id event.Identity
 	var apiVersion, kind string
@@ -222,7 +223,7 @@ func (r *lineReader) addResource(a *metav1.APIResource) {
 	}
 }
 
-// resourceText names a resource as marks do.
+// resourceText returns the name of a resource as in status events.
 func resourceText(r schema.GroupVersionResource) string {
 	return r.Resource + "." + r.Version + "." + r.Group
 }

@@ -79,7 +79,7 @@ func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proo
 		return nil, err
 	}
 	if p.deliverErr != nil && q.From.IsZero() && !p.To.After(p.coverage.firstCovered(p.Targets)) {
-		return nil, p.deliverErr // of that time not all is known in any case
+		return nil, p.deliverErr // the targets were not covered yet
 	}
 	return r.newProof(p), p.deliverErr
 }
@@ -158,7 +158,7 @@ func (r *Recording) walkFor(ctx context.Context, p *player, from time.Time) erro
 func (r *Recording) newProof(p *player) *Proof {
 	proof := newProof(p.coverage, p.Targets, p.From, p.To, r.ambiguous)
 	proof.ChangeCount, proof.Damage, proof.IsInstant = p.changeCount, p.damageMessages(), p.deliver == nil
-	if p.From.IsZero() && len(p.damaged) > 0 && len(proof.Gaps) == 0 { // it is of all that there is
+	if p.From.IsZero() && len(p.damaged) > 0 && len(proof.Gaps) == 0 { // the query is for the whole recording
 		proof.Gaps = []Gap{{GapInterval: GapInterval{From: proof.From, To: proof.From, Reason: "the recording is damaged before that"}}}
 	}
 	if p.Query.To.IsZero() && p.coverage.unusableReason == reasonDamaged {
@@ -197,7 +197,7 @@ func (p *player) handleLine(l *line) error {
 			}
 			maps.Copy(p.previous, p.objects.byKey)
 		}
-		clear(p.objects.byKey) // what is there follows
+		clear(p.objects.byKey) // PRESENT lines follow
 	case l.Type == presentLine:
 		e := l.Event
 		e.Type = event.Added

@@ -9,26 +9,26 @@ import (
 	"dwatch/watcher/event"
 )
 
-// walker reads segments, one after the other, and keeps account of what is known by them. It is the
-// only way to read lines, and whatever can't be read shows in sights.
+// walker reads segments in order, and derives their coverage. All reading of lines uses it, so that unreadable parts always
+// appear as gaps.
 type walker struct {
 	coverage *coverage
 	reader   *lineReader
 	unpack   *unpacker
-	// take gets each line that is as it was written, after sights has; its error ends the walk.
+	// take is called for each line that was written like this, after coverage has observed it. Its error ends the walk.
 	take func(l *line) error
-	// frame is called where the memory of lines is used again; nil: nothing is kept.
+	// onFrameEnd is called before the memory of lines is reused. It may be nil.
 	onFrameEnd func() error
-	// targets are those that are asked for; nil: whatever there is.
+	// targets are the targets of the query. If empty, no segment is skipped.
 	targets []event.Target
-	// damaged is what can't be read.
+	// damaged lists the unreadable parts.
 	damaged []*damage
-	header  *header // the last that was read
-	// unchecked is what follows the last sum of the segment that was read last.
+	header  *header // the last one that was read
+	// unchecked has the lines after the last checksum of the last segment.
 	unchecked string
 }
 
-// errEnd ends a walk that has seen enough.
+// errEnd ends a walk without an error.
 var errEnd = errors.New("no more is read")
 
 func newWalker(covers func(event.Selection) string) (*walker, error) {
@@ -40,7 +40,7 @@ func newWalker(covers func(event.Selection) string) (*walker, error) {
 
 func (w *walker) close() { w.unpack.close() }
 
-// walk reads the segments of files. It ends with nil when take says that this is enough.
+// walk reads segments. It returns nil if take returns errEnd.
 func (w *walker) walk(ctx context.Context, files []file) error {
 	for i, f := range files {
 		if i > 0 && w.skip(f) {
@@ -56,8 +56,8 @@ func (w *walker) walk(ctx context.Context, files []file) error {
 	return nil
 }
 
-// skips passes over a segment that has nothing of what is asked for, if it goes on from the one before
-// and all of that was known from its begin to its end, as its index says.
+// skip skips a segment and returns true if that makes no difference: the segment follows the previous one, and its index
+// proves that the targets were covered all the time and have no events.
 func (w *walker) skip(f file) bool {
 	if len(w.targets) == 0 || f.header == nil || f.index == nil || !w.coverage.continues(f.header) {
 		return false
@@ -79,8 +79,8 @@ func (w *walker) skip(f file) bool {
 	return true
 }
 
-// segment reads one segment. What can't be read of it is not known from the last line before it on,
-// until a segment begins after it. The last may just begin.
+// segment reads a segment. If a part is unreadable, coverage ends until the next segment begins. The last segment may be
+// empty.
 func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
 	s, err := load(ctx, f)
 	switch d := new(damage); {
@@ -89,7 +89,7 @@ func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
 	case errors.As(err, &d):
 		w.addDamage(d)
 		return nil
-	case isGone(err): // it was dropped meanwhile, as the number of the next shows
+	case isGone(err): // the number of the next segment shows that it is missing
 		return nil
 	case err != nil:
 		return err
@@ -97,7 +97,7 @@ func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
 	return w.read(ctx, s, isLast)
 }
 
-// read reads a segment that has been loaded.
+// read reads the lines of a loaded segment.
 func (w *walker) read(ctx context.Context, s *segment, isLast bool) error {
 	w.reader = newReader()
 	r := &segmentReader{walker: w, segment: s, isLast: isLast}
@@ -127,16 +127,16 @@ func (w *walker) endFrame() error {
 	return w.onFrameEnd()
 }
 
-// segmentRead is how far a segment has been read.
+// segmentReader is the state of reading a segment.
 type segmentReader struct {
 	*walker
 	segment   *segment
 	lines     int
-	present   int  // objects that were there when it began
-	begun     bool // it has its header
+	present   int  // number of PRESENT lines
+	begun     bool // the header has been read
 	isLast    bool
-	ignored   bool // it has not: nothing of it is read
-	isDamaged bool // something of it is
+	ignored   bool // the header is damaged or of another cluster, and no line is used
+	isDamaged bool // a part is unreadable
 }
 
 func (r *segmentReader) reportDamage(why string) {
@@ -146,7 +146,7 @@ func (r *segmentReader) reportDamage(why string) {
 	r.isDamaged = true
 }
 
-// line reads the next line.
+// line takes the next line.
 func (r *segmentReader) line(text string) error {
 	if r.ignored {
 		return nil
@@ -179,7 +179,7 @@ func (r *segmentReader) line(text string) error {
 	return r.take(&l)
 }
 
-// check finds out whether lines are missing.
+// check compares the number of lines with the numbers in CHECKED and SNAPSHOT lines.
 func (r *segmentReader) check(l *line) {
 	switch {
 	case l.Type == presentLine:
@@ -193,7 +193,7 @@ func (r *segmentReader) check(l *line) {
 	}
 }
 
-// end: all lines of the segment have been read.
+// end is called after the last line.
 func (r *segmentReader) end() {
 	index := r.segment.index
 	switch {
@@ -207,7 +207,7 @@ func (r *segmentReader) end() {
 	r.coverage.segmentEnded = index != nil && !r.isDamaged
 }
 
-// notes are what can't be read, a line each.
+// damageMessages returns descriptions of the unreadable parts, one line each.
 func (w *walker) damageMessages() (all []string) {
 	for _, d := range w.damaged {
 		if text := d.Error(); !slices.Contains(all, text) {

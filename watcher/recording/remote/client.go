@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// silence is how long nothing may come of an answer.
+	// readTimeout is how long a response may stall.
 	readTimeout = 30 * time.Second
 	// maxListBytes and maxErrorBytes bound the responses that are not segments.
 	maxListBytes, maxErrorBytes = 256 << 20, 4 << 10
-	// heldBytes is how many bytes of segments are kept, besides those of the one that was read last: who looks
-	// around reads the same again and again, and of the one that is written only the rest.
+	// cacheBytes limits the cached segments, except the one read last. Users who browse a recording read the same segments
+	// again and again. Of the segment that is being written, only new bytes are fetched.
 	cacheBytes = 16 << 20
-	// largeAnswer is more than a segment usually has: memory for what is longer is taken as it comes.
+	// maxPreallocatedBytes is more than the size of a usual segment. Buffers for longer responses grow while reading.
 	maxPreallocatedBytes = 32 << 20
 )
 
-// RefusedError is an answer by which a recording is not given.
+// RefusedError is a response other than 200 OK.
 type RefusedError struct {
 	StatusCode int
-	Message    string // of who answered, in one line; may be empty
+	Message    string // from the response, in one line; may be empty
 }
 
 func (e *RefusedError) Error() string {
@@ -47,32 +47,32 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// Client reads what an Offer gives.
+// Client reads recordings from a Handler.
 type Client struct {
-	// URL is the address below which Path is. What is in its query is not asked for.
+	// URL is the base URL, to which Path is appended. Its query is not used.
 	URL *url.URL
-	// Token is shown with each request; empty: none is.
+	// Token is sent as bearer token. If empty, none is sent.
 	Token string
-	// Transport makes the requests. No redirection is followed.
+	// Transport sends the requests. Redirects are not followed.
 	Transport http.RoundTripper
-	// Failed says of an error, as of a RefusedError, whom it is about; nil: it is as it is.
+	// WrapError adds context to an error, such as a RefusedError. nil leaves errors as they are.
 	WrapError func(error) error
 	UserAgent string
 
 	mu       sync.Mutex
 	received int64
 	cache    map[segment][]byte
-	recent   []segment // of held, the one that was read last at the end
+	recent   []segment // keys of cache, the most recently read last
 }
 
-// Fetched is how many bytes of answers have come.
+// BytesReceived returns the size of all response bodies.
 func (c *Client) BytesReceived() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.received
 }
 
-// Parts returns the recordings that are given, of several clusters by name.
+// ListRecordings returns the recordings of the server, sorted by cluster.
 func (c *Client) ListRecordings(ctx context.Context) (all []recording.ClusterRecording, err error) {
 	l, err := c.list(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Client) list(ctx context.Context) (l listing, err error) {
 	return l, nil
 }
 
-// given is the recording of a cluster. It implements recording.Store.
+// remoteStore is the recording of a cluster. It implements recording.Store.
 type remoteStore struct {
 	*Client
 	cluster string
@@ -121,7 +121,7 @@ func (s *remoteStore) List(ctx context.Context) ([]recording.StoredFile, error) 
 	return nil, errors.New("it is not given any more")
 }
 
-// forget lets go of segments that are there no more.
+// evictRemoved removes segments from the cache that do not exist any more.
 func (s *remoteStore) evictRemoved(now []recording.StoredFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *remoteStore) evictRemoved(now []recording.StoredFile) {
 	})
 }
 
-// Read implements recording.Store. What it returns is not to be changed.
+// Read implements recording.Store. The result must not be modified.
 func (s *remoteStore) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
 	of := segment{s.cluster, name}
 	query := url.Values{"segment": {name}}
@@ -157,8 +157,8 @@ func (s *remoteStore) Read(ctx context.Context, name string, from, to int64) ([]
 	return all[min(from, int64(len(all))):], nil
 }
 
-// bytes gets the bytes of a segment. What an Offer does not know was dropped; that something on the way to it finds
-// nothing is an error.
+// getBytes fetches a part of a segment. It returns fs.ErrNotExist only if a Handler reports that the segment does not exist,
+// and not if a proxy responds with 404.
 func (s *remoteStore) getBytes(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
 	data, err := s.get(ctx, query, limit)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.StatusCode == http.StatusNotFound && refused.Message == errNoSegment.Error() {
@@ -167,7 +167,7 @@ func (s *remoteStore) getBytes(ctx context.Context, query url.Values, limit int6
 	return data, err
 }
 
-// hold keeps a segment, and lets go of those that were read longest ago.
+// addToCache adds a segment to the cache and evicts the least recently read ones.
 func (c *Client) addToCache(of segment, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *Client) addToCache(of segment, data []byte) {
 	c.recent = slices.DeleteFunc(c.recent, func(s segment) bool { return c.cache[s] == nil })
 }
 
-// get returns the whole response to a request, which has at most limit bytes.
+// get returns the body of a response, which may have at most limit bytes.
 func (c *Client) get(ctx context.Context, query url.Values, limit int64) ([]byte, error) {
 	data, err := c.fetch(ctx, query, limit)
 	if err != nil && c.WrapError != nil {
@@ -231,7 +231,7 @@ func (c *Client) fetch(ctx context.Context, query url.Values, limit int64) ([]by
 
 var errTimeout = fmt.Errorf("nothing came of an answer for %s", readTimeout)
 
-// silent is the error of who waited too long for an answer; nil: nobody has.
+// timeoutError returns errTimeout if that is why ctx was cancelled, or nil.
 func timeoutError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return errTimeout
@@ -254,7 +254,7 @@ func (c *Client) send(ctx context.Context, query url.Values) (*http.Response, er
 	return c.Transport.RoundTrip(r)
 }
 
-// refused is the error that an answer is.
+// newRefusedError returns the error for a response.
 func newRefusedError(answer *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes)) // for want of it the code says it
 	var p errorResponse
@@ -264,7 +264,7 @@ func newRefusedError(answer *http.Response) error {
 	return &RefusedError{answer.StatusCode, oneLine(p.Error)}
 }
 
-// oneLine is text of somebody else, as a part of a message.
+// oneLine makes the text of a server safe to print in a message.
 func oneLine(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -275,7 +275,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// counted is a Reader of which each part is counted as it comes.
+// countingReader reports the number of bytes of each Read.
 type countingReader struct {
 	io.Reader
 	onRead func(int)
@@ -287,7 +287,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readAll is io.ReadAll into data, whose memory is that of an answer whose length is known.
+// readAll is io.ReadAll into the buffer data, whose capacity is the expected size.
 func readAll(r io.Reader, data []byte) ([]byte, error) {
 	for {
 		if len(data) == cap(data) {

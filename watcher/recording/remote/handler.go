@@ -1,9 +1,9 @@
-// Package remote gives a recording to those who ask for it over HTTP, and reads one that is given so. An
-// Offer answers, a Client asks. Who may ask is for others to say: an Offer stands behind a guard.
+// Package remote serves recordings over HTTP (Handler), and reads them from there (Client). A Handler does not authenticate
+// users. Its caller has to.
 //
-// A request without parameters lists all segments, each with its header and its index. One with "segment", and of
-// several clusters "cluster", gets the bytes of that, from the offset "from" to the offset "to". Segments only ever get
-// longer, so who has a part asks for the rest.
+// A request without parameters lists all segments, each with its header and its index. A request with "segment", and
+// "cluster" if there are several, returns the bytes of that segment from offset "from" to offset "to". Segments only grow, so
+// a client that has the start of one requests only the rest.
 package remote
 
 import (
@@ -24,44 +24,44 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// Version is that of what requests and answers look like.
+// ProtocolVersion is the version of requests and responses.
 const ProtocolVersion = 1
 
-// Path is where an Offer is, below the address of who has it.
+// Path is the path of a Handler, relative to the URL of its server.
 const Path = "api/recording"
 
-// listing is the answer to what there is.
+// listing is the response with all segments.
 type listing struct {
 	Version    int                                   `json:"version"`
 	Recordings recording.BoundedList[clusterListing] `json:"parts"`
 }
 
-// part is what there is of one cluster, which has no name if it is the only one.
+// clusterListing lists the segments of a cluster. Cluster is empty if it is the only one.
 type clusterListing struct {
 	Cluster  string                                      `json:"cluster,omitempty"`
 	Segments recording.BoundedList[recording.StoredFile] `json:"segments"`
 }
 
-// problem is the answer if there is none.
+// errorResponse is the body of a response with an error.
 type errorResponse struct {
 	Error string `json:"error"`
 }
 
-// patience is how long somebody may take nothing of an answer.
+// writeTimeout is how long a client may stall.
 const writeTimeout = 30 * time.Second
 
-// chunk is how much of an answer is read and written at once.
+// chunkBytes is how much of a segment is read and written at once.
 const chunkBytes = 256 << 10
 
-// Offer is what gives a recording.
+// Handler serves recordings.
 type Handler struct {
-	// Parts are the recordings, each in a directory: one of the only cluster, or one for each.
+	// ListRecordings returns the recordings to serve. Their stores must be recording.Dir.
 	ListRecordings func() ([]recording.ClusterRecording, error)
-	// Withhold says why a segment of a cluster is not given; empty: it is.
+	// WithholdReason returns why a segment is not served, or an empty string if it is.
 	WithholdReason func(cluster string, of recording.Segment) string
 
-	mu sync.Mutex // of who looks at what there is: one at a time
-	// known is what was found of the segments of each cluster, by name.
+	mu sync.Mutex // held while listing segments, so that requests do this one at a time
+	// known has the segments of earlier listings, by cluster and file name.
 	known map[string]map[string]recording.Segment
 }
 
@@ -88,13 +88,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.serveSegment(w, r, parts, asked)
 }
 
-// request is which bytes of a segment are asked for; without a name all segments are listed.
+// request is a requested part of a segment. Without a segment name, it requests the listing.
 type request struct {
 	segment
-	from, to int64 // to is negative for the end
+	from, to int64 // if to is negative, it stands for the end
 }
 
-// read reads a query.
+// parseRequest parses the query of a URL.
 func parseRequest(query string) (asked request, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -124,7 +124,7 @@ func parseRequest(query string) (asked request, err error) {
 
 var errUnreadable = errors.New("the recording can't be read")
 
-// list answers what there is. What may not be given is named, with the reason.
+// serveList responds with the listing. It includes withheld segments by name, with the reason.
 func (h *Handler) serveList(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording) {
 	answer := listing{Version: ProtocolVersion, Recordings: []clusterListing{}}
 	for _, p := range parts {
@@ -153,14 +153,14 @@ func (h *Handler) serveList(w http.ResponseWriter, r *http.Request, parts []reco
 	writeBody(w, "application/json", bytes.NewReader(text), int64(len(text)))
 }
 
-// knownBytes is how much of the segments of a cluster is kept in memory: what is more is read for each listing.
+// knownBytes limits the size of Handler.known per cluster. Further segments are read again for each listing.
 const knownBytes = 32 << 20
 
-// look finds what there is of a cluster. What was found before is not read again.
+// listSegments returns the segments of a recording.
 func (h *Handler) listSegments(ctx context.Context, of recording.ClusterRecording) ([]recording.Segment, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := ctx.Err(); err != nil { // nobody waits for it any more
+	if err := ctx.Err(); err != nil { // the client is gone
 		return nil, err
 	}
 	all, err := recording.ListSegments(ctx, of.Store, h.known[of.Cluster])
@@ -180,7 +180,7 @@ func (h *Handler) listSegments(ctx context.Context, of recording.ClusterRecordin
 	return all, nil
 }
 
-// withheld says why a segment is not given; empty: it is.
+// withheldReason returns why a segment is not served, or an empty string.
 func (h *Handler) withheldReason(cluster string, s recording.Segment) string {
 	if s.RunInfo == nil {
 		return "what it hides can't be read"
@@ -188,17 +188,17 @@ func (h *Handler) withheldReason(cluster string, s recording.Segment) string {
 	return h.WithholdReason(cluster, s)
 }
 
-// errNone is the answer about a segment that is not there, by which a Client knows that it was dropped.
+// errNoSegment tells a Client that the segment was removed. Its text is part of the protocol.
 var errNoSegment = errors.New("there is no such segment")
 
-// opener is a Store whose files can be opened, as those of a directory.
+// opener is a Store with local files.
 type opener interface {
 	Open(name string) (*os.File, error)
 }
 
 var _ opener = recording.Dir("")
 
-// give answers with bytes of a segment.
+// serveSegment responds with a part of a segment.
 func (h *Handler) serveSegment(w http.ResponseWriter, r *http.Request, parts []recording.ClusterRecording, asked request) {
 	n := slices.IndexFunc(parts, func(p recording.ClusterRecording) bool { return p.Cluster == asked.cluster })
 	if n < 0 {
@@ -210,7 +210,7 @@ func (h *Handler) serveSegment(w http.ResponseWriter, r *http.Request, parts []r
 		writeError(w, http.StatusInternalServerError, errUnreadable)
 		return
 	}
-	// Only what is called as one of the list is looked for.
+	// Only names in the listing are opened.
 	at := slices.IndexFunc(all, func(s recording.Segment) bool { return s.Name == asked.name })
 	if at < 0 {
 		writeError(w, http.StatusNotFound, errNoSegment)
@@ -237,7 +237,7 @@ func (h *Handler) serveSegment(w http.ResponseWriter, r *http.Request, parts []r
 	writeBody(w, "application/octet-stream", io.NewSectionReader(f, asked.from, length), length)
 }
 
-// open opens a file, which has this size by now.
+// open opens a file and returns its current size.
 func open(store recording.Store, name string) (*os.File, int64, error) {
 	dir, ok := store.(opener)
 	if !ok {
@@ -262,8 +262,7 @@ func writeError(w http.ResponseWriter, code int, err error) {
 	w.Write(text)
 }
 
-// write writes an answer of this length as fast as it is taken. Where less can be read the connection breaks, as who
-// takes it has been told the length.
+// writeBody writes a response of a known length. If less can be read, the client notices by the length that it is truncated.
 func writeBody(w http.ResponseWriter, kind string, from io.Reader, length int64) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
