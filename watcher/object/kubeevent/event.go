@@ -1,5 +1,4 @@
-// Package kubeevent reads Events of Kubernetes (v1, events.k8s.io/v1): objects that say
-// what happened to another object, and how often.
+// Package kubeevent reads Kubernetes Events (v1 and events.k8s.io/v1).
 package kubeevent
 
 import (
@@ -15,24 +14,25 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Event is what an Event of Kubernetes says. What it does not say is empty.
+// Event is a Kubernetes Event in a form that is independent of its API version. Missing fields are empty.
 type Event struct {
-	// About is the object. Its namespace, where that is not said, is the Event's own.
+	// InvolvedObject is the object that the Event is about. If the Event does not name its namespace, it is the namespace
+	// of the Event.
 	InvolvedObject owner.Ref
 	// Type is Normal or Warning.
 	Type            string
 	Reason, Message string
-	// By is who reports it, such as kubelet.
+	// ReportingComponent is the component that reports the Event, such as kubelet.
 	ReportingComponent string
-	// Count is how often it happened.
+	// Count is how often it happened. Zero means that the Event has no count.
 	Count int
 	// LastSeen is when it last happened, by the clock of the component that reports it. It is the time
 	// of creation, by the clock of the API server, if the Event has no other time.
 	LastSeen time.Time
 }
 
-// Parse reads an Event from its content, which is valid JSON. About keeps nothing of the
-// content in memory; the other texts may be parts of it.
+// Parse reads an Event from its content, which must be valid JSON. The other texts may share memory with content, but
+// InvolvedObject does not.
 func Parse(content string) Event {
 	fields := map[string]gjson.Result{}
 	gjson.Parse(content).ForEach(func(name, value gjson.Result) bool {
@@ -61,10 +61,10 @@ func Parse(content string) Event {
 	}
 }
 
-// IsWarning reports whether it says that something is wrong.
+// IsWarning reports whether the Event has type Warning.
 func (e Event) IsWarning() bool { return e.Type == corev1.EventTypeWarning }
 
-// Subject is the object that it is about, as kind/name.
+// InvolvedObjectName returns the involved object as kind/name, with the kind in lower case.
 func (e Event) InvolvedObjectName() string {
 	return strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
 }

@@ -10,48 +10,50 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Newest has what Events of a cluster said last about each object. The zero value has nothing.
+// LatestMessages has the latest message about each object in the Events of a cluster. The zero value is empty and ready
+// to use. It is not safe for concurrent use.
 type LatestMessages struct {
-	byUID  map[types.UID]said
-	byName map[named]said // of those that say no UID
+	byUID  map[types.UID]message
+	byName map[nameKey]message // for Events that do not have the UID of their object
 }
 
-type said struct {
+type message struct {
 	text string
 	at   time.Time
 }
 
-type named struct{ kind, namespace, name string }
+type nameKey struct{ kind, namespace, name string }
 
-// namedAs is by what an object is found: Events about what is in no namespace are in the default one.
-func namedAs(o owner.Ref) named {
-	return named{o.Kind, cmp.Or(o.Namespace, metav1.NamespaceDefault), o.Name}
+// namedAs returns the key of an object. Events about cluster-scoped objects are in the namespace default.
+func keyOf(o owner.Ref) nameKey {
+	return nameKey{o.Kind, cmp.Or(o.Namespace, metav1.NamespaceDefault), o.Name}
 }
 
-// Add takes in what an Event says about an object. Of two of the same time it does not matter which comes first.
+// Add records a message about an object. The result does not depend on the order of calls, even for equal times.
 func (n *LatestMessages) Add(about owner.Ref, text string, at time.Time) {
-	one := said{text, at}
+	one := message{text, at}
 	if about.HasUID() {
 		if n.byUID == nil {
-			n.byUID = map[types.UID]said{}
+			n.byUID = map[types.UID]message{}
 		}
-		n.byUID[about.UID] = n.byUID[about.UID].or(one)
+		n.byUID[about.UID] = n.byUID[about.UID].newer(one)
 		return
 	}
 	if n.byName == nil {
-		n.byName = map[named]said{}
+		n.byName = map[nameKey]message{}
 	}
-	n.byName[namedAs(about)] = n.byName[namedAs(about)].or(one)
+	n.byName[keyOf(about)] = n.byName[keyOf(about)].newer(one)
 }
 
-// About returns what was said last about an object, as it is meant by owner.Ref.Means, and when; empty if nothing was.
+// Get returns the latest message about an object, and its time. It includes Events without the UID of their object if
+// kind, namespace and name are those of o. The text is empty if there is no message.
 func (n *LatestMessages) Get(o owner.Ref) (text string, at time.Time) {
-	last := n.byUID[o.UID].or(n.byName[namedAs(o)])
+	last := n.byUID[o.UID].newer(n.byName[keyOf(o)])
 	return last.text, last.at
 }
 
-// or is the newer one.
-func (s said) or(other said) said {
+// or returns the newer of two messages. At the same time, the greater text wins.
+func (s message) newer(other message) message {
 	if by := cmp.Or(s.at.Compare(other.at), cmp.Compare(s.text, other.text)); by < 0 {
 		return other
 	}

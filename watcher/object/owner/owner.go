@@ -1,4 +1,4 @@
-// Package owner says what owns an object, and finds the way up to those that own it.
+// Package owner reads owner references, and follows them up to the owners of owners.
 package owner
 
 import (
@@ -11,24 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ref names an object, in the version in which something refers to it.
+// Ref identifies an object. Its API version is the one that the referring object uses.
 type Ref struct {
 	schema.GroupVersionKind
-	// Namespace is empty for an object in none.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
-	// UID is empty where it is not said.
+	// UID is empty if the reference has none.
 	UID types.UID
 }
 
-// Named returns the reference without version and UID, which is the same for all objects
-// that come one after the other under one name.
+// NameKey returns the reference without version and UID. Objects that are created one after the other under the same
+// name share it.
 func (r Ref) NameKey() Ref {
 	r.Version, r.UID = "", ""
 	return r
 }
 
-// Means reports whether r refers to o, of which the UID is known, and to no earlier object
-// of its name. Kubelets refer to their nodes by the name in the place of the UID.
+// RefersTo reports whether r refers to o. If r has a UID, o.UID must be the same, so that r does not match another
+// object with the same name. Otherwise, kind and name are compared. Kubelets set the UID of their Node to its name,
+// which does not count as a UID.
 func (r Ref) RefersTo(o Ref) bool {
 	if r.HasUID() {
 		return r.UID == o.UID
@@ -36,18 +37,18 @@ func (r Ref) RefersTo(o Ref) bool {
 	return r.Kind == o.Kind && r.Name == o.Name
 }
 
-// HasUID reports whether r says which of several objects of its name it is.
+// HasUID reports whether r has a UID that distinguishes objects with the same name.
 func (r Ref) HasUID() bool { return r.UID != "" && r.UID != types.UID(r.Name) }
 
-// Owner is one of the owners that an object names.
+// Owner is an owner reference.
 type Owner struct {
 	Ref
-	// Controller: it manages the object. An object has one such owner at most.
+	// Controller is true if the owner manages the object. An object has at most one such owner.
 	Controller bool
 }
 
-// Of returns the owners that an object names. Each is in the namespace of the object, or in
-// none: that is not known, and the namespace is that of the object.
+// FromObject returns the owners of an object. An owner reference does not say whether the owner is namespaced, so
+// Namespace is always the object's namespace.
 func FromObject(o metav1.Object) []Owner {
 	references := o.GetOwnerReferences()
 	owners := make([]Owner, len(references))
@@ -58,7 +59,8 @@ func FromObject(o metav1.Object) []Owner {
 	return owners
 }
 
-// Above is the one of some owners, at least one, that manages what they own.
+// ControllerOrFirst returns the controller among the owners, or the first owner if none is a controller. It panics if
+// owners is empty.
 func ControllerOrFirst(owners []Owner) Ref {
 	for _, o := range owners {
 		if o.Controller {
@@ -68,7 +70,7 @@ func ControllerOrFirst(owners []Owner) Ref {
 	return owners[0].Ref
 }
 
-// In returns the same of an object as JSON, without decoding the rest of it.
+// FromJSON is FromObject for an object as JSON. It decodes only the owner references.
 func FromJSON(object string) []Owner {
 	var owners []Owner
 	metadata := gjson.Get(object, "metadata")
@@ -81,7 +83,8 @@ func FromJSON(object string) []Owner {
 	return owners
 }
 
-// HasPods reports whether objects of a kind may own pods, themselves or by what they own.
+// MayOwnPods reports whether objects of a kind may own pods, directly or through other objects. It is true for all kinds
+// of API groups outside Kubernetes.
 func MayOwnPods(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "apps", "batch":
@@ -92,15 +95,15 @@ func MayOwnPods(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
-// Lookup returns the owners of an object; none if it does not exist, or they may not be
-// known. It blocks until it knows, or ctx ends.
+// LookupFunc returns the owners of an object, or none if the object does not exist or must not be read. It blocks until
+// it has the result or ctx ends.
 type LookupFunc func(ctx context.Context, o Ref) ([]Owner, error)
 
-// maxDepth bounds owners above each other: nobody keeps objects from owning each other in a circle.
+// maxDepth is how many levels of owners are followed.
 const maxDepth = 16
 
-// Belongs reports whether o is what is looked for, or belongs to it: what names it as an
-// owner, and what names that, and so on.
+// SelfOrOwnerMatches reports whether is returns true for o, for one of its owners, or for one of their owners, and so on.
+// It looks up the owners of each object once, even if objects own each other in a circle.
 func SelfOrOwnerMatches(ctx context.Context, o Ref, is func(Ref) bool, owners LookupFunc) (bool, error) {
 	seen := map[Ref]bool{}
 	for level, depth := []Ref{o}, 0; len(level) > 0 && depth < maxDepth; depth++ {

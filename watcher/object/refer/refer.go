@@ -1,4 +1,4 @@
-// Package refer says which objects the spec of another one names: pure functions.
+// Package refer finds the objects to which the spec of another object refers. Its functions are pure.
 package refer
 
 import (
@@ -12,15 +12,14 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// maxDepth bounds how deep it is looked.
+// maxDepth is how many levels below spec are searched.
 const maxDepth = 32
 
-// field is one by which objects name others: as a text, or as a map, or a list of maps, in which
-// the name stands.
+// field describes a field that refers to another object. Its value is a name, or a map or a list of maps with the name.
 type field struct {
 	kind schema.GroupKind
-	in   string // of a map; empty: the field is the name
-	// isForImages: the object is there to pull images, and a pod starts without it.
+	nameField   string // the field of the map that has the name; if empty, the value is the name itself
+	// isForImages is true if the object is only used to pull images. A pod starts without it.
 	isForImages bool
 }
 
@@ -30,8 +29,8 @@ var (
 	claim     = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 )
 
-// fields are those of the Kubernetes API, wherever they stand below spec: in a Pod, in a template,
-// and in custom resources that keep to the same names.
+// fields has the referring fields of the Kubernetes API by name. They count at any level below spec: in a Pod, in a pod
+// template, and in custom resources that use the same names.
 var fields = map[string]field{
 	"configMap":             {configMap, "name", false},
 	"configMapKeyRef":       {configMap, "name", false},
@@ -47,30 +46,30 @@ var fields = map[string]field{
 	"nodeName":              {schema.GroupKind{Kind: "Node"}, "", false},
 }
 
-// Of returns what an object refers to, each once, in the order in which it is found: in the namespace of
-// the object, but for Nodes.
+// References returns the objects to which an object refers, without duplicates, in the order in which they are found.
+// All except Nodes are in the namespace of the object.
 func References(u *unstructured.Unstructured) []owner.Ref {
 	w := walk{namespace: u.GetNamespace()}
-	w.in(u.Object["spec"], 0)
+	w.visit(u.Object["spec"], 0)
 	return w.found
 }
 
-// Secret is one that an object refers to.
+// SecretRef is a reference to a Secret.
 type SecretRef struct {
 	Name string
-	// Optional: pods start without it, by each of the references.
+	// Optional is true if pods start without the Secret, because each reference to it is optional or for pulling images.
 	Optional bool
-	// ForImages: it is only there to pull images, and no container gets it.
+	// ImagePullOnly is true if the Secret is only used to pull images, and no container gets it.
 	ImagePullOnly bool
 }
 
-// Secrets returns the Secrets that an object refers to.
+// SecretRefs returns the Secrets to which an object refers.
 func SecretRefs(u *unstructured.Unstructured) (secrets []SecretRef) {
 	w := walk{namespace: u.GetNamespace()}
-	w.in(u.Object["spec"], 0)
+	w.visit(u.Object["spec"], 0)
 	for _, r := range w.found {
 		if r.GroupKind() == secret {
-			secrets = append(secrets, SecretRef{r.Name, !slices.Contains(w.needed, r), !slices.Contains(w.inside, r)})
+			secrets = append(secrets, SecretRef{r.Name, !slices.Contains(w.needed, r), !slices.Contains(w.forContainers, r)})
 		}
 	}
 	return secrets
@@ -79,11 +78,11 @@ func SecretRefs(u *unstructured.Unstructured) (secrets []SecretRef) {
 type walk struct {
 	namespace string
 	found     []owner.Ref
-	needed    []owner.Ref // of those found
-	inside    []owner.Ref // of those found, that containers get
+	needed    []owner.Ref // without which pods do not start
+	forContainers    []owner.Ref // which are not only used to pull images
 }
 
-func (w *walk) in(value any, depth int) {
+func (w *walk) visit(value any, depth int) {
 	if depth > maxDepth {
 		return
 	}
@@ -91,32 +90,33 @@ func (w *walk) in(value any, depth int) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if f, ok := fields[name]; ok {
-				w.take(f, value[name], value["optional"] == true)
+				w.addField(f, value[name], value["optional"] == true)
 			}
-			w.in(value[name], depth+1)
+			w.visit(value[name], depth+1)
 		}
 	case []any:
 		for _, one := range value {
-			w.in(one, depth+1)
+			w.visit(one, depth+1)
 		}
 	}
 }
 
-// take takes in what a field names; isOptional says what stands beside it.
-func (w *walk) take(f field, value any, isOptional bool) {
+// take adds the references in the value of a field. isOptional is true if the map that contains the field has
+// optional: true. It only matters if the value is a name.
+func (w *walk) addField(f field, value any, isOptional bool) {
 	switch value := value.(type) {
 	case string:
-		if f.in == "" && value != "" {
+		if f.nameField == "" && value != "" {
 			w.add(f, value, isOptional)
 		}
 	case map[string]any:
-		if name, _ := value[f.in].(string); name != "" {
+		if name, _ := value[f.nameField].(string); name != "" {
 			w.add(f, name, f.isForImages || value["optional"] == true)
 		}
 	case []any:
 		for _, one := range value {
 			if one, ok := one.(map[string]any); ok {
-				w.take(f, one, false)
+				w.addField(f, one, false)
 			}
 		}
 	}
@@ -127,14 +127,14 @@ func (w *walk) add(f field, name string, isOptional bool) {
 	if f.kind.Kind == "Node" {
 		r.Namespace = ""
 	}
-	isName := len(validation.IsDNS1123Subdomain(name)) == 0 // others a server has not; what says them need not be checked by it
+	isName := len(validation.IsDNS1123Subdomain(name)) == 0 // custom resources may contain anything; no object has another name
 	if isName && !slices.Contains(w.found, r) {
 		w.found = append(w.found, r)
 	}
 	if !isOptional && !slices.Contains(w.needed, r) {
 		w.needed = append(w.needed, r)
 	}
-	if !f.isForImages && !slices.Contains(w.inside, r) {
-		w.inside = append(w.inside, r)
+	if !f.isForImages && !slices.Contains(w.forContainers, r) {
+		w.forContainers = append(w.forContainers, r)
 	}
 }
