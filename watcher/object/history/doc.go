@@ -1,16 +1,15 @@
-// Package history says what happened to objects, as far as what is there still shows it: when an
-// object was created, when each field manager last wrote it, which template a workload had before
-// (in its ReplicaSets or ControllerRevisions), when a deletion was asked for, what Events tell. It
-// is a pure function of the objects that it is given.
+// Package history reconstructs past events from existing objects: when an object was created, when
+// each field manager last wrote it, which pod template a workload had before (from its ReplicaSets
+// or ControllerRevisions), when deletion was requested, and what Kubernetes Events report. The
+// result depends only on the objects that are added.
 //
-// It has one rule: an event that it makes happened, at the time that it has, in the second that
-// begins there; and what the event shows of the object is what the object was. Where two pasts
-// may have led to what is there, nothing is said. So it can't know what was deleted, what a value
-// was before (but for templates), what somebody overwrote since, and what came first in a second.
+// A reconstructed event must be true: it happened in the second that starts at its time, and its
+// fields are those that the object had. If the objects allow several explanations, the package
+// returns no event. It therefore does not report deleted objects, earlier values (except pod
+// templates) and overwritten changes, or the order of events within a second.
 //
-// What it relies on: that the server sets creationTimestamp, deletionTimestamp and the managed
-// fields (a client that writes managed fields by itself can make them say anything; those from
-// before the object was created, as restored ones are, say nothing here), and that the
-// controllers of Deployments, StatefulSets and DaemonSets number revisions as they do: each by one
-// more than the last.
+// It trusts the server to set creationTimestamp, deletionTimestamp and the managed fields. A client
+// that sets managed fields explicitly can forge them. Managed fields that are older than the object,
+// for example after a restore, are ignored. It also relies on the controllers of Deployments,
+// StatefulSets and DaemonSets to increase the revision number by one for each revision.
 package history

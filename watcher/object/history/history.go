@@ -13,27 +13,28 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// Span is the part of the past that is asked for; a zero Before has no end.
+// TimeRange limits events by time: from Since, which is included, to Before, which is not. A zero Before means no end.
 type TimeRange struct{ Since, Before time.Time }
 
-// has reports whether a time in whole seconds is in the span. What happened in the second in which
-// it begins is.
+// has reports whether a time is in the range. Objects have times in whole seconds, so the whole second of Since is
+// included. The zero time is in no range.
 func (s TimeRange) has(t time.Time) bool {
 	return !t.IsZero() && !t.Before(s.Since.Truncate(time.Second)) && (s.Before.IsZero() || t.Before(s.Before))
 }
 
-// History collects what objects show. The zero value is that of all times. One goroutine uses it.
+// History reconstructs events from the objects that are added. The zero value has no limit of time. It is not safe for
+// concurrent use.
 type History struct {
 	TimeRange TimeRange
 	events    []event.Event
 	undated   []event.Event
 	workloads []workload
-	revisions map[types.UID][]*revision // by the workload
-	seen      map[types.UID]bool        // of what has revisions
+	revisions map[types.UID][]*revision // by UID of the workload
+	seen      map[types.UID]bool        // UIDs of the ReplicaSets and ControllerRevisions in revisions
 }
 
-// Add takes an object that is there, whole and with its managed fields. What it does not show is
-// not kept.
+// Add adds an existing object, which must be complete and have its managed fields. History does not retain the object
+// unless it needs it for an event.
 func (h *History) Add(t event.Target, o event.Object) {
 	if o.IsEvent() {
 		h.addEvent(t, o)
@@ -52,7 +53,7 @@ func (h *History) Add(t event.Target, o event.Object) {
 	h.AddRevision(o)
 }
 
-// Events returns what happened, in the order of time. Nothing may be added after it.
+// Events returns the events in order of time. No objects may be added after the call.
 func (h *History) Events() []event.Event {
 	for _, w := range h.workloads {
 		h.addRollouts(w)
@@ -66,11 +67,11 @@ func (h *History) Events() []event.Event {
 	return h.events
 }
 
-// Undated returns the writes of which the server has not noted when they were (those through the
-// subresource scale), to objects that were written in the span. Their Time is zero.
+// Undated returns writes without a time, to objects that were created or written in the time range. The server records
+// no time for writes to the subresource scale. Their Time is zero.
 func (h *History) Undated() []event.Event { return h.undated }
 
-// rank orders what happened in one second: an object is created before anything else happens to it.
+// rank orders events of the same second. The creation comes first.
 func rank(e event.Event) int {
 	return slices.Index([]event.EvidenceSource{event.FromCreation, event.FromRevision, event.FromManagedFields, event.FromDeletion, event.FromEvent}, e.Reconstructed.From)
 }
@@ -88,8 +89,8 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 	})
 }
 
-// addCreation adds the creation, with those that may have done it: through a subresource is written
-// what is there.
+// addCreation adds the creation. Its writers are the managers that wrote in the second of the creation, except through
+// a subresource, which needs an existing object.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	evidence := &event.Evidence{From: event.FromCreation, Conclusive: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
 	for _, w := range writes {
@@ -105,8 +106,8 @@ func (h *History) addCreation(t event.Target, o event.Object, content string, cr
 	h.add(event.Event{Type: event.Added, Target: t, Object: part(o, content, nil), Time: created, Reconstructed: evidence})
 }
 
-// addWrites adds the last write of each manager. One in the second of the creation may be that, and
-// one from before it was not to this object.
+// addWrites adds the last write of each manager. It ignores writes in the second of the creation, which may be the
+// creation, and earlier ones, which were not to this object.
 func (h *History) addWrites(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	for _, w := range writes {
 		e := event.Event{
@@ -125,7 +126,7 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 	}
 }
 
-// wrote reports whether anybody wrote in the span: most objects are not decoded.
+// wrote reports whether a manager wrote in the time range. Most objects have no such write, and are not decoded further.
 func (h *History) wrote(content string) (found bool) {
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, entry gjson.Result) bool {
 		found = h.TimeRange.has(timeAt(entry.Raw, "time"))
@@ -134,8 +135,8 @@ func (h *History) wrote(content string) (found bool) {
 	return found
 }
 
-// addDeletion adds that the deletion of an object was asked for: so long before it is to end as
-// its grace is. Of which grace was asked for at first nothing is said: it may be shorter by now.
+// addDeletion adds the request to delete an object. Its time is deletionTimestamp minus the grace period. The event does
+// not contain the grace period, because a later request may have shortened it.
 func (h *History) addDeletion(t event.Target, o event.Object, content string) {
 	ends := timeAt(content, "metadata.deletionTimestamp")
 	if ends.IsZero() {
@@ -152,7 +153,7 @@ func writerOf(w change.Writer) event.Writer {
 	return event.Writer{Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource}
 }
 
-// timeAt returns the time at a path of an object; the zero time if there is none.
+// timeAt returns the time at a path of an object, or the zero time if the path has none.
 func timeAt(content, path string) time.Time {
 	at, err := time.Parse(time.RFC3339, gjson.Get(content, path).Str)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// part returns of an object which one it is, when it was created, and what is given of it. Its
-// resourceVersion is that of another state.
+// partialObject returns an object with the identity and creation time of o, and the known fields. It has no
+// resourceVersion, because that of o belongs to a later state.
 func part(o event.Object, content string, known map[string]any) event.Object {
 	id := *o.Identity
 	id.ResourceVersion = ""

@@ -14,7 +14,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// workload is an object whose former templates are kept.
+// workload is an object whose controller retains former pod templates.
 type workload struct {
 	target  event.Target
 	object  event.Object
@@ -26,24 +26,22 @@ func isWorkload(o event.Object) bool {
 	return there
 }
 
-// RevisionsOf has, by group/kind of workloads, the resource of group apps that keeps their former
-// templates.
+// RevisionResources maps group/kind of a workload to the resource, in group apps, that contains its former pod templates.
 var RevisionResources = map[string]string{
 	"apps/Deployment": "replicasets", "apps/StatefulSet": "controllerrevisions", "apps/DaemonSet": "controllerrevisions",
 }
 
-// revision is a template that a workload has or had.
+// revision is a pod template that a workload has or had.
 type revision struct {
-	numbers  []int64 // all that it has had
+	numbers  []int64 // all revision numbers that it has or had
 	created  time.Time
-	original bool // the least of numbers is that with which it was created
+	original bool // the lowest of numbers is the one at its creation
 	template string
 }
 
 func (r *revision) first() int64 { return slices.Min(r.numbers) }
 
-// AddRevision takes a ReplicaSet or a ControllerRevision; other objects say nothing. The same one
-// may come twice.
+// AddRevision adds a ReplicaSet or ControllerRevision. It ignores other objects, and objects that it already has.
 func (h *History) AddRevision(o event.Object) {
 	if o.GroupVersionKind().Group != "apps" || o.Kind != "ReplicaSet" && o.Kind != "ControllerRevision" || h.seen[o.UID] {
 		return
@@ -80,7 +78,7 @@ func isByController(kind, content string) bool {
 const (
 	numberOf     = `metadata.annotations.deployment\.kubernetes\.io/revision`
 	numbersOf    = `metadata.annotations.deployment\.kubernetes\.io/revision-history`
-	maxHistory   = 1900 // bytes of it, from which on the controller cuts it at its front
+	maxHistory   = 1900 // bytes; the controller may have removed the oldest numbers from a longer revision-history
 	templateHash = "pod-template-hash"
 )
 
@@ -107,8 +105,8 @@ func readRevision(kind, content string) *revision {
 	return r
 }
 
-// isUntouched reports whether an object is as it was created: a ControllerRevision to which a
-// workload returned has another number, and does not say which it had.
+// isUntouched reports whether an object has had no writes since its creation, by its managed fields. If a workload returns to
+// a ControllerRevision, the controller gives it a new number, and the original one is lost.
 func isUntouched(content string, created time.Time) bool {
 	entries := gjson.Get(content, "metadata.managedFields").Array()
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e gjson.Result) bool {
@@ -116,7 +114,8 @@ func isUntouched(content string, created time.Time) bool {
 	})
 }
 
-// templateOf returns a template in one form, without what controllers add to it.
+// templateOf returns a pod template in a canonical form, without fields that controllers add, and without a label. It
+// returns an empty string if raw is no template.
 func templateOf(raw, label string) string {
 	var template map[string]any
 	decoder := json.NewDecoder(strings.NewReader(raw))
@@ -134,10 +133,10 @@ func templateOf(raw, label string) string {
 	return encode(template)
 }
 
-// addRollouts adds what the revisions of a workload say: one that is new shows when the template
-// came, and the one before it, by number, what it was. One to which the workload returned does not
-// show when, and nothing is said where the one before is not kept, or is older than the workload,
-// which may have come with the template.
+// addRollouts adds the rollouts of a workload. The creation of a revision is the time of a rollout, and the revision with
+// the preceding number has the former template. Returns to an earlier revision have no known time and are not added. A
+// rollout is also left out if the preceding revision no longer exists, or is older than the workload: the workload may
+// have been created with the new template.
 func (h *History) addRollouts(w workload) {
 	revisions := h.revisions[w.object.UID]
 	born := timeAt(w.content, "metadata.creationTimestamp")
@@ -155,11 +154,11 @@ func (h *History) addRollouts(w workload) {
 	}
 }
 
-// maxLate is how long a controller may take to see a new template.
+// maxLate is how long a controller may take to create the revision of a new template.
 const maxLate = 5 * time.Second
 
-// hasWaited reports whether something of a template was set long before its revision came, as far
-// as that is known: that of a Deployment that was paused comes when it is resumed.
+// hasWaited reports whether a field of the template was set more than maxLate before the revision was created, according
+// to the managed fields. For a paused Deployment, the controller creates the revision when it is resumed.
 func hasWaited(e event.Event) bool {
 	changed := change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{}).Changes
 	return slices.ContainsFunc(changed, func(c change.Change) bool {
@@ -167,7 +166,7 @@ func hasWaited(e event.Event) bool {
 	})
 }
 
-// numbered returns the one revision that had a number; nil if none is kept, or several had it.
+// numbered returns the revision that has or had a number, or nil if there is none or more than one.
 func numbered(revisions []*revision, n int64) (found *revision) {
 	for _, r := range revisions {
 		if slices.Contains(r.numbers, n) {
@@ -184,8 +183,8 @@ func isLast(revisions []*revision, last *revision) bool {
 	return !slices.ContainsFunc(revisions, func(r *revision) bool { return slices.Max(r.numbers) > slices.Max(last.numbers) })
 }
 
-// rollout returns the event that a template came. Who set what of it the workload itself says, as
-// long as it has that template, and had it once.
+// rollout returns the event that changed the template from before to r. It includes the managed fields of the workload
+// only if they still describe this change: r is the current template, and the workload did not return to it.
 func (w workload) rollout(r, before *revision, last bool) event.Event {
 	managed := gjson.Get(w.content, "metadata.managedFields").Raw
 	known := map[string]any{}

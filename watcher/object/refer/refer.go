@@ -17,8 +17,8 @@ const maxDepth = 32
 
 // field describes a field that refers to another object. Its value is a name, or a map or a list of maps with the name.
 type field struct {
-	kind schema.GroupKind
-	nameField   string // the field of the map that has the name; if empty, the value is the name itself
+	kind      schema.GroupKind
+	nameField string // the field of the map that has the name; if empty, the value is the name itself
 	// isForImages is true if the object is only used to pull images. A pod starts without it.
 	isForImages bool
 }
@@ -76,10 +76,10 @@ func SecretRefs(u *unstructured.Unstructured) (secrets []SecretRef) {
 }
 
 type walk struct {
-	namespace string
-	found     []owner.Ref
-	needed    []owner.Ref // without which pods do not start
-	forContainers    []owner.Ref // which are not only used to pull images
+	namespace     string
+	found         []owner.Ref
+	needed        []owner.Ref // without which pods do not start
+	forContainers []owner.Ref // which are not only used to pull images
 }
 
 func (w *walk) visit(value any, depth int) {
