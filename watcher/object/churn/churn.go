@@ -2,9 +2,9 @@
 // which two managers undo what the other one did to a field, and hot loops, in which an object is
 // written again and again and nothing changes.
 //
-// Memory: of maxObjects objects something is known, of each maxFields fields; when there are more, the
-// objects that changed least are forgotten, and the fields that changed longest ago. Of a change of more
-// fields than these the last are not counted: those before would be forgotten each time.
+// Memory is bounded by maxObjects objects with maxFields fields each. At the limit, the objects with the
+// fewest recent writes are evicted, and the field whose last change is the oldest. If a single change has
+// more fields than fit, the last ones are not counted, because each would evict one of the others.
 package churn
 
 import (
@@ -24,53 +24,53 @@ const (
 	maxFields  = 16 // of an object
 	maxTimes   = 256
 
-	// window is how far back it is looked for fights and hot loops, and quiet after what time one is over.
+	// window is how far back writes count for fights and hot loops. A finding ends if it does not recur within quiet.
 	window = 10 * time.Minute
 	quiet  = 3 * time.Minute
-	// fightUndone is how often something has to be undone, loopWrites how often something written, and
-	// within what time, to be one.
+	// fightUndone is how many undone changes within window are a fight. loopWrites is how many writes without a change
+	// within loopInterval are a hot loop.
 	fightUndone  = 3
 	loopWrites   = 5
 	loopInterval = time.Minute
 )
 
-// Key is which object it is.
+// Key identifies an object.
 type Key struct {
 	Cluster string
 	schema.GroupResource
 	Namespace, Name string
 }
 
-// Tally is the count. It is not safe for concurrent use.
+// Tally counts changes. It is not safe for concurrent use.
 type Tally struct {
 	objects  map[Key]*Object
 	managers map[string]*writes
-	// Forgotten is how many objects were, as there were too many, and Uncounted how many changes of fields
-	// are not in the count of any, as an object had too many fields.
+	// EvictedObjects is the number of objects evicted because of maxObjects. UncountedChanges is the number of field
+	// changes that no Field counts because of maxFields.
 	EvictedObjects, UncountedChanges int
 }
 
 func New() *Tally { return &Tally{objects: map[Key]*Object{}, managers: map[string]*writes{}} }
 
-// Object is what is known of how one object changes.
+// Object counts the changes of one object.
 type Object struct {
 	Key
 	Target event.Target
 	*event.Identity
 	rate
-	// MoreFields is how many changed at least beside those that are known.
+	// MoreFields is a lower bound for the number of changed fields that are not in Fields.
 	MoreFields int
 
-	fields []*Field // the first to change first
-	by     counts   // who wrote it
-	idle   []time.Time
-	idles  recent    // as idle, but all of them
-	writer string    // of the last write that changed nothing
-	loop   time.Time // when there was one last; zero: never
+	fields []*Field    // in order of their first change
+	by     counts      // writes by manager
+	idle   []time.Time // the newest writes without a change, within window
+	idles  recent      // number of writes without a change, without that limit
+	writer string      // last known manager of a write without a change
+	loop   time.Time   // when a hot loop was last found; zero means never
 }
 
-// Observe counts an event, of which r is what changed. It returns what is found out by it: fights or
-// a hot loop that were not there before. Managers that fight over several fields of an object have one fight.
+// Observe counts an event whose changes are r. It returns the fights or the hot loop that start with it. Fights between
+// the same managers over several fields of an object are merged.
 func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	if e.Type.IsStatus() || e.Initial || e.Reconstructed != nil {
 		return nil
@@ -84,7 +84,7 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	o := t.of(e)
 	o.add(e.Time)
 	if e.Type != event.Modified {
-		o.by.add("") // who created or deleted it is not said
+		o.by.add("") // the manager is unknown
 		t.manager("", e.Time).add(e.Time)
 		return nil
 	}
@@ -101,8 +101,7 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	return o.news(t.countFields(o, r.Changes, e.Time), e.Time)
 }
 
-// news are those of the fights found that are not part of one which goes on: between the same managers, over
-// another field.
+// news returns the fights that are not part of an ongoing fight between the same managers over another field.
 func (o *Object) news(found []*Finding, now time.Time) []*Finding {
 	goesOn := func(f *Finding) bool {
 		return slices.ContainsFunc(o.fields, func(other *Field) bool {
@@ -113,8 +112,8 @@ func (o *Object) news(found []*Finding, now time.Time) []*Finding {
 	return MergeFights(slices.DeleteFunc(slices.Clone(found), goesOn))
 }
 
-// countFields counts the fields of one change, and returns the fights that begin with it. Those that are known
-// come first, so that none of them is forgotten for another one.
+// countFields counts the fields of one change, and returns the fights that start with it. It counts known fields first,
+// so that a new field does not evict a field of the same change.
 func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (found []*Finding) {
 	var rest []int
 	count := func(f *Field, c *change.Change) {
@@ -143,7 +142,7 @@ func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (f
 	return found
 }
 
-// Of returns what is known of the object of an event; nil: nothing is.
+// Get returns the counts of an event's object, or nil if there are none.
 func (t *Tally) Get(e *event.Event) *Object { return t.objects[keyOf(e)] }
 
 func keyOf(e *event.Event) Key {
@@ -162,7 +161,7 @@ func (t *Tally) of(e *event.Event) *Object {
 	return o
 }
 
-// makeRoom forgets half of the objects if there are too many.
+// makeRoom evicts the less active half of the objects if there are maxObjects.
 func (t *Tally) makeRoom(now time.Time) {
 	if len(t.objects) < maxObjects {
 		return
@@ -174,7 +173,7 @@ func (t *Tally) makeRoom(now time.Time) {
 	}
 }
 
-// Top returns the objects, those first that are written most.
+// TopObjects returns the objects, those with the most writes in the last minute first.
 func (t *Tally) TopObjects(now time.Time) []*Object {
 	writes := map[*Object]int{}
 	for _, o := range t.objects {
@@ -190,7 +189,7 @@ func (k Key) compare(o Key) int {
 		cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
 }
 
-// Idle is how often the object was written in the ten minutes before now while nothing of it changed.
+// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing.
 func (o *Object) NoOpWrites(now time.Time) int { return o.idles.count(now, window) }
 
 func (o *Object) idleSince(since time.Time) int {
@@ -198,7 +197,7 @@ func (o *Object) idleSince(since time.Time) int {
 	return len(o.idle) - n
 }
 
-// wroteNothing counts a write that changed nothing, and returns a hot loop that begins with it.
+// wroteNothing counts a write that changed nothing, and returns the hot loop that starts with it, if any.
 func (t *Tally) wroteNothing(o *Object, e *event.Event) []*Finding {
 	by := ""
 	if who := change.FindWriter(e.Old.Raw(), e.Object.Raw()); who.IsKnown() {
@@ -218,13 +217,13 @@ func (t *Tally) wroteNothing(o *Object, e *event.Event) []*Finding {
 	return []*Finding{o.hotLoop(e.Time)}
 }
 
-// within drops the times that are longer ago than the window, and the first of too many.
+// within removes the times before the window, and returns the last maxTimes of the others.
 func within(times []time.Time, now time.Time) []time.Time {
 	times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > window })
 	return times[max(0, len(times)-maxTimes):]
 }
 
-// isNew reports whether what is found now is not what was found last and goes on, and notes it.
+// isNew reports whether a finding at now is not a continuation of the last one, and sets last to now.
 func isNew(last *time.Time, now time.Time) bool {
 	goesOn := !last.IsZero() && now.Sub(*last) <= quiet
 	*last = now

@@ -15,13 +15,13 @@ import (
 type Field struct {
 	Path string
 	rate
-	Managers counts // the first first
-	write    int    // the last one of the object that changed it
+	Managers counts // in order of their first change
+	write    int    // Count of the object at the last change
 	last     stroke
 	undone   []time.Time
-	since    time.Time // of the first of undone: when that was done
-	sides    [2]stroke // of the last that was undone, and who did
-	fight    time.Time // when there was one last; zero: never
+	since    time.Time // when the first change in undone was made
+	sides    [2]stroke // the last undone change and the change that undid it, by manager
+	fight    time.Time // when a fight was last found; zero means never
 }
 
 // stroke is one change of a field.
@@ -31,18 +31,18 @@ type stroke struct {
 	at       time.Time
 }
 
-// value is one in few characters, and what tells it from others.
+// value is the short form of a value, and a hash to compare it.
 type value struct {
 	shown string
 	sum   uint64
 }
 
-// Fields returns the fields that changed, those first that did most.
+// Fields returns the changed fields, those with the most changes first.
 func (o *Object) Fields() []*Field {
 	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Count - a.Count })
 }
 
-// known returns the field of a path; nil: it is not known.
+// known returns the field with a path, or nil if it is not counted.
 func (o *Object) known(path string) *Field {
 	if i := slices.IndexFunc(o.fields, func(f *Field) bool { return f.Path == path }); i >= 0 {
 		return o.fields[i]
@@ -50,8 +50,8 @@ func (o *Object) known(path string) *Field {
 	return nil
 }
 
-// newField returns one of a path that is not known. Where there are too many, it takes the place of the one that
-// changed longest ago, of which so many changes are forgotten; nil: all of them were changed by the same write.
+// newField adds a field. At maxFields, it evicts the field whose last change is the oldest, and returns the number of
+// changes that are lost with it. It returns nil if the current write changed all fields.
 func (o *Object) newField(path string) (f *Field, forgotten int) {
 	if len(o.fields) == maxFields {
 		oldest := slices.MinFunc(o.fields, func(a, b *Field) int { return cmp.Or(a.write-b.write, a.Count-b.Count) })
@@ -66,7 +66,7 @@ func (o *Object) newField(path string) (f *Field, forgotten int) {
 	return f, forgotten
 }
 
-// changed counts a change of the field, and reports whether there is a fight with it.
+// changed counts a change of the field, and reports whether it undoes another one and managers fight over the field.
 func (f *Field) changed(c *change.Change, at time.Time) bool {
 	s := stroke{nameOf(c.Writer), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
 	f.add(at)
@@ -87,7 +87,7 @@ func (f *Field) changed(c *change.Change, at time.Time) bool {
 	return f.isFought()
 }
 
-// undo notes that what was done at a time is undone now.
+// undo records that a change made at done is undone at now.
 func (f *Field) undo(done, now time.Time) {
 	kept := within(f.undone, now)
 	switch {
@@ -101,10 +101,9 @@ func (f *Field) undo(done, now time.Time) {
 
 func (f *Field) isFought() bool { return len(f.undone) >= fightUndone }
 
-// What is kept of a change is copied: else the text of the whole object would stay with it.
-
-// nameOf is a manager, with the subresource through which it wrote: one program may be several
-// controllers. It is empty if it is not known.
+// nameOf returns a manager, with the subresource through which it wrote, because one program may run several
+// controllers. It returns an empty string if the manager is unknown. The result is a copy, so that it does not retain
+// the text of the object.
 func nameOf(w change.Writer) string {
 	if w.Subresource == "" {
 		return strings.Clone(w.Manager)

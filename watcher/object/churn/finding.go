@@ -10,20 +10,20 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Finding is a fight, or with an empty Path a hot loop.
+// Finding is a fight, or a hot loop if Path is empty.
 type Finding struct {
 	Path string `json:"path,omitempty"`
-	// Sides are who undoes what of whom; of a hot loop who writes, if that is known.
+	// Sides are the two managers of a fight. A hot loop has its writer, or none if it is unknown.
 	Sides []Side `json:"sides,omitempty"`
-	// More is over how many fields besides the same managers fight, where that is said of one: see Merge.
+	// OtherFields is the number of other fights that MergeFights merged into this one.
 	OtherFields int `json:"-"`
-	// Times is how often it was written, since Since.
+	// Count is the number of writes since Since.
 	Count int             `json:"times"`
 	Since event.Timestamp `json:"since"`
 	until time.Time
 }
 
-// Side is one of a fight, and what it did last.
+// Side is a manager of a finding. In a fight, it has the last change of the manager.
 type Side struct {
 	Manager string `json:"manager"`
 	Old     string `json:"old,omitempty"`
@@ -33,12 +33,13 @@ type Side struct {
 // IsFight tells a fight from a hot loop.
 func (f *Finding) IsFight() bool { return f.Path != "" }
 
-// IsBetween reports whether both are fights between the same managers.
+// HasSameManagers reports whether both are fights between the same managers.
 func (f *Finding) HasSameManagers(o *Finding) bool {
 	return f.IsFight() && o.IsFight() && slices.EqualFunc(f.Sides, o.Sides, func(a, b Side) bool { return a.Manager == b.Manager })
 }
 
-// Merge makes one of the fights between the same managers over fields of one object: that over the first of these.
+// MergeFights merges fights over fields of one object that are between the same managers. The first one represents the
+// others. It does not modify its argument.
 func MergeFights(found []*Finding) (merged []*Finding) {
 	for _, f := range found {
 		if i := slices.IndexFunc(merged, f.HasSameManagers); i >= 0 {
@@ -51,7 +52,7 @@ func MergeFights(found []*Finding) (merged []*Finding) {
 	return merged
 }
 
-// String is such as: fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 14 times in 10 min.
+// String returns, for example, "fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 14 times in 10 min".
 func (f *Finding) String() string {
 	var sides []string
 	for _, s := range f.Sides {
@@ -79,12 +80,12 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
 }
 
-// IsFound reports whether something goes on.
+// HasFindings reports whether the object has an ongoing fight or hot loop.
 func (o *Object) HasFindings(now time.Time) bool {
 	return o.loops(now) || slices.ContainsFunc(o.fields, func(f *Field) bool { return f.HasFight(now) })
 }
 
-// Findings returns what goes on: fights, the oldest fields first, and then a hot loop.
+// Findings returns the ongoing fights, in order of the first change of their fields, and then the hot loop.
 func (o *Object) Findings(now time.Time) (found []*Finding) {
 	for _, f := range o.fields {
 		if f.HasFight(now) {
@@ -97,14 +98,14 @@ func (o *Object) Findings(now time.Time) (found []*Finding) {
 	return found
 }
 
-// IsFought reports whether there is a fight over the field.
+// HasFight reports whether there is an ongoing fight over the field.
 func (f *Field) HasFight(now time.Time) bool {
 	return !f.fight.IsZero() && now.Sub(f.fight) <= quiet && f.isFought()
 }
 
 func (o *Object) loops(now time.Time) bool { return !o.loop.IsZero() && now.Sub(o.loop) <= quiet }
 
-// finding is the fight over a field.
+// finding returns the fight over a field.
 func (f *Field) finding(now time.Time) *Finding {
 	found := &Finding{Path: f.Path, Count: len(f.undone) + 1, Since: event.Timestamp{Time: f.since}, until: now}
 	for _, s := range f.sides {
@@ -133,7 +134,8 @@ var bookkeeping = func() change.Noise {
 	return n
 }
 
-// isIdle reports whether nothing changed but what the server keeps of each write.
+// isIdle reports whether an event changed only fields that the server updates on each write. It is false if the event
+// comes from a list.
 func isIdle(e *event.Event) bool {
 	return !e.Old.IsZero() && !e.Listed && len(change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: bookkeeping()}).Changes) == 0
 }

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// maxAllManagers is of how many it is known how often each changed something, and maxManagers how often
-	// each changed a field, or wrote an object.
+	// maxAllManagers is the maximum number of managers in a Tally, and maxManagers the maximum per field and per object.
 	maxAllManagers = 1000
 	maxManagers    = 8
 )
 
-// Manager is who changed a field. It has no name where that is not known.
+// ManagerCount is the number of changes by a manager. If the manager is unknown, the name is empty.
 type ManagerCount struct {
 	Name  string
 	Count int
 }
 
-// counts are those of managers, the first that came first.
+// counts has the managers in order of their first change.
 type counts []ManagerCount
 
 func (c *counts) add(name string) {
@@ -33,11 +32,11 @@ func (c *counts) add(name string) {
 	}
 }
 
-// writes are those of a manager.
+// writes counts the writes of a manager.
 type writes struct {
 	rate
-	idles      recent // of the window: those that changed nothing
-	lastMinute recent // of these
+	idles      recent // writes within window that changed nothing
+	lastMinute recent // writes within the last minute that changed nothing
 }
 
 func (w *writes) addIdle(at time.Time) {
@@ -45,41 +44,41 @@ func (w *writes) addIdle(at time.Time) {
 	w.lastMinute.add(at, time.Minute)
 }
 
-// Idle is how often the manager wrote something in the ten minutes before now while nothing of it changed.
+// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing.
 func (w *writes) NoOpWrites(now time.Time) int { return w.idles.count(now, window) }
 
-// lately is how often it wrote in the minute before now.
+// lately returns the number of writes in the minute before now.
 func (w *writes) lately(now time.Time) int {
 	return w.LastMinute(now) + w.lastMinute.count(now, time.Minute)
 }
 
-// ManagerOf is how often a manager changed any of the objects. It has no name where that is not known.
+// ManagerActivity has the writes of a manager to all objects. If the manager is unknown, the name is empty.
 type ManagerActivity struct {
 	Name string
 	*writes
-	// Objects is how many of those that are known it wrote, and Most which field it changed most often, of which
-	// object: nil where that is not known.
+	// Objects is the number of counted objects that it wrote. TopField is the field that it changed most often. Its Field
+	// is nil if no field is known, and its Object too if no object is.
 	Objects  int
 	TopField ObjectField
 	often    int
-	// Findings are those that it has a part in.
+	// Findings are the ongoing findings in which it takes part.
 	Findings []ObjectFinding
 }
 
-// FindingOf is what is found out about an object.
+// ObjectFinding is a finding with its object.
 type ObjectFinding struct {
 	*Object
 	*Finding
 }
 
-// FieldOf is a field of an object. Field is nil of an object of which no field changed.
+// ObjectField is a field of an object. If Field is nil, it stands for the writes that changed nothing.
 type ObjectField struct {
 	*Object
 	Field *Field
 }
 
-// TopFields returns the fields, those first that change most, each with its object; of the objects that have
-// none those that are written all the same.
+// TopFields returns the fields of all objects, those with the most changes in the last minute first. It includes an
+// entry without Field for each object with recent writes that changed nothing.
 func (t *Tally) TopFields(now time.Time) (fields []ObjectField) {
 	writes := map[ObjectField]int{}
 	for _, o := range t.TopObjects(now) {
@@ -96,7 +95,7 @@ func (t *Tally) TopFields(now time.Time) (fields []ObjectField) {
 	return fields
 }
 
-// IsFound reports whether there is a fight over the field, or without one a hot loop.
+// HasFindings reports whether there is an ongoing fight over the field, or a hot loop if Field is nil.
 func (f ObjectField) HasFindings(now time.Time) bool {
 	if f.Field == nil {
 		return f.loops(now)
@@ -104,7 +103,7 @@ func (f ObjectField) HasFindings(now time.Time) bool {
 	return f.Field.HasFight(now)
 }
 
-// IsFound reports whether the manager has a part in something that goes on.
+// HasFindings reports whether the manager takes part in an ongoing finding.
 func (m *ManagerActivity) HasFindings(time.Time) bool { return len(m.Findings) > 0 }
 
 func (f ObjectField) times() int {
@@ -114,7 +113,7 @@ func (f ObjectField) times() int {
 	return f.Field.Count
 }
 
-// TopManagers returns the managers, those first that change most.
+// TopManagers returns the managers, those with the most writes in the last minute first.
 func (t *Tally) TopManagers(now time.Time) []*ManagerActivity {
 	all := map[string]*ManagerActivity{}
 	for name, w := range t.managers {
@@ -146,7 +145,7 @@ func (t *Tally) TopManagers(now time.Time) []*ManagerActivity {
 	})
 }
 
-// wrote counts an object. Where no field is known that the manager changed, the object is the first that it wrote.
+// wrote counts an object that the manager wrote. The first object is in TopField until a field is found.
 func (m *ManagerActivity) wrote(o *Object) {
 	m.Objects++
 	if m.TopField.Object == nil && m.Name != "" {
@@ -154,7 +153,7 @@ func (m *ManagerActivity) wrote(o *Object) {
 	}
 }
 
-// managers are those that have a part in it.
+// managers returns the managers that take part in a finding. An unknown manager has an empty name.
 func (f *Finding) managers() (names []string) {
 	for _, s := range f.Sides {
 		names = append(names, s.Manager)
@@ -165,7 +164,7 @@ func (f *Finding) managers() (names []string) {
 	return names
 }
 
-// manager is the count of one.
+// manager returns the writes of a manager, and adds it if needed.
 func (t *Tally) manager(name string, at time.Time) *writes {
 	w := t.managers[name]
 	if w == nil {
@@ -176,7 +175,7 @@ func (t *Tally) manager(name string, at time.Time) *writes {
 	return w
 }
 
-// makeRoomForManager forgets the one that changed least if there are too many.
+// makeRoomForManager evicts the manager with the fewest recent writes if there are maxAllManagers.
 func (t *Tally) makeRoomForManager(now time.Time) {
 	if len(t.managers) < maxAllManagers {
 		return

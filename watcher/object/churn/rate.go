@@ -2,10 +2,10 @@ package churn
 
 import "time"
 
-// rate is how often something changed.
+// rate counts changes, in total and in the last minute.
 type rate struct {
 	Count int
-	last  recent // of a minute
+	last  recent // within a minute
 }
 
 func (r *rate) add(at time.Time) {
@@ -13,10 +13,11 @@ func (r *rate) add(at time.Time) {
 	r.last.add(at, time.Minute)
 }
 
-// LastMinute returns how often it changed in the minute before now.
+// LastMinute returns the number of changes in the minute before now.
 func (r *rate) LastMinute(now time.Time) int { return r.last.count(now, time.Minute) }
 
-// recent counts what was within a time, up to a twelfth of it. All calls have the same time.
+// recent counts events within a period, to the precision of a twelfth of it. All calls for one counter must pass the same
+// period.
 type recent struct {
 	parts [12]struct{ at, count uint32 }
 }

@@ -103,7 +103,7 @@ func (h *History) addCreation(t event.Target, o event.Object, content string, cr
 		}
 	}
 	evidence.Conclusive = evidence.Conclusive && len(evidence.Writers) > 0
-	h.add(event.Event{Type: event.Added, Target: t, Object: part(o, content, nil), Time: created, Reconstructed: evidence})
+	h.add(event.Event{Type: event.Added, Target: t, Object: partialObject(o, content, nil), Time: created, Reconstructed: evidence})
 }
 
 // addWrites adds the last write of each manager. It ignores writes in the second of the creation, which may be the
@@ -115,7 +115,7 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Writer)}},
 		}
 		if w.Time.IsZero() || w.Time.After(created) && h.TimeRange.has(w.Time) {
-			e.Object, e.Reconstructed.Base = part(o, content, w.OwnedFields), part(o, content, w.Base)
+			e.Object, e.Reconstructed.Base = partialObject(o, content, w.OwnedFields), partialObject(o, content, w.Base)
 		}
 		switch {
 		case w.Time.IsZero():
@@ -144,7 +144,7 @@ func (h *History) addDeletion(t event.Target, o event.Object, content string) {
 	}
 	grace := time.Duration(gjson.Get(content, "metadata.deletionGracePeriodSeconds").Int()) * time.Second
 	h.add(event.Event{
-		Type: event.Modified, Target: t, Object: part(o, content, nil), Time: ends.Add(-grace),
+		Type: event.Modified, Target: t, Object: partialObject(o, content, nil), Time: ends.Add(-grace),
 		Reconstructed: &event.Evidence{From: event.FromDeletion},
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // partialObject returns an object with the identity and creation time of o, and the known fields. It has no
 // resourceVersion, because that of o belongs to a later state.
-func part(o event.Object, content string, known map[string]any) event.Object {
+func partialObject(o event.Object, content string, known map[string]any) event.Object {
 	id := *o.Identity
 	id.ResourceVersion = ""
 	metadata := map[string]any{"name": id.Name, "uid": id.UID}

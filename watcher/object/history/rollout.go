@@ -193,7 +193,7 @@ func (w workload) rollout(r, before *revision, last bool) event.Event {
 	}
 	with := func(template string) event.Object {
 		known["spec"] = map[string]any{"template": json.RawMessage(template)}
-		return part(w.object, w.content, known)
+		return partialObject(w.object, w.content, known)
 	}
 	return event.Event{
 		Type: event.Modified, Target: w.target, Old: with(before.template), Object: with(r.template), Time: r.created,
