@@ -24,22 +24,20 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// Cause is why an object is not ready, as far as it does not say so itself. The zero Cause: that is
-// not known.
+// Cause is the reason why an object is not ready that was found outside the object. The zero Cause means that none was found.
 type Cause struct {
-	// Of is the object that is wrong, such as po/web-x7; empty: it is the one that was asked about.
+	// Object is the object that Text is about, such as po/web-x7. If empty, it is the object itself.
 	Object, Text string
-	// Pod is the one that is wrong; nil: none was looked for, or found.
+	// Pod is the failing pod, or nil.
 	Pod *unstructured.Unstructured
-	// Denied are the resources that this user may not list.
+	// Denied are the resources that this user may not read.
 	Denied []string
 }
 
 const (
-	// maxPods is how many pods of a namespace are looked at.
+	// maxPods is the maximum number of pods of a namespace that are searched.
 	maxPods = 500
-	// maxLookups is of how many objects the owners are asked for at a time. Those of others are not known
-	// before the next time.
+	// maxLookups is the maximum number of owner lookups per search. Later searches find the owners of other objects.
 	maxLookups = 20
 )
 
@@ -48,23 +46,23 @@ var (
 	setsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
 )
 
-// Causes finds out why objects are not ready, and remembers who owns what it met. One goroutine uses it
-// at a time.
+// CauseFinder finds out why objects are not ready. It caches the owners of objects. Only one goroutine may call FindCause,
+// FindCrashLoop or FindFailingPod at a time.
 type CauseFinder struct {
 	*Client
 	masks   *change.Masks
-	owned   *lru.Cache // the owners of an object by its Ref, which has a UID
-	secrets *secrets
+	owned   *lru.Cache // owners by Ref without version; only objects with a UID
+	secrets *secretCache
 }
 
-// Causes returns one that says nothing of what is masked.
+// NewCauseFinder returns a CauseFinder that applies masks to its texts.
 func (c *Client) NewCauseFinder(masks *change.Masks) *CauseFinder {
-	return &CauseFinder{Client: c, masks: masks, owned: lru.New(maxRecent), secrets: newSecrets()}
+	return &CauseFinder{Client: c, masks: masks, owned: lru.New(maxRecent), secrets: newSecretCache()}
 }
 
-// Cause finds out why an object is not ready: what is wrong with the first of the pods that belong to
-// it, and what the newest Warning says if that is not all. It asks for pods, for Events, and for the
-// owners of what is between; nothing if the object itself says why.
+// FindCause finds out why an object is not ready: the problem of its failing pod, and the newest Warning unless the pod
+// states the problem itself. Without a failing pod it uses the newest Warning about the object or the objects that it owns. If the
+// object itself states the problem, it returns a zero Cause and makes no request.
 func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	u, err := o.Decode()
 	if err != nil {
@@ -126,19 +124,19 @@ func (c *CauseFinder) search(root owner.Ref) *search {
 	return &search{CauseFinder: c, root: root, known: map[owner.Ref][]owner.Owner{}}
 }
 
-// search is for the cause of one object, the root.
+// search is a search for the cause of one object, the root.
 type search struct {
 	*CauseFinder
 	root    owner.Ref
-	known   map[owner.Ref][]owner.Owner // the owners of what was met, by Ref.Named
-	all     bool                        // all pods that there are were met
+	known   map[owner.Ref][]owner.Owner // owners of the objects listed so far, by Ref.NameKey
+	all     bool                        // known has all pods of the namespace
 	lookups int
 	found   Cause
 }
 
-// pod returns the pod that is wrong: one that says why before the others, and the newest of these.
-// Of a Deployment only those of the newest template count, others are about to go; one that is over
-// counts if there is no other, but for a Job.
+// pod returns the failing pod of the root, or nil. It prefers pods that state their problem, and then newer ones. For a
+// Deployment, only pods of the newest template count, because the others are about to be deleted. A pod that has failed for
+// good counts only if there is no other, except for a Job.
 func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *unstructured.Unstructured) {
 	list, err := s.content.Resource(podsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxPods})
 	if err != nil {
@@ -178,11 +176,11 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 	return cmp.Or(wrong, over)
 }
 
-// templateHash is the label of the pods of a Deployment, and of the ReplicaSet of these.
+// templateHash is the label that identifies the template of a Deployment's pods and ReplicaSets.
 const templateHash = appsv1.DefaultDeploymentUniqueLabelKey
 
-// template is the hash of the newest template of a Deployment u: that of its ReplicaSet of the highest
-// revision, or else, where these may not be listed, that of the newest of its pods.
+// template returns the hash of the newest template of a Deployment u: the one of its ReplicaSet with the highest revision, or
+// if no ReplicaSet was found, the one of its newest pod.
 func (s *search) template(ctx context.Context, u *unstructured.Unstructured, pods []unstructured.Unstructured) (newest string) {
 	sets, err := s.objects.Resource(setsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxNames})
 	if err == nil {
@@ -209,7 +207,7 @@ func podRef(u *unstructured.Unstructured) owner.Ref {
 	return owner.Ref{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
 }
 
-// selectorOf is by what an object finds its pods; empty if it does not say.
+// selectorOf returns the label selector in spec.selector, or an empty string if there is none.
 func selectorOf(u *unstructured.Unstructured) string {
 	selector, _, _ := unstructured.NestedMap(u.Object, "spec", "selector")
 	text, err := json.Marshal(selector)
@@ -229,8 +227,8 @@ func selectorOf(u *unstructured.Unstructured) string {
 	return parsed.String()
 }
 
-// warning returns the newest Warning about an object, or what belongs to it as the root, and the
-// object that it is about if that is another one.
+// warning returns the text of the newest Warning about an object. If the object is the root, the Warning may also be about
+// an object that belongs to it; then of names that object.
 func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string) {
 	namespace := namespaceIn(about.Namespace)
 	warnings, err := s.events(ctx, namespace, fields.Set{"type": corev1.EventTypeWarning}, s.masks)
@@ -241,9 +239,9 @@ func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string)
 	for _, w := range warnings[:min(len(warnings), maxTraced)] {
 		switch {
 		case w.InvolvedObject.RefersTo(about):
-			return "", saidBy(w)
+			return "", textWithAge(w)
 		case about == s.root && s.belongs(ctx, w.InvolvedObject):
-			return s.nameOf(ctx, w.InvolvedObject), saidBy(w)
+			return s.nameOf(ctx, w.InvolvedObject), textWithAge(w)
 		}
 	}
 	return "", ""
@@ -264,7 +262,7 @@ func (s *search) firstConsumer(ctx context.Context) string {
 	return ""
 }
 
-func saidBy(w kubeevent.Event) string { return reason.Event(w) + ago(w.LastSeen) }
+func textWithAge(w kubeevent.Event) string { return reason.Event(w) + ago(w.LastSeen) }
 
 func (s *search) nameOf(ctx context.Context, o owner.Ref) string {
 	if where, err := s.placeOf(ctx, o); err == nil && where != nil {
@@ -273,7 +271,7 @@ func (s *search) nameOf(ctx context.Context, o owner.Ref) string {
 	return strings.ToLower(o.Kind) + "/" + o.Name
 }
 
-// belongs reports whether an object belongs to the root. What can't be known does not.
+// belongs reports whether the root owns an object, directly or indirectly. It is false if the owners can't be looked up.
 func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
 	related, _ := owner.SelfOrOwnerMatches(ctx, o, func(r owner.Ref) bool { return r.RefersTo(s.root) }, func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
 		if owners, ok := s.known[r.NameKey()]; ok {
@@ -287,7 +285,7 @@ func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
 	return related
 }
 
-// lookUp returns the owners of an object as the server says, or said before.
+// lookUp returns the owners of an object from the cache or the server.
 func (s *search) lookUp(ctx context.Context, r owner.Ref) []owner.Owner {
 	key := r
 	key.Version = ""

@@ -27,8 +27,7 @@ const (
 	crashed = `"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":1,"state":{"terminated":{"exitCode":1,"reason":"Error","message":%q}}}]}`
 )
 
-// shop is a server by the bodies of its answers; of what there is none it is forbidden to ask, but for
-// paths that contain one of missing.
+// shop is a fake server with fixed answers. It answers other paths with 404 if they contain one of missing, and else with 403.
 type shop struct {
 	*CauseFinder
 	mu    sync.Mutex
@@ -80,7 +79,7 @@ func (s *shop) cause(t *testing.T) Cause {
 	return s.FindCause(t.Context(), testobject.Parse(t, deployment))
 }
 
-// lookups are how many objects were asked for by their names, since the last time.
+// lookups returns the number of objects that were requested by name since the last call.
 func (s *shop) lookups() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +107,7 @@ func setOf(hash, revision, owner string) string {
 		`"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":%q,"controller":true}]}}`, hash, revision, owner)
 }
 
-// TestCauseOver: a pod that has failed and was replaced is named only if there is no other.
+// TestCauseOver checks that a pod that has failed and was replaced is named only if there is no other.
 func TestCauseOver(t *testing.T) {
 	evicted := podOf("evicted", "a", 5, `"status":{"phase":"Failed","reason":"Evicted","message":"low on memory"}`)
 	unready := podOf("unready", "a", 1, `"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","ready":false,"state":{"running":{}}}]}`)
@@ -123,8 +122,8 @@ func TestCauseOver(t *testing.T) {
 	}
 }
 
-// TestCauseTemplate: the newest template is that of the highest revision, whose pods may be older; where
-// ReplicaSets may not be listed it is that of the newest pod.
+// TestCauseTemplate checks that the newest template is the one with the highest revision, even if its pods are older, or the
+// one of the newest pod if ReplicaSets may not be listed.
 func TestCauseTemplate(t *testing.T) {
 	answers := map[string]string{
 		"pods":                list("PodList", podOf("evicted", "old", 5, fmt.Sprintf(crashed, "old")), podOf("fresh", "new", 1, fmt.Sprintf(crashed, "new"))),
@@ -138,7 +137,7 @@ func TestCauseTemplate(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if n := s.lookups(); n != 0 {
-		t.Errorf("%d lookups of what was listed", n)
+		t.Errorf("%d lookups of listed objects", n)
 	}
 	delete(answers, "replicasets")
 	if got := s.cause(t); got.Object != "po/evicted" || got.Denied != nil {
@@ -146,7 +145,7 @@ func TestCauseTemplate(t *testing.T) {
 	}
 }
 
-// TestCauseMasks: nothing that is masked is in a cause.
+// TestCauseMasks checks that causes contain no masked texts.
 func TestCauseMasks(t *testing.T) {
 	pattern, err := change.ParsePattern("status.containerStatuses[*].state.terminated.message")
 	if err != nil {
@@ -175,7 +174,7 @@ func TestCauseMasks(t *testing.T) {
 	}
 }
 
-// TestCauseLookups: of many owners some are asked for at a time, each once, and none for pods that are ready.
+// TestCauseLookups checks that a search makes a limited number of owner lookups, each once, and none for ready pods.
 func TestCauseLookups(t *testing.T) {
 	const many = maxLookups + 5
 	answers := map[string]string{"events": list("EventList")}
@@ -197,7 +196,7 @@ func TestCauseLookups(t *testing.T) {
 	}
 }
 
-// TestCauseDenied: what may not be asked for has the name that the server gives it.
+// TestCauseDenied checks that denied resources have the names that the server uses.
 func TestCauseDenied(t *testing.T) {
 	s := newShop(t, nil, map[string]string{
 		"pods":        list("PodList"),

@@ -1,6 +1,5 @@
-// Package lookup asks the server what helps people: what explains that there is nothing to
-// watch, why an object is not ready, the Events about one, and who owns it. Nothing that
-// decides what is watched depends on an answer.
+// Package lookup queries the server for information that helps people: similar names, why an object is not ready, Events
+// about an object, its owners, and logs. Which objects are watched never depends on it.
 package lookup
 
 import (
@@ -20,11 +19,11 @@ import (
 )
 
 const (
-	Timeout  = 2 * time.Second // of a question that is only there to help
-	maxNames = 500             // that are looked at
+	Timeout  = 2 * time.Second // limits an optional query
+	maxNames = 500             // maximum number of objects that are listed to find one
 )
 
-// Client asks one server. It may be used by several goroutines at the same time.
+// Client queries one server. It is safe for concurrent use.
 type Client struct {
 	cluster *cluster.Cluster
 	mapper  *mapper.Mapper
@@ -32,7 +31,7 @@ type Client struct {
 	content dynamic.Interface
 }
 
-// New returns a Client. It asks nothing yet.
+// New returns a Client. It makes no request.
 func New(c *cluster.Cluster, m *mapper.Mapper) (*Client, error) {
 	config := c.QuietConfig()
 	objects, err := metadata.NewForConfigAndClient(config, c.HTTP)
@@ -43,8 +42,8 @@ func New(c *cluster.Cluster, m *mapper.Mapper) (*Client, error) {
 	return &Client{c, m, objects, content}, err
 }
 
-// Near returns the name of an object beside t that is near t's; empty if there is
-// none, t itself is there by now, or the server does not say.
+// SimilarName returns the name of an existing object that is similar to t's name. It is empty if there is none, if t exists
+// by now, or if the query fails.
 func (c *Client) SimilarName(ctx context.Context, t event.Target) string {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -64,8 +63,8 @@ func (c *Client) SimilarName(ctx context.Context, t event.Target) string {
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// IsMissing reports whether a namespace does not exist, and the name of one that does and is near;
-// empty if there is none, or the server does not say. With an error it does not say the first either.
+// CheckNamespace reports whether a namespace is missing, and the name of a similar one, which is empty if there is none. An
+// error means that the server did not answer whether the namespace exists.
 func (c *Client) CheckNamespace(ctx context.Context, namespace string) (missing bool, meant string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

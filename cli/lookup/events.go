@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	// eventsAtOnce is how many Events of a namespace are asked for at once, and eventParts how often: the server has them by name,
-	// and not by time. Of more the newest may not be among them.
-	eventsAtOnce, eventParts = 500, 4
-	// maxTraced is of how many of the newest Warnings it is found out to what belongs what they are about.
+	// eventsPage is the number of Events per list request, and maxEventPages the maximum number of requests. The server
+	// sorts Events by name, not by time. If a namespace has more, the newest may be missing.
+	eventsPage, maxEventPages = 500, 4
+	// maxTraced is the maximum number of Warnings, newest first, whose objects' owners are looked up.
 	maxTraced = 30
-	// staleWarning is the age from which on it is said how old a Warning is.
+	// staleWarning is the age at which a Warning is shown with its age.
 	staleWarning = 10 * time.Second
 )
 
 var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// Events returns the Events about an object and what it owns, the newest first: of what it owns those
-// among the last that the server has for its namespace. Their texts are masked.
+// Events returns the Events about an object and about the objects that it owns, newest first, with masked texts. If the
+// namespace has very many Events, some about owned objects may be missing.
 func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks) ([]kubeevent.Event, error) {
 	namespace := namespaceOf(o)
 	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}, masks)
@@ -56,7 +56,7 @@ func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks
 		return found, nil
 	}
 	s := c.NewCauseFinder(masks).search(this)
-	s.meet(ctx)
+	s.listDescendants(ctx)
 	for _, e := range all {
 		if !e.InvolvedObject.RefersTo(this) && s.belongs(ctx, e.InvolvedObject) {
 			found = append(found, e)
@@ -66,15 +66,15 @@ func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks
 	return found, nil
 }
 
-// between are what may stand between an object and the pods that belong to it, and these.
-var between = []schema.GroupVersionKind{
+// descendants are the built-in kinds that a workload may own, directly or indirectly.
+var descendants = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), {Group: "batch", Version: "v1", Kind: "Job"},
 }
 
-// meet lists who owns what may belong to the root. Of what may not be listed, or there is too much of,
-// each is asked for.
-func (s *search) meet(ctx context.Context) {
-	for _, kind := range between {
+// listDescendants records the owners of all objects of descendants in the namespace. Owners of other objects, for example
+// because there are too many or they may not be listed, are looked up one by one later.
+func (s *search) listDescendants(ctx context.Context) {
+	for _, kind := range descendants {
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		list, err := s.objects.Resource(resource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{Limit: maxPods})
 		if err != nil {
@@ -93,17 +93,17 @@ func sortEvents(events []kubeevent.Event) {
 	slices.SortStableFunc(events, func(a, b kubeevent.Event) int { return b.LastSeen.Compare(a.LastSeen) })
 }
 
-// events returns Events of a namespace, as many as there is time for and eventParts have at most, the newest first. Their texts
-// are masked.
+// events returns Events of a namespace, newest first, with masked texts. It returns fewer than maxEventPages have if ctx ends
+// after the first page.
 func (c *Client) events(ctx context.Context, namespace string, which fields.Set, masks *change.Masks) ([]kubeevent.Event, error) {
 	var found []kubeevent.Event
-	part := metav1.ListOptions{FieldSelector: which.String(), Limit: eventsAtOnce}
-	for n := range eventParts {
+	part := metav1.ListOptions{FieldSelector: which.String(), Limit: eventsPage}
+	for n := range maxEventPages {
 		list, err := c.content.Resource(events).Namespace(namespace).List(ctx, part)
 		if err != nil && n == 0 {
 			return nil, err
 		}
-		if err != nil { // the others help more than nothing
+		if err != nil { // some Events are better than none
 			break
 		}
 		for k := range list.Items {
@@ -131,7 +131,7 @@ func eventIn(item *unstructured.Unstructured, masks *change.Masks) (kubeevent.Ev
 	return e, nil
 }
 
-// namespaceOf is where the Events about an object are.
+// namespaceOf returns the namespace of the Events about an object.
 func namespaceOf(o event.Object) string { return namespaceIn(o.Namespace) }
 
 func namespaceIn(of string) string { return cmp.Or(of, metav1.NamespaceDefault) }
@@ -140,7 +140,7 @@ func refTo(o event.Object) owner.Ref {
 	return owner.Ref{GroupVersionKind: o.GroupVersionKind(), Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 }
 
-// ago says how old a Warning is that may be about something else by now.
+// ago returns the age of a Warning in parentheses, or an empty string if it is recent.
 func ago(at time.Time) string {
 	if age := time.Since(at); age >= staleWarning {
 		return " (" + duration.HumanDuration(age) + " ago)"

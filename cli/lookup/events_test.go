@@ -19,7 +19,7 @@ func eventAbout(kind, name, uid, message string, second int) string {
 		`"type":"Normal","reason":"Said","message":%[4]q,"lastTimestamp":"2026-01-31T09:00:%02[5]dZ"}`, kind, name, uid, message, second, version)
 }
 
-// TestEvents: those about an object and what it owns, in one order, masked.
+// TestEvents checks that Events about an object and the objects that it owns are sorted and masked.
 func TestEvents(t *testing.T) {
 	message, err := change.ParsePattern("message")
 	if err != nil {

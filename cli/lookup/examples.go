@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exampleTimeout bounds what somebody waits for who typed nothing but the program's name.
+// exampleTimeout limits the queries of Examples. A user who called dwatch without arguments waits for them.
 const exampleTimeout = 3 * time.Second
 
 var (
@@ -18,16 +18,15 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// Examples are names that a cluster has, for who has to type one; each may be empty.
+// Examples are names of existing objects for usage examples. Each may be empty.
 type Examples struct {
 	Deployment          string
-	DeploymentNamespace string // of Deployment, if that is not the one asked for
-	CustomResource      string // a custom resource
+	DeploymentNamespace string // of Deployment, if it is not the requested namespace
+	CustomResource      string // name of a CustomResourceDefinition
 }
 
-// Examples asks for them, for three seconds at most. The error says that the server does not
-// answer; that it has no such names, or does not tell them, is none. Where the namespace has
-// no Deployment, it is one of another.
+// Examples queries the server for at most three seconds. If the namespace has no Deployment, it returns one of another
+// namespace. It is no error if objects are missing or may not be listed.
 func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exampleTimeout)
 	defer cancel()

@@ -10,10 +10,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// eachPage is how many objects are listed at a time.
+// eachPage is the number of objects per list request.
 const eachPage = 500
 
-// Each calls take for each object of a resource, in one namespace or with "" in all.
+// ForEachObject calls take for each object of a resource in a namespace, or in all namespaces if namespace is empty.
 func (c *Client) ForEachObject(ctx context.Context, resource schema.GroupVersionResource, namespace string, take func(event.Object)) error {
 	options := metav1.ListOptions{Limit: eachPage}
 	for {

@@ -22,35 +22,35 @@ import (
 )
 
 const (
-	// LogsTimeout bounds all questions for logs: kubelets answer them, which may be slow.
+	// LogsTimeout is the timeout that callers of Logs should set. Kubelets answer these requests, and may be slow.
 	LogsTimeout = 5 * time.Second
-	// maxLog is how many bytes of a log are read, and maxLogLine how many characters of a line shown.
+	// maxLog is the maximum number of bytes of a log that are read, and maxLogLine of characters of a line that are shown.
 	maxLog     = 256 << 10
 	maxLogLine = 500
 )
 
-// Log is the end of what a container wrote.
+// Log has the last lines of a container's log.
 type Log struct {
-	// Of names it: po/web-x7, container web.
+	// Source names the pod and container: po/web-x7, container web.
 	Source string
-	// Previous: it is of the run before the last restart.
+	// Previous means that the log is from before the last restart.
 	Previous bool
-	// Lines are the last ones, masked. They may have control characters in them.
+	// Lines are the last lines, masked. They may contain control characters.
 	Lines []string
-	// Cut: Lines are other ones, since the last one alone has too many bytes.
+	// Truncated means that even the last line has too many bytes. Lines then has its beginning, if anything.
 	Truncated bool
 }
 
-// UnmaskedError says of which Secrets of a pod the values are not known, so that they could not be masked.
+// UnmaskedError lists Secrets of a pod whose values are unknown, so that they can't be masked in its logs.
 type UnmaskedError struct {
 	Pod, Namespace string
-	// Unread can't be read, Gone do not exist any more, and Changed were since the container was started.
+	// Unreadable Secrets can't be read. Deleted ones no longer exist. Changed ones may have changed since the container started.
 	Unreadable, Deleted, Changed []string
-	// Absent do not exist, and may never have: the pod starts without.
+	// MissingOptional Secrets do not exist, and may never have existed: the pod starts without them.
 	MissingOptional []string
 }
 
-// IsSure reports whether there are such values for sure.
+// IsCertain reports whether the pod certainly has values that can't be masked.
 func (e *UnmaskedError) IsCertain() bool { return len(e.Unreadable)+len(e.Deleted)+len(e.Changed) > 0 }
 
 func (e *UnmaskedError) Error() string {
@@ -73,8 +73,8 @@ func (e *UnmaskedError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// Failing returns a pod that is wrong: the object itself, or the first of those that belong to it, as
-// [Causes.Cause] has it; nil if there is none, or it may not be known.
+// FindFailingPod returns the object itself if it is a failing pod, or the failing pod of a workload as in
+// [CauseFinder.FindCause]. It returns nil if there is none or if pods may not be listed.
 func (c *CauseFinder) FindFailingPod(ctx context.Context, u *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := u.GroupVersionKind()
 	switch {
@@ -88,11 +88,10 @@ func (c *CauseFinder) FindFailingPod(ctx context.Context, u *unstructured.Unstru
 	return c.search(owner.Ref{GroupVersionKind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}).pod(ctx, u)
 }
 
-// Logs returns the last lines of the container of a pod that does not work: of its run before the last
-// restart, if it is that which failed, and of the present one. There are none if no container has run.
-// What the Secrets that the pod uses hold, or held when they were learned, is masked; of those of which it is not
-// known what they held an UnmaskedError says so, and where it is sure the logs are there only if unmasked is true.
-// It may be called by several goroutines.
+// Logs returns the last lines of the failing container of a pod: from the run before the last restart if that one failed,
+// and from the current run. It returns none if no container has run. Values of the pod's Secrets, present and cached ones,
+// are masked. If values are unknown, the error is an *UnmaskedError. If it is certain, Logs returns logs only if unmasked is
+// true. Logs is safe for concurrent use.
 func (c *CauseFinder) Logs(ctx context.Context, u *unstructured.Unstructured, lines int, unmasked bool) ([]Log, error) {
 	runs := runsOf(u)
 	if len(runs) == 0 {
@@ -107,7 +106,7 @@ func (c *CauseFinder) Logs(ctx context.Context, u *unstructured.Unstructured, li
 		text, isCut, err := c.log(ctx, u, r.container, lines, r.previous)
 		switch {
 		case err != nil && lack != nil && len(logs) > 0:
-			return logs, lack // which matters more
+			return logs, lack // more important than err
 		case err != nil:
 			return logs, err
 		}
@@ -119,7 +118,7 @@ func (c *CauseFinder) Logs(ctx context.Context, u *unstructured.Unstructured, li
 	return logs, nil
 }
 
-// run is one of a container.
+// run is one run of a container.
 type run struct {
 	pod       types.UID
 	container string
@@ -127,14 +126,14 @@ type run struct {
 	began     time.Time
 }
 
-// runsOf are those of the container of a pod that does not work of which there are logs that tell why.
+// runsOf returns the runs of a pod's failing container whose logs may show the problem.
 func runsOf(u *unstructured.Unstructured) (runs []run) {
 	c := reason.Container(u)
 	if c == nil {
 		return nil
 	}
 	add := func(previous bool, began time.Time) {
-		if began.IsZero() { // it was not before that
+		if began.IsZero() { // unknown, but not earlier than the pod
 			began = u.GetCreationTimestamp().Time
 		}
 		runs = append(runs, run{u.GetUID(), c.Name, previous, began.UTC()})
@@ -153,8 +152,8 @@ func runsOf(u *unstructured.Unstructured) (runs []run) {
 	return runs
 }
 
-// log returns the last lines of one run of a container: fewer if so many have too many bytes. isCut: even
-// the last one has, and the text is what the server sent first.
+// log returns the last lines of a run. If they have too many bytes, it halves their number. isCut means that even the last
+// line has too many bytes.
 func (c *CauseFinder) log(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
 	for ; ; lines /= 2 {
 		text, isCut, err = c.tail(ctx, u, container, lines, previous)
@@ -164,8 +163,8 @@ func (c *CauseFinder) log(ctx context.Context, u *unstructured.Unstructured, con
 	}
 }
 
-// tail asks for the last lines of one run of a container. isCut: there were too many bytes, and the text is
-// the beginning of these lines, without a last one that is cut off.
+// tail requests the last lines of a run. isCut means that they have too many bytes, and text has only the first of these
+// lines that fit.
 func (c *CauseFinder) tail(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
 	client, err := rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(c.cluster.QuietConfig()), c.cluster.HTTP)
 	if err != nil {
@@ -181,7 +180,7 @@ func (c *CauseFinder) tail(ctx context.Context, u *unstructured.Unstructured, co
 		return "", false, fmt.Errorf("get pods/log: %w", err)
 	}
 	defer answer.Close()
-	read, err := io.ReadAll(io.LimitReader(answer, maxLog)) // whatever the kubelet makes of the limit
+	read, err := io.ReadAll(io.LimitReader(answer, maxLog)) // in case the kubelet ignores limitBytes
 	if err != nil {
 		return "", false, fmt.Errorf("get pods/log: %w", err)
 	}
@@ -191,10 +190,10 @@ func (c *CauseFinder) tail(ctx context.Context, u *unstructured.Unstructured, co
 	return string(read), false, nil
 }
 
-// colour is what turns the colour of a terminal.
+// colour matches escape sequences that set terminal colours.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// lastLines are at most so many lines, without what is too long of each.
+// lastLines returns at most that many lines at the end of a text, and shortens long ones.
 func lastLines(text string, most int) (lines []string) {
 	text = strings.TrimRight(text, "\r\n\t ")
 	if text == "" {
@@ -212,5 +211,5 @@ func lastLines(text string, most int) (lines []string) {
 	return lines
 }
 
-// IsForbidden reports whether an error is that of a right that is missing.
+// IsForbidden reports whether an error means that the user lacks a permission.
 func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }

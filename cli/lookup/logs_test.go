@@ -10,7 +10,7 @@ import (
 	testobject "dwatch/testdata/object"
 )
 
-// failedPod is one that uses a Secret in this way, and whose container began at this time.
+// failedPod returns a failed pod that uses a Secret, with the time at which its container started.
 func failedPod(t *testing.T, spec, began string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"shop","uid":"a","creationTimestamp":"2026-01-31T09:00:00Z"},"spec":`+spec+`,`+
@@ -25,7 +25,7 @@ func usingSecrets(names string) string {
 	return `{"containers":[{"name":"web","envFrom":[` + names + `]}]}`
 }
 
-// secretOf is one that was created at 08:00, and of which these managers wrote the data.
+// secretOf returns a Secret that was created at 08:00, with managed fields.
 func secretOf(value, more, managers string) string {
 	return `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db","namespace":"shop","creationTimestamp":"2026-01-31T08:00:00Z","managedFields":[` + managers + `]}` + more + `,"data":{"password":"` + value + `"}}`
 }
@@ -34,8 +34,8 @@ func wroteAt(at, what string) string {
 	return `{"manager":"m","operation":"Update","apiVersion":"v1","time":"` + at + `","fieldsType":"FieldsV1","fieldsV1":{"f:` + what + `":{}}}`
 }
 
-// TestSecretGone: of a Secret that is there no more the values are not known. That one is not there without which
-// pods start is said: it may never have been.
+// TestSecretGone checks that the values of a deleted Secret are unknown. A missing optional Secret is only reported, because
+// it may never have existed.
 func TestSecretGone(t *testing.T) {
 	s := newShop(t, nil, map[string]string{"log": "it was hunter2\n"}, "secrets/")
 	for spec, want := range map[string]UnmaskedError{
@@ -54,8 +54,8 @@ func TestSecretGone(t *testing.T) {
 	}
 }
 
-// TestSecretChanged: what a Secret held that was written after a container was started is not known, as far as its
-// managed fields tell.
+// TestSecretChanged checks that the values of a Secret are unknown if its managed fields show a write after the container
+// started.
 func TestSecretChanged(t *testing.T) {
 	before, after := "2026-01-31T09:30:00Z", "2026-01-31T10:00:01Z"
 	used := usingSecrets(`{"secretRef":{"name":"db"}}`)

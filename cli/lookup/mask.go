@@ -12,14 +12,14 @@ import (
 	"unicode/utf16"
 )
 
-// minSecret is how many bytes a value has at least to be masked: shorter ones are parts of other words.
+// minSecret is the minimum number of bytes of a masked value. Shorter values would match parts of other words.
 const minSecret = 4
 
-// secretValues are texts that are not to be shown, with what is to stand in their place.
+// secretValues maps secret texts to their replacements, such as <name/key>.
 type secretValues map[string]string
 
-// add adds the forms in which a value may stand in a log: as it is, in lines, in base64; and those of what
-// is secret in it. How it may be escaped is none of these: see mask.
+// add adds the forms in which a log may contain a value: the value, its lines, its base64 encodings, the password of a URL,
+// and the strings of a JSON value. mask handles escapes.
 func (s secretValues) add(value, name string) {
 	trimmed := strings.TrimSpace(value)
 	s.addForm(trimmed, name)
@@ -49,7 +49,7 @@ func (s secretValues) addForm(form, name string) {
 	}
 }
 
-// addTexts adds the texts in a value of JSON, such as a password for a registry.
+// addTexts adds the strings in a JSON value, such as the password of a registry.
 func (s secretValues) addTexts(inside any, name string) {
 	switch inside := inside.(type) {
 	case string:
@@ -65,14 +65,13 @@ func (s secretValues) addTexts(inside any, name string) {
 	}
 }
 
-// part is one of a text, that a name is to replace.
+// part is a range of a text that is replaced by a name.
 type part struct {
 	from, to int
 	name     string
 }
 
-// mask returns a text without the values, as they are or as URLs and JSON escape them, whatever of them
-// is escaped.
+// mask replaces the values in a text, also if they are escaped as in URLs or JSON, fully or in part.
 func (s secretValues) mask(text string) string {
 	plain := asIs(text)
 	unquoted := plain.unescape(inJSON)
@@ -91,19 +90,19 @@ func (s secretValues) mask(text string) string {
 		return cmp.Or(a.from-b.from, b.to-a.to, strings.Compare(a.name, b.name))
 	})
 	var masked strings.Builder
-	end := 0 // of what is done with
+	end := 0 // of the masked or copied text
 	for _, p := range parts {
 		if p.from >= end {
 			masked.WriteString(text[end:p.from])
 			masked.WriteString(p.name)
 		}
-		end = max(end, p.to) // of two that overlap the first is named
+		end = max(end, p.to) // of overlapping parts, only the first is named
 	}
 	masked.WriteString(text[end:])
 	return masked.String()
 }
 
-// find adds where the values are in a reading of a text. byStart has those that begin with the same bytes.
+// find adds the positions of the values in a reading. byStart groups the values by their first minSecret bytes.
 func (s secretValues) find(parts []part, r reading, byStart map[string][]string) []part {
 	for at := range max(0, len(r.text)-minSecret+1) {
 		for _, value := range byStart[r.text[at:at+minSecret]] {
@@ -115,8 +114,7 @@ func (s secretValues) find(parts []part, r reading, byStart map[string][]string)
 	return parts
 }
 
-// reading is a text in which escapes are replaced by what they mean. from is where each of its bytes, and
-// its end, was in the text that was read.
+// reading is an unescaped text. from maps each of its bytes, and its end, to a position in the original text.
 type reading struct {
 	text string
 	from []int
@@ -130,7 +128,7 @@ func asIs(text string) reading {
 	return reading{text, from}
 }
 
-// end returns where it ends in the text that was read what ends at a byte here: behind an escape.
+// end maps the end of a part to the original text: after an escape, if the part ends within its meaning.
 func (r reading) end(at int) int {
 	for at < len(r.text) && r.from[at] == r.from[at-1] {
 		at++
@@ -138,8 +136,8 @@ func (r reading) end(at int) int {
 	return r.from[at]
 }
 
-// unescape replaces escapes by what they mean. escaped says that of the one at the beginning of a text, and
-// how long it is; 0 if there is none.
+// unescape replaces escapes by their meaning. escaped returns the meaning and length of the escape at the beginning of a
+// text, or length zero if there is none.
 func (r reading) unescape(escaped func(text string) (meaning string, size int)) reading {
 	text, from := make([]byte, 0, len(r.text)), make([]int, 0, len(r.from))
 	for i := 0; i < len(r.text); {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMask: a value is masked in whatever way URLs and JSON escape it.
+// TestMask checks that a value is masked however URLs and JSON escape it.
 func TestMask(t *testing.T) {
 	inJSON := func(value any, escapeHTML bool) string {
 		var text bytes.Buffer
@@ -40,7 +40,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestMaskParts: what is secret in a value, and values that are parts of others or overlap.
+// TestMaskParts checks secrets within values, and values that contain others or overlap.
 func TestMaskParts(t *testing.T) {
 	s := secretValues{}
 	s.add(`{"auths":{"r.io":{"username":"u","password":"hunter2secret","auth":"dTpodW50ZXIyc2VjcmV0"}}}`, "<pull/config>")

@@ -9,67 +9,69 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// maxWaiting is of how many objects it waits to be asked who owns them. Those of others are asked for when they
-// are asked for again.
+// maxWaiting is the maximum number of waiting lookups. If it is reached, a lookup is dropped and made at a later call of Get
+// or Newest.
 const maxWaiting = 100
 
-// Above knows who owns objects that are not watched, as soon as their cluster has said so. It is safe for concurrent use.
+// OwnerCache looks up the owners of objects that are not watched, in the background. It is safe for concurrent use.
 type OwnerCache struct {
-	asks    func(cluster string) *Client
-	waiting chan placed
-	mu      sync.Mutex
-	known   *lru.Cache // the owners of an object by placed; nil: they are being asked for
-	asking  int        // for how many
+	clientFor func(cluster string) *Client
+	waiting   chan clusterRef
+	mu        sync.Mutex
+	known     *lru.Cache // owners by clusterRef; nil while they are being looked up
+	pending   int        // number of lookups that have not ended
 }
 
-// placed is an object in a cluster.
-type placed struct {
+// clusterRef is an object in a cluster.
+type clusterRef struct {
 	cluster string
 	owner.Ref
 }
 
-// NewAbove returns one that asks nothing before Run. asks returns what asks a cluster.
-func NewOwnerCache(asks func(cluster string) *Client) *OwnerCache {
-	return &OwnerCache{asks: asks, waiting: make(chan placed, maxWaiting), known: lru.New(maxRecent)}
+// NewOwnerCache returns an OwnerCache, which makes no request before Run. clientFor returns the Client of a cluster, or nil if
+// the cluster has not answered yet.
+func NewOwnerCache(clientFor func(cluster string) *Client) *OwnerCache {
+	return &OwnerCache{clientFor: clientFor, waiting: make(chan clusterRef, maxWaiting), known: lru.New(maxRecent)}
 }
 
-// Of returns the owners of an object, and whether they are known: if not it has them asked for. It does not wait.
+// Get returns the owners of an object and true, or false if they are not known yet. Then it starts a lookup unless one is
+// already running. It does not block.
 func (a *OwnerCache) Get(cluster string, o owner.Ref) (owners []owner.Owner, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := placed{cluster, o}
-	if found, is := a.known.Get(key); is {
+	key := clusterRef{cluster, o}
+	if found, exists := a.known.Get(key); exists {
 		owners, known = found.([]owner.Owner)
 		return owners, known
 	}
 	select {
 	case a.waiting <- key:
 		a.known.Add(key, nil)
-		a.asking++
+		a.pending++
 	default:
 	}
 	return nil, false
 }
 
-// IsAsking reports whether some are asked for.
+// HasPending reports whether lookups have not ended yet.
 func (a *OwnerCache) HasPending() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.asking > 0
+	return a.pending > 0
 }
 
-// answer takes over the owners of an object; known: else they are asked for again when that is wanted.
-func (a *OwnerCache) answer(o placed, owners []owner.Owner, known bool) {
+// record ends a lookup. If known is false, the next call of Get starts another one.
+func (a *OwnerCache) record(o clusterRef, owners []owner.Owner, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.asking--; known {
+	if a.pending--; known {
 		a.known.Add(o, owners)
 	} else {
 		a.known.Remove(o)
 	}
 }
 
-// Run asks, until ctx ends. What may not be known has no owners.
+// Run makes the lookups until ctx ends. Objects whose owners the user may not read have no owners.
 func (a *OwnerCache) Run(ctx context.Context) {
 	lookups := map[*Client]*OwnerLookup{}
 	for {
@@ -77,9 +79,9 @@ func (a *OwnerCache) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case o := <-a.waiting:
-			client := a.asks(o.cluster)
-			if client == nil {
-				a.answer(o, nil, false) // the cluster has not answered yet
+			client := a.clientFor(o.cluster)
+			if client == nil { // the cluster has not answered yet
+				a.record(o, nil, false)
 				continue
 			}
 			if lookups[client] == nil {
@@ -89,7 +91,7 @@ func (a *OwnerCache) Run(ctx context.Context) {
 			if err != nil || ctx.Err() != nil {
 				return
 			}
-			a.answer(o, owners, true)
+			a.record(o, owners, true)
 		}
 	}
 }

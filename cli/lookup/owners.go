@@ -18,58 +18,58 @@ import (
 )
 
 const (
-	// After burst questions about objects of one resource in one namespace, and one more in
-	// each burstTime, they are listed.
+	// If more than burst objects of one resource in one namespace are looked up at once, or then more than one per
+	// burstTime, they are listed instead.
 	burst     = 10
 	burstTime = 2 * time.Second
-	// ownersPage is how many objects are listed at a time.
+	// ownersPage is the number of objects per list request.
 	ownersPage = 500
-	// deniedFor is how long the server is not asked again what it refused, or of what it
-	// has no resource.
+	// deniedFor is how long no objects of a kind are looked up after the server has refused it or had no such resource.
 	deniedFor = time.Minute
-	// firstRetry is the time between the first two tries at a server that does not answer;
-	// from one to the next it doubles, maxDoublings times.
+	// firstRetry is the delay before the first retry. It doubles with each retry, maxDoublings times.
 	firstRetry   = time.Second
 	maxDoublings = 3
-	// maxRecent bounds the objects of which the owners are remembered.
+	// maxRecent is the maximum number of objects whose owners are cached.
 	maxRecent = 1 << 15
 )
 
-// Owners remembers who owns objects, also of what is deleted meanwhile. One goroutine uses it.
+// OwnerLookup looks up and caches the owners of objects. Owners of deleted objects stay in the cache. Only one goroutine may
+// use it.
 type OwnerLookup struct {
 	*Client
-	sayDenied func(resource string, err error)
-	recent    *lru.Cache // the owners of an object by Ref.Named
-	asked     map[place]*rate.Limiter
-	denied    map[schema.GroupKind]time.Time
-	said      map[schema.GroupKind]bool // that it was denied
-	retry     time.Duration
+	onDenied func(resource string, err error)
+	recent   *lru.Cache // owners by Ref.NameKey
+	limiters map[place]*rate.Limiter
+	denied   map[schema.GroupKind]time.Time
+	reported map[schema.GroupKind]bool // onDenied was called
+	retry    time.Duration
 }
 
+// place is a resource in a namespace, or a cluster-scoped resource.
 type place struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-// Owners calls denied once of each resource of which it may not be known who owns its objects.
-func (c *Client) NewOwnerLookup(denied func(resource string, err error)) *OwnerLookup {
+// NewOwnerLookup returns an OwnerLookup. It calls onDenied once for each resource whose objects can't be read.
+func (c *Client) NewOwnerLookup(onDenied func(resource string, err error)) *OwnerLookup {
 	return &OwnerLookup{
-		Client: c, sayDenied: denied,
-		recent: lru.New(maxRecent),
-		asked:  map[place]*rate.Limiter{},
-		denied: map[schema.GroupKind]time.Time{},
-		said:   map[schema.GroupKind]bool{},
-		retry:  firstRetry,
+		Client: c, onDenied: onDenied,
+		recent:   lru.New(maxRecent),
+		limiters: map[place]*rate.Limiter{},
+		denied:   map[schema.GroupKind]time.Time{},
+		reported: map[schema.GroupKind]bool{},
+		retry:    firstRetry,
 	}
 }
 
-// Of implements owner.Lookup. It asks until the server answers, or ctx ends.
+// Lookup implements owner.Lookup. It retries until the server answers or ctx ends.
 func (w *OwnerLookup) Lookup(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	if known, ok := w.recall(o); ok {
 		return known, nil
 	}
 	if !isName(o.Name) || !isName(o.Namespace) || time.Since(w.denied[o.GroupKind()]) < deniedFor {
-		return nil, nil // there can be no such object, or it can't be known
+		return nil, nil // no object has such a name, or its kind can't be read
 	}
 	for try := 0; ; try++ {
 		found, err := w.ask(ctx, o)
@@ -78,7 +78,7 @@ func (w *OwnerLookup) Lookup(ctx context.Context, o owner.Ref) ([]owner.Owner, e
 			return found, nil
 		case ctx.Err() != nil:
 			return nil, nil // the run is ending
-		case !passes(err):
+		case !isTemporary(err):
 			w.deny(ctx, o, err)
 			return nil, nil
 		}
@@ -89,27 +89,27 @@ func (w *OwnerLookup) Lookup(ctx context.Context, o owner.Ref) ([]owner.Owner, e
 	}
 }
 
-// isName reports whether an object, or its namespace, may have this name. The client asks
-// for no other, whatever an Event says; each in it has a namespace.
+// isName reports whether an object or a namespace may have this name. Events may contain invalid names. Objects of Events
+// always have a namespace here, even cluster-scoped ones.
 func isName(text string) bool { return text != "" && len(content.IsPathSegmentName(text)) == 0 }
 
-// deny notes that it is not known what owns the objects of a kind, and says so once.
+// deny records that objects of a kind can't be read, and reports it once.
 func (w *OwnerLookup) deny(ctx context.Context, o owner.Ref, err error) {
 	kind := o.GroupKind()
 	w.denied[kind] = time.Now()
-	if w.said[kind] {
+	if w.reported[kind] {
 		return
 	}
-	w.said[kind] = true
+	w.reported[kind] = true
 	resource := kind.String()
 	if where, _ := w.placeOf(ctx, o); where != nil {
 		resource = where.resource.GroupResource().String()
 	}
-	w.sayDenied(resource, err)
+	w.onDenied(resource, err)
 }
 
-// passes reports whether an error may pass by itself.
-func passes(err error) bool {
+// isTemporary reports whether a retry may succeed.
+func isTemporary(err error) bool {
 	var answer apierrors.APIStatus
 	return !errors.As(err, &answer) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
@@ -123,7 +123,7 @@ func (w *OwnerLookup) recall(o owner.Ref) (known []owner.Owner, ok bool) {
 	return known, ok
 }
 
-// ask asks the server for the owners of an object, or for those of all objects beside it.
+// ask queries the server for the owners of an object, or lists all objects in its place if there were many queries.
 func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	ctx, cancel := w.cluster.WithTimeout(ctx)
 	defer cancel()
@@ -132,7 +132,7 @@ func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, erro
 		return nil, err
 	}
 	if where == nil {
-		w.denied[o.GroupKind()] = time.Now() // by then there may be one
+		w.denied[o.GroupKind()] = time.Now() // the server may have the resource after deniedFor
 		return nil, nil
 	}
 	if w.isBurst(*where) {
@@ -148,22 +148,22 @@ func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, erro
 	return found, err
 }
 
-// isBurst notes a question, and reports whether there were many of late.
+// isBurst counts a query, and reports whether there were many recently.
 func (w *OwnerLookup) isBurst(where place) bool {
-	if w.asked[where] == nil {
-		w.asked[where] = rate.NewLimiter(rate.Every(burstTime), burst)
+	if w.limiters[where] == nil {
+		w.limiters[where] = rate.NewLimiter(rate.Every(burstTime), burst)
 	}
-	return !w.asked[where].Allow()
+	return !w.limiters[where].Allow()
 }
 
-// list remembers the owners of all objects of the place and kind of o, if they may be listed.
+// list caches the owners of all objects in the place of o, if they may be listed.
 func (w *OwnerLookup) list(ctx context.Context, where place, o owner.Ref) {
-	delete(w.asked, where)
+	delete(w.limiters, where)
 	options := metav1.ListOptions{Limit: ownersPage}
 	for {
 		page, err := w.objects.Resource(where.resource).Namespace(where.namespace).List(ctx, options)
 		if err != nil {
-			return // each is asked for by itself, then
+			return // the objects are then queried one by one
 		}
 		for i := range page.Items {
 			o.Name = page.Items[i].Name
@@ -175,7 +175,7 @@ func (w *OwnerLookup) list(ctx context.Context, where place, o owner.Ref) {
 	}
 }
 
-// get asks once for the owners of an object; there are none if it does not exist.
+// get queries the server once for the owners of an object. It returns none if the object does not exist.
 func (c *Client) get(ctx context.Context, where place, o owner.Ref) ([]owner.Owner, error) {
 	object, err := c.objects.Resource(where.resource).Namespace(where.namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	switch {
@@ -187,14 +187,14 @@ func (c *Client) get(ctx context.Context, where place, o owner.Ref) ([]owner.Own
 	return ownersOf(o, object), nil
 }
 
-// ownersOf returns the owners of an object by what refers to it: of one in no namespace
-// they are looked for in that of the Events about it.
+// ownersOf returns the owners of an object. It uses the namespace of o, because the owners of a cluster-scoped object are
+// looked up in the namespace of its Events.
 func ownersOf(o owner.Ref, object *metav1.PartialObjectMetadata) []owner.Owner {
 	object.Namespace = o.Namespace
 	return owner.FromObject(object)
 }
 
-// placeOf returns where the server has objects of this kind; nil if it has none.
+// placeOf returns the resource and namespace of an object, or nil if the server has no such resource.
 func (c *Client) placeOf(ctx context.Context, o owner.Ref) (*place, error) {
 	if o.Kind == "" {
 		return nil, nil

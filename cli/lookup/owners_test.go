@@ -20,14 +20,14 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// podOwners is a server that has pods, and answers for one as answer says.
+// podOwners is a fake server for pods. The answer to each request can be set.
 type podOwners struct {
 	*OwnerLookup
 	asked   atomic.Int64 // for a pod
 	reports bytes.Buffer
 }
 
-// groups is what it serves, as aggregated discovery.
+// groups is the format of aggregated discovery.
 const groups = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[%s]}`
 
 const pods = `{"metadata":{"name":""},"versions":[{"version":"v1","resources":[{"resource":"pods","singularResource":"pod","scope":"Namespaced",` +
@@ -77,8 +77,7 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 const webPod = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"shop",` +
 	`"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"1"}]}}`
 
-// TestOwnersRetry: a server that does not answer now is asked until it does, and what it
-// said is remembered.
+// TestOwnersRetry checks that lookups are retried until the server answers, and that the answer is cached.
 func TestOwnersRetry(t *testing.T) {
 	p := newPodOwners(t, func(nth int64, w http.ResponseWriter) {
 		switch nth {
@@ -106,7 +105,7 @@ func TestOwnersRetry(t *testing.T) {
 	}
 }
 
-// TestOwnersDenied: what may not be known is said once, and not asked again at once.
+// TestOwnersDenied checks that a denial is reported once, and that lookups are not repeated at once.
 func TestOwnersDenied(t *testing.T) {
 	p := newPodOwners(t, func(_ int64, w http.ResponseWriter) { refuse(w, http.StatusForbidden, "Forbidden") })
 	for range 3 {
@@ -124,7 +123,7 @@ func TestOwnersDenied(t *testing.T) {
 	}
 }
 
-// TestOwnersEnd: nobody waits for a server when the run ends.
+// TestOwnersEnd checks that a lookup ends with its context.
 func TestOwnersEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newPodOwners(t, func(nth int64, w http.ResponseWriter) {
@@ -138,7 +137,7 @@ func TestOwnersEnd(t *testing.T) {
 	}
 }
 
-// TestOwnersOfNothing: of what there can't be, the server is not asked.
+// TestOwnersOfNothing checks that there is no request for objects that can't exist.
 func TestOwnersOfNothing(t *testing.T) {
 	p := newPodOwners(t, func(_ int64, w http.ResponseWriter) { fmt.Fprint(w, webPod) })
 	elsewhere := kindOf("Pod", "web")
@@ -153,20 +152,20 @@ func TestOwnersOfNothing(t *testing.T) {
 	}
 }
 
-// TestOwnersForget: what is remembered has a bound, and what was looked at of late stays.
+// TestOwnersForget checks that the cache is bounded and keeps recently used entries.
 func TestOwnersForget(t *testing.T) {
 	p := newPodOwners(t, nil)
 	name := func(i int) owner.Ref { return kindOf("Pod", strings.Repeat("x", i%7)+fmt.Sprint(i)) }
 	for i := range 3 * maxRecent {
 		p.recent.Add(name(i).NameKey(), []owner.Owner(nil))
 		if _, ok := p.recall(name(0)); !ok {
-			t.Fatalf("after %d it is forgotten", i)
+			t.Fatalf("evicted after %d lookups although it was used", i)
 		}
 	}
 	if n := p.recent.Len(); n > maxRecent {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d objects are cached", n)
 	}
 	if _, ok := p.recall(name(1)); ok {
-		t.Error("all is remembered")
+		t.Error("the cache evicted nothing")
 	}
 }

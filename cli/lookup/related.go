@@ -13,8 +13,8 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// fronts are the resources of what may stand in front of pods, or look after them: Services before what
-// leads to them.
+// fronts are the resources that route traffic to pods, or scale or protect them. Services come before the Ingresses that
+// refer to them.
 var fronts = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("services"),
 	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
@@ -22,8 +22,8 @@ var fronts = []schema.GroupVersionResource{
 	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 }
 
-// Gather returns the object that a target names with its pods, and what beside them may stand in front. What
-// may not be known is left out.
+// RelatedObjects returns the object that a target names with its pods, and all objects of fronts in its namespace. Objects
+// that may not be listed are left out.
 func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known, beside []*unstructured.Unstructured) {
 	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()}
 	found, err := c.content.Resource(t.Resource()).Namespace(t.Namespace).List(ctx, named)
@@ -38,7 +38,7 @@ func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known
 	}
 	if owner.MayOwnPods(kind.GroupKind()) {
 		search := c.search(owner.Ref{GroupVersionKind: kind, Namespace: t.Namespace, Name: t.Name, UID: root.GetUID()})
-		search.meet(ctx)
+		search.listDescendants(ctx)
 		pods, err := c.content.Resource(podsResource).Namespace(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(root), Limit: maxPods})
 		for i := 0; err == nil && i < len(pods.Items); i++ {
 			if search.belongs(ctx, podRef(&pods.Items[i])) {

@@ -14,14 +14,14 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Schema is what the server says of which fields the objects of a kind may have.
+// Schema is the OpenAPI schema of a kind.
 type Schema struct {
-	all  gjson.Result // of its group version, by name
+	all  gjson.Result // all schemas of the group version, by name
 	kind gjson.Result
 }
 
-// Schemas asks for those of kinds of one version of a group. They are of some 100 KB to some MB, and so only asked
-// for when something may be wrong. Of a kind of which the server has none it is the zero Schema, which says nothing.
+// FetchSchemas gets the schemas of kinds of one group version. The answer has hundreds of kilobytes to megabytes, so it
+// should only be called if there may be a mistake. The Schema of a kind without one is zero, and leaves all fields open.
 func FetchSchemas(ctx context.Context, c *cluster.Cluster, version schema.GroupVersion, kinds []string) ([]Schema, error) {
 	schemas := make([]Schema, len(kinds))
 	ctx, cancel := c.WithTimeout(ctx)
@@ -53,9 +53,8 @@ func FetchSchemas(ctx context.Context, c *cluster.Cluster, version schema.GroupV
 	return schemas, nil
 }
 
-// Lacks returns the first of the fields that no object can have, after those before it, and which one
-// may have been meant, empty if none is spelling. open: the schema leaves open whether objects have them, and nothing
-// is missing.
+// FindUnknownField returns the path to the first of the fields that no object can have, and a path with a similar name in
+// its place, or nil. open means that the schema allows unknown fields, so that nothing can be missing.
 func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change.FieldPath, open bool) {
 	at := s.deref(s.kind)
 	for i, name := range fields {
@@ -76,7 +75,7 @@ func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change
 	return nil, nil, false
 }
 
-// meantBy returns fields with a name that there is in place of the last; empty if none is spelling.
+// meantBy returns fields with the last name replaced by the most similar property, or nil if none is similar.
 func meantBy(fields change.FieldPath, properties gjson.Result) change.FieldPath {
 	var names []string
 	properties.ForEach(func(name, _ gjson.Result) bool {
@@ -93,7 +92,7 @@ func meantBy(fields change.FieldPath, properties gjson.Result) change.FieldPath 
 
 // deref follows a reference to another schema, which may be wrapped so that it can have a description.
 func (s Schema) deref(r gjson.Result) gjson.Result {
-	for range 10 { // who knows what a server says
+	for range 10 { // references may be circular
 		if wrapped := r.Get("allOf.0"); wrapped.Exists() && !r.Get("properties").Exists() {
 			r = wrapped
 		}

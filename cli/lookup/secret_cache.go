@@ -7,40 +7,37 @@ import (
 )
 
 const (
-	// maxRemembered is how many bytes the values may have that are remembered, of Secrets that were read last, and
-	// maxOfOne those of one.
-	maxRemembered, maxOfOne = 64 << 20, 16 << 20
-	// maxKnown is of how many Secrets that is, and maxBegins for how many runs with one of them.
-	maxKnown, maxBegins = 200, 1000
+	// maxCachedBytes limits the size of all cached values, and maxSecretBytes of the values of one Secret.
+	maxCachedBytes, maxSecretBytes = 64 << 20, 16 << 20
+	// maxCachedSecrets is the maximum number of cached Secrets, and maxRuns of runs per Secret.
+	maxCachedSecrets, maxRuns = 200, 1000
 )
 
-// secrets remembers what Secrets held whenever they were read: one may have been deleted, or have other values,
-// when a log is shown of a container that was started with these. Of what is forgotten it is not known what a
-// container was started with. It may be used by several goroutines.
-type secrets struct {
+// secretCache has all values that Secrets had when they were read. They are needed to mask the log of a container that
+// started before a Secret was changed or deleted. The least recently read Secrets are evicted. It is safe for concurrent use.
+type secretCache struct {
 	mu    sync.Mutex
-	known map[named]*remembered
+	known map[secretName]*cachedSecret
 	size  int // of all values
 	reads int
 }
 
-type named struct{ namespace, name string }
+type secretName struct{ namespace, name string }
 
-// remembered is what is known of a Secret.
-type remembered struct {
+type cachedSecret struct {
 	values secretValues
 	size   int
-	// begins says whether what it held when a run of a container began is known: it was read since, and not
-	// written in between. Of others it was not read since. runs are those, the first that was asked for first.
+	// begins has the runs that began before the Secret was read. The value is true if values include the ones from the
+	// begin of the run, because the Secret was not written between the begin and the read.
 	begins map[run]bool
-	runs   []run
-	read   int // when, of all that are read
+	runs   []run // keys of begins, oldest entry first
+	read   int   // sequence number of the last read
 }
 
-func newSecrets() *secrets { return &secrets{known: map[named]*remembered{}} }
+func newSecretCache() *secretCache { return &secretCache{known: map[secretName]*cachedSecret{}} }
 
-// has returns what is known of a Secret, nil if that is nothing.
-func (s *secrets) has(of named) secretValues {
+// get returns the cached values of a Secret, or nil.
+func (s *secretCache) get(of secretName) secretValues {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.known[of]; known != nil {
@@ -49,15 +46,14 @@ func (s *secrets) has(of named) secretValues {
 	return nil
 }
 
-// add remembers values that a Secret has had since it was written, and returns all that is known of it. runs began
-// before it was read.
-func (s *secrets) add(of named, values secretValues, w written, runs []run) secretValues {
+// add caches the current values of a Secret, and returns all its cached values. runs began before the Secret was read.
+func (s *secretCache) add(of secretName, values secretValues, w written, runs []run) secretValues {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.known[of]
-	if known == nil || known.sizeWith(values) > maxOfOne {
-		s.forget(of)
-		known = &remembered{values: secretValues{}, begins: map[run]bool{}}
+	if known == nil || known.sizeWith(values) > maxSecretBytes {
+		s.evict(of)
+		known = &cachedSecret{values: secretValues{}, begins: map[run]bool{}}
 		s.known[of] = known
 	}
 	s.reads++
@@ -70,21 +66,21 @@ func (s *secrets) add(of named, values secretValues, w written, runs []run) secr
 		known.begin(r.started(), w.before(r.began))
 	}
 	all := maps.Clone(known.values)
-	for len(s.known) > maxKnown || s.size > maxRemembered {
-		s.forget(s.oldest())
+	for len(s.known) > maxCachedSecrets || s.size > maxCachedBytes {
+		s.evict(s.leastRecent())
 	}
 	return all
 }
 
-func (s *secrets) forget(of named) {
+func (s *secretCache) evict(of secretName) {
 	if known := s.known[of]; known != nil {
 		s.size -= known.size
 		delete(s.known, of)
 	}
 }
 
-// oldest is the Secret that was read longest ago.
-func (s *secrets) oldest() (of named) {
+// leastRecent returns the least recently read Secret.
+func (s *secretCache) leastRecent() (of secretName) {
 	read := s.reads + 1
 	for one, known := range s.known {
 		if known.read < read {
@@ -94,8 +90,9 @@ func (s *secrets) oldest() (of named) {
 	return of
 }
 
-// isKnown reports whether it is known what a Secret held when a run began, and whether that was looked for.
-func (s *secrets) isKnown(of named, r run) (known, asked bool) {
+// isKnown reports whether the values of a Secret at the begin of a run are cached, and whether the Secret was read for that
+// run.
+func (s *secretCache) isKnown(of secretName, r run) (known, asked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one := s.known[of]; one != nil {
@@ -104,8 +101,8 @@ func (s *secrets) isKnown(of named, r run) (known, asked bool) {
 	return known, asked
 }
 
-// sizeWith is how many bytes there are with other values.
-func (m *remembered) sizeWith(values secretValues) int {
+// sizeWith returns the size after adding values.
+func (m *cachedSecret) sizeWith(values secretValues) int {
 	size := m.size
 	for value := range values {
 		if _, is := m.values[value]; !is {
@@ -115,18 +112,18 @@ func (m *remembered) sizeWith(values secretValues) int {
 	return size
 }
 
-func (m *remembered) begin(r run, known bool) {
+func (m *cachedSecret) begin(r run, known bool) {
 	if _, is := m.begins[r]; !is {
 		m.runs = append(m.runs, r)
 	}
 	m.begins[r] = m.begins[r] || known
-	if len(m.runs) > maxBegins {
+	if len(m.runs) > maxRuns {
 		delete(m.begins, m.runs[0])
 		m.runs = slices.Delete(m.runs, 0, 1)
 	}
 }
 
-// started is the run by its begin, whatever has become of it.
+// started returns the run as a key that stays the same when it becomes the previous run.
 func (r run) started() run {
 	r.previous = false
 	return r

@@ -16,20 +16,20 @@ import (
 	"dwatch/watcher/object/refer"
 )
 
-// maxSecrets is how many Secrets of a pod are read.
+// maxSecrets is the maximum number of Secrets of a pod that are read.
 const maxSecrets = 20
 
-// written is when a Secret was created, and what it holds written last, in whole seconds; a zero time: that is not
-// known.
+// written has the times when a Secret was created and when its data was last written, in whole seconds. Zero means unknown.
 type written struct{ created, last time.Time }
 
-// before reports whether it surely was before a second.
+// before reports whether the data was certainly last written before a container started. In the same second, that is only
+// certain if the Secret was created then, because the container needs it to start.
 func (w written) before(t time.Time) bool {
-	return !w.last.IsZero() && (w.last.Before(t) || w.last.Equal(t) && w.last.Equal(w.created)) // which it is before a container is started
+	return !w.last.IsZero() && (w.last.Before(t) || w.last.Equal(t) && w.last.Equal(w.created))
 }
 
-// whenWritten is what the managed fields say of that. Of a key that another one removed than who set it they say
-// nothing.
+// whenWritten derives the times from the managed fields. They do not show that a manager removed a key that another manager
+// had set.
 func whenWritten(secret *unstructured.Unstructured) written {
 	created := secret.GetCreationTimestamp().UTC()
 	w := written{created: created}
@@ -48,18 +48,18 @@ func whenWritten(secret *unstructured.Unstructured) written {
 	return w
 }
 
-// holdsData reports whether fields are of what a Secret holds. Those who apply stringData hold that.
+// holdsData reports whether managed fields include data of a Secret. Server-side apply of stringData is recorded as such.
 func holdsData(fields []byte) bool {
 	return gjson.GetBytes(fields, "f:data").Exists() || gjson.GetBytes(fields, "f:stringData").Exists()
 }
 
-// Learn remembers what the Secrets hold that a pod uses, as far as it may be: once for each time its container
-// that does not work was started.
+// CacheSecrets caches the values of the Secrets that a pod uses, as far as they may be read. It reads each Secret once per
+// run of the failing container.
 func (c *CauseFinder) CacheSecrets(ctx context.Context, u *unstructured.Unstructured) {
 	runs := runsOf(u)
 	for i, used := range refer.SecretRefs(u) {
-		of := named{u.GetNamespace(), used.Name}
-		isNew := c.secrets.has(of) == nil || slices.ContainsFunc(runs, func(r run) bool {
+		of := secretName{u.GetNamespace(), used.Name}
+		isNew := c.secrets.get(of) == nil || slices.ContainsFunc(runs, func(r run) bool {
 			_, asked := c.secrets.isKnown(of, r)
 			return !asked
 		})
@@ -69,11 +69,11 @@ func (c *CauseFinder) CacheSecrets(ctx context.Context, u *unstructured.Unstruct
 	}
 }
 
-// read returns what a Secret holds, and has held.
-func (c *CauseFinder) read(ctx context.Context, of named, runs []run) (secretValues, error) {
+// read returns the current and the cached values of a Secret.
+func (c *CauseFinder) read(ctx context.Context, of secretName, runs []run) (secretValues, error) {
 	secret, err := c.content.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(of.namespace).Get(ctx, of.name, metav1.GetOptions{})
 	if err != nil {
-		return c.secrets.has(of), err
+		return c.secrets.get(of), err
 	}
 	values := secretValues{}
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
@@ -86,13 +86,13 @@ func (c *CauseFinder) read(ctx context.Context, of named, runs []run) (secretVal
 	return c.secrets.add(of, values, whenWritten(secret), runs), nil
 }
 
-// secretsOf returns the values of the Secrets that a pod uses, with their names, and an UnmaskedError about those
-// of which it is not known what they held when the runs began; nil if there are none.
+// secretsOf returns the values of the Secrets that a pod uses. lack lists the Secrets whose values at the begin of the runs
+// are unknown. It is nil if there are none.
 func (c *CauseFinder) secretsOf(ctx context.Context, u *unstructured.Unstructured, runs []run) (values secretValues, lack *UnmaskedError) {
 	lack = &UnmaskedError{Pod: u.GetName(), Namespace: u.GetNamespace()}
 	values = secretValues{}
 	for i, used := range refer.SecretRefs(u) {
-		name, of := used.Name, named{u.GetNamespace(), used.Name}
+		name, of := used.Name, secretName{u.GetNamespace(), used.Name}
 		if i >= maxSecrets {
 			lack.Unreadable = append(lack.Unreadable, name)
 			continue
@@ -104,11 +104,11 @@ func (c *CauseFinder) secretsOf(ctx context.Context, u *unstructured.Unstructure
 			return !known
 		})
 		switch {
-		case used.ImagePullOnly && (err == nil || apierrors.IsNotFound(err)): // no container gets it
-		case apierrors.IsNotFound(err) && isKnown && held != nil: // it was there, and is known
+		case used.ImagePullOnly && (err == nil || apierrors.IsNotFound(err)): // containers can't read it
+		case apierrors.IsNotFound(err) && isKnown && held != nil: // its values are cached
 		case apierrors.IsNotFound(err) && used.Optional:
 			lack.MissingOptional = append(lack.MissingOptional, name)
-		case apierrors.IsNotFound(err): // it was there when the container was started
+		case apierrors.IsNotFound(err): // it existed when the container started
 			lack.Deleted = append(lack.Deleted, name)
 		case err != nil:
 			lack.Unreadable = append(lack.Unreadable, name)

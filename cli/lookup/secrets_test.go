@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// answering is a map of answers that may be changed while a shop gives them.
+// answering changes the answers of a shop while it is running.
 type answering struct {
 	*shop
 	answers map[string]string
@@ -16,7 +16,7 @@ func newAnswering(t *testing.T, answers map[string]string, missing ...string) *a
 	return &answering{newShop(t, nil, answers, missing...), answers}
 }
 
-// becomes has a path answered otherwise; empty: there is nothing.
+// becomes changes the answer for a path. If empty, there is none.
 func (a *answering) becomes(path, body string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -25,8 +25,8 @@ func (a *answering) becomes(path, body string) {
 	}
 }
 
-// TestSecretLearned: what a Secret held when it was learned is masked when it is gone, or holds something else; for
-// the runs of the container that had begun by then.
+// TestSecretLearned checks that cached values are masked after the Secret was deleted or changed, for runs that had begun
+// when it was read.
 func TestSecretLearned(t *testing.T) {
 	first := secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T08:00:00Z", "data"))
 	second := secretOf("c2Vjb25k", "", wroteAt("2026-01-31T10:30:00Z", "data"))
@@ -51,7 +51,7 @@ func TestSecretLearned(t *testing.T) {
 
 func errorOf(_ []Log, err error) error { return err }
 
-// TestLearnOnce: a Secret is read once for each run of the container.
+// TestLearnOnce checks that a Secret is read once for each run of the container.
 func TestLearnOnce(t *testing.T) {
 	s := newShop(t, nil, map[string]string{"secrets/db": secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:10:00Z", "data"))})
 	used := usingSecrets(`{"secretRef":{"name":"db"}}`)

@@ -19,92 +19,94 @@ import (
 )
 
 const (
-	// firstWarned and lastWarned are how long the Warnings of a namespace are not asked for again: at first, and at most,
-	// while they are the same.
-	firstWarned, lastWarned = 5 * time.Second, time.Minute
-	// deniedWarned is that where they may not be listed.
-	deniedWarned = 10 * time.Minute
-	// maxHomes is of how many namespaces Warnings are remembered.
-	maxHomes = 1000
+	// minPause and maxPause limit the time before the Warnings of a namespace are listed again. It doubles while they do
+	// not change.
+	minPause, maxPause = 5 * time.Second, time.Minute
+	// deniedPause is the time before they are listed again after the server refused it.
+	deniedPause = 10 * time.Minute
+	// maxNamespacesCached is the maximum number of namespaces in a WarningCache.
+	maxNamespacesCached = 1000
 )
 
-// Warned knows the newest Warnings about objects, as soon as their cluster has said so. It is safe for concurrent use.
+// WarningCache lists the newest Warnings about objects, in the background. It is safe for concurrent use.
 type WarningCache struct {
-	asks    func(cluster string) *Client
-	masks   *change.Masks
-	waiting chan home
-	mu      sync.Mutex
-	known   *lru.Cache // *warnings by home
-	first   int        // of how many namespaces they are asked for that were never known
+	clientFor func(cluster string) *Client
+	masks     *change.Masks
+	waiting   chan clusterNamespace
+	mu        sync.Mutex
+	known     *lru.Cache // *warnings by clusterNamespace
+	pending   int        // number of namespaces whose first list request has not ended
 }
 
-// home is a namespace in a cluster.
-type home struct{ cluster, namespace string }
+// clusterNamespace is a namespace in a cluster.
+type clusterNamespace struct{ cluster, namespace string }
 
-// warnings are those of a namespace.
+// warnings are the Warnings of a namespace.
 type warnings struct {
-	newest kubeevent.LatestMessages
-	says   map[saying]bool
-	isMany bool      // so that it takes long to ask for them
-	again  time.Time // when they may be asked for again; zero: they are being asked for
-	pause  time.Duration
+	newest   kubeevent.LatestMessages
+	messages map[message]bool
+	isMany   bool          // the list needed more than one page, so it is expensive to repeat
+	dueAt    time.Time     // when they may be listed again; zero while they are waiting or being listed
+	pause    time.Duration // zero before the first answer
 }
 
-// saying is what a Warning says, whenever it does.
-type saying struct {
+// message is the content of a Warning without its time.
+type message struct {
 	about owner.Ref
 	text  string
 }
 
-// NewWarned returns one that asks nothing before Run. asks returns what asks a cluster; texts are masked.
-func NewWarningCache(asks func(cluster string) *Client, masks *change.Masks) *WarningCache {
-	return &WarningCache{asks: asks, masks: masks, waiting: make(chan home, maxWaiting), known: lru.New(maxHomes)}
+// NewWarningCache returns a WarningCache, which makes no request before Run. clientFor returns the Client of a cluster, or nil
+// if the cluster has not answered yet. masks apply to the texts.
+func NewWarningCache(clientFor func(cluster string) *Client, masks *change.Masks) *WarningCache {
+	return &WarningCache{clientFor: clientFor, masks: masks, waiting: make(chan clusterNamespace, maxWaiting), known: lru.New(maxNamespacesCached)}
 }
 
-// Of returns what the newest Warning about an object says, and when it was said last; empty if there is none, or it is not
-// known yet: it has the Warnings of its namespace asked for, now and then. It does not wait.
+// Newest returns the text of the newest Warning about an object, and its time. The text is empty if there is none, or if it
+// is not known yet. Newest does not block. It requests an update of the namespace's Warnings if one is due.
 func (w *WarningCache) Newest(cluster string, o owner.Ref) (why string, last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := home{cluster, namespaceIn(o.Namespace)}
-	of := w.of(at)
-	if now := time.Now(); of == nil || !of.again.IsZero() && now.After(of.again) {
-		w.wants(at, of)
+	at := clusterNamespace{cluster, namespaceIn(o.Namespace)}
+	cached := w.get(at)
+	if now := time.Now(); cached == nil || !cached.dueAt.IsZero() && now.After(cached.dueAt) {
+		w.request(at, cached)
 	}
-	if of == nil {
+	if cached == nil {
 		return "", time.Time{}
 	}
-	return of.newest.Get(o)
+	return cached.newest.Get(o)
 }
 
-func (w *WarningCache) of(at home) *warnings {
+func (w *WarningCache) get(at clusterNamespace) *warnings {
 	found, _ := w.known.Get(at)
-	of, _ := found.(*warnings)
-	return of
+	cached, _ := found.(*warnings)
+	return cached
 }
 
-// wants has Warnings asked for, if there is room.
-func (w *WarningCache) wants(at home, of *warnings) {
+// request requests that Run lists the Warnings, unless too many requests are waiting. cached is nil at the first request.
+func (w *WarningCache) request(at clusterNamespace, cached *warnings) {
 	select {
 	case w.waiting <- at:
-		if of == nil {
-			of = &warnings{}
-			w.known.Add(at, of)
-			w.first++
+		if cached == nil {
+			cached = &warnings{}
+			w.known.Add(at, cached)
+			w.pending++
 		}
-		of.again = time.Time{}
+		cached.dueAt = time.Time{}
 	default:
 	}
 }
 
-// IsAsking reports whether some are asked for that were never known.
+// HasPending reports whether a namespace is waiting for its first answer.
 func (w *WarningCache) HasPending() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.first > 0
+	return w.pending > 0
 }
 
-// Run asks, until ctx ends: once a second at most, but for the first few. What may not be listed has none.
+// Run lists Warnings until ctx ends, at most one namespace per second after a burst of five. Namespaces whose Events the
+// user may not list have no Warnings.
 func (w *WarningCache) Run(ctx context.Context) {
 	pace := rate.NewLimiter(1, 5)
 	for {
@@ -115,56 +117,56 @@ func (w *WarningCache) Run(ctx context.Context) {
 			if pace.Wait(ctx) != nil {
 				return
 			}
-			w.ask(ctx, at)
+			w.update(ctx, at)
 		}
 	}
 }
 
-func (w *WarningCache) ask(ctx context.Context, at home) {
+func (w *WarningCache) update(ctx context.Context, at clusterNamespace) {
 	var all []kubeevent.Event
 	var err error
-	if client := w.asks(at.cluster); client != nil {
-		asking, cancel := context.WithTimeout(ctx, eventParts*Timeout)
+	if client := w.clientFor(at.cluster); client != nil {
+		limited, cancel := context.WithTimeout(ctx, maxEventPages*Timeout)
 		defer cancel()
-		all, err = client.events(asking, at.namespace, fields.Set{"type": corev1.EventTypeWarning}, w.masks)
+		all, err = client.events(limited, at.namespace, fields.Set{"type": corev1.EventTypeWarning}, w.masks)
 	}
 	found := warningsIn(all)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of := w.of(at)
-	if of == nil { // forgotten meanwhile
-		w.first = max(w.first-1, 0)
+	cached := w.get(at)
+	if cached == nil { // evicted in the meantime
+		w.pending = max(w.pending-1, 0)
 		return
 	}
-	if of.pause == 0 {
-		w.first--
+	if cached.pause == 0 {
+		w.pending--
 	}
-	of.take(found, err)
-	of.again = time.Now().Add(of.pause)
+	cached.record(found, err)
+	cached.dueAt = time.Now().Add(cached.pause)
 }
 
 func warningsIn(all []kubeevent.Event) *warnings {
-	found := &warnings{says: map[saying]bool{}, isMany: len(all) > eventsAtOnce}
+	found := &warnings{messages: map[message]bool{}, isMany: len(all) > eventsPage}
 	for n := range all {
 		text := reason.Event(all[n])
 		found.newest.Add(all[n].InvolvedObject, text, all[n].LastSeen)
-		found.says[saying{all[n].InvolvedObject, text}] = true
+		found.messages[message{all[n].InvolvedObject, text}] = true
 	}
 	return found
 }
 
-// take takes over an answer, and for how long none is asked for.
-func (of *warnings) take(found *warnings, err error) {
-	of.pause = min(max(2*of.pause, firstWarned), lastWarned)
+// record records the result of a list request, and sets the pause before the next one.
+func (w *warnings) record(found *warnings, err error) {
+	w.pause = min(max(2*w.pause, minPause), maxPause)
 	switch {
 	case apierrors.IsForbidden(err):
-		of.pause = deniedWarned
+		w.pause = deniedPause
 		return
 	case err != nil:
 		return
 	}
-	if !maps.Equal(found.says, of.says) && !found.isMany { // of more they are asked for less often
-		of.pause = firstWarned
+	if !maps.Equal(found.messages, w.messages) && !found.isMany {
+		w.pause = minPause
 	}
-	of.newest, of.says = found.newest, found.says
+	w.newest, w.messages = found.newest, found.messages
 }

@@ -24,7 +24,7 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// warner is a server with Warnings, which it has in some order.
+// warner is a WarningCache with a fake server that lists Warnings.
 type warner struct {
 	*WarningCache
 	mu       sync.Mutex
@@ -76,11 +76,11 @@ func (s *warner) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"apiVersion":"v1","kind":"EventList","metadata":{"resourceVersion":"1","continue":%q},"items":[%s]}`, next, strings.Join(s.all[from:to], ","))
 }
 
-// next has asked what is to be asked, and returns how; nothing if nothing is.
+// next makes the next waiting request and returns its queries, or nothing if none is waiting.
 func (s *warner) next(ctx context.Context) []string {
 	select {
 	case at := <-s.waiting:
-		s.ask(ctx, at)
+		s.update(ctx, at)
 	default:
 	}
 	s.mu.Lock()
@@ -90,10 +90,10 @@ func (s *warner) next(ctx context.Context) []string {
 	return asked
 }
 
-// passes lets time pass.
+// passes simulates that time passes.
 func (s *warner) passes(d time.Duration) {
-	of := s.of(home{"", "shop"})
-	of.again = of.again.Add(-d)
+	of := s.get(clusterNamespace{"", "shop"})
+	of.dueAt = of.dueAt.Add(-d)
 }
 
 func warning(pod, uid, message string, at time.Time) string {
@@ -107,8 +107,7 @@ func podNamed(name, uid string) owner.Ref {
 
 var nine = time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 
-// TestWarned: the newest Warning about an object is known once its namespace has been asked, and that is asked again when time
-// has passed.
+// TestWarned checks that the newest Warning is available after its namespace was listed, which is repeated after the pause.
 func TestWarned(t *testing.T) {
 	s := newWarner(t, warning("a", "a", "no room", nine), warning("a", "a", "no disk", nine.Add(time.Minute)), warning("a", "a1", "of another", nine.Add(time.Hour)))
 	if why, _ := s.Newest("", podNamed("a", "a")); why != "" || !s.HasPending() {
@@ -121,17 +120,17 @@ func TestWarned(t *testing.T) {
 		t.Errorf("%q at %s", why, last)
 	}
 	if why, _ := s.Newest("", podNamed("b", "b")); why != "" {
-		t.Errorf("%q of what there is no Warning about", why)
+		t.Errorf("%q for an object without Warnings", why)
 	}
 	for n, want := range []int{0, 1} { // before it is to be asked again, and then
 		if s.Newest("", podNamed("a", "a")); len(s.next(t.Context())) != want {
 			t.Errorf("%d: asked otherwise than %d times", n, want)
 		}
-		s.passes(lastWarned)
+		s.passes(maxPause)
 	}
 }
 
-// TestWarnedDenied: where Warnings may not be listed that is not tried again for long.
+// TestWarnedDenied checks the long pause after a denial.
 func TestWarnedDenied(t *testing.T) {
 	s := newWarner(t, warning("a", "a", "no room", nine))
 	s.isDenied = true
@@ -139,7 +138,7 @@ func TestWarnedDenied(t *testing.T) {
 	if asked := s.next(t.Context()); len(asked) != 1 || s.HasPending() {
 		t.Fatalf("%q, asking %t", asked, s.HasPending())
 	}
-	s.passes(deniedWarned - time.Minute)
+	s.passes(deniedPause - time.Minute)
 	s.Newest("", podNamed("a", "a"))
 	if asked := s.next(t.Context()); len(asked) != 0 {
 		t.Errorf("asked again: %q", asked)
@@ -153,16 +152,16 @@ func TestWarnedDenied(t *testing.T) {
 	}
 }
 
-// TestWarnedParts: of many Warnings the newest is found, in whichever part the server has it, up to a bound, and as far as all
-// parts come.
+// TestWarnedParts checks that the newest of many Warnings is found on any page, up to the maximum number of pages or the first
+// error.
 func TestWarnedParts(t *testing.T) {
 	for parts, want := range map[int]struct {
 		why   string
 		asked int
 		fails int
 	}{
-		1: {"FailedMount: newest", 1, 0}, 2: {"FailedMount: newest", 2, 0}, eventParts: {"FailedMount: newest", eventParts, 0},
-		eventParts + 1: {"FailedMount: old 0", eventParts, 0}, eventParts + 2: {"FailedMount: old 0", 2, 2},
+		1: {"FailedMount: newest", 1, 0}, 2: {"FailedMount: newest", 2, 0}, maxEventPages: {"FailedMount: newest", maxEventPages, 0},
+		maxEventPages + 1: {"FailedMount: old 0", maxEventPages, 0}, maxEventPages + 2: {"FailedMount: old 0", 2, 2},
 	} {
 		s := newWarner(t)
 		s.atOnce, s.fails = 3, want.fails
@@ -180,7 +179,7 @@ func TestWarnedParts(t *testing.T) {
 	}
 }
 
-// TestWarnedPause: the same Warnings are asked for less and less often, others at once again, but where they are many.
+// TestWarnedPause checks that the pause grows while Warnings do not change, and is reset when they change unless they are many.
 func TestWarnedPause(t *testing.T) {
 	many := func(n int, text string) *warnings {
 		all := make([]kubeevent.Event, n)
@@ -196,11 +195,11 @@ func TestWarnedPause(t *testing.T) {
 		err   error
 		want  time.Duration
 	}{
-		{many(3, "a"), nil, firstWarned}, {many(3, "a"), nil, 2 * firstWarned}, {many(3, "a"), nil, 4 * firstWarned}, {many(3, "b"), nil, firstWarned},
-		{many(0, ""), failed, 2 * firstWarned}, {many(3, "b"), nil, 4 * firstWarned}, {many(0, ""), denied, deniedWarned}, {many(3, "b"), nil, lastWarned},
-		{many(eventsAtOnce, "c"), nil, firstWarned}, {many(eventsAtOnce+1, "d"), nil, 2 * firstWarned}, {many(eventsAtOnce+1, "e"), nil, 4 * firstWarned},
+		{many(3, "a"), nil, minPause}, {many(3, "a"), nil, 2 * minPause}, {many(3, "a"), nil, 4 * minPause}, {many(3, "b"), nil, minPause},
+		{many(0, ""), failed, 2 * minPause}, {many(3, "b"), nil, 4 * minPause}, {many(0, ""), denied, deniedPause}, {many(3, "b"), nil, maxPause},
+		{many(eventsPage, "c"), nil, minPause}, {many(eventsPage+1, "d"), nil, 2 * minPause}, {many(eventsPage+1, "e"), nil, 4 * minPause},
 	} {
-		if of.take(step.found, step.err); of.pause != step.want {
+		if of.record(step.found, step.err); of.pause != step.want {
 			t.Errorf("step %d: %s, want %s", n, of.pause, step.want)
 		}
 	}
