@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRenew: what is asked after Renew is asked over another connection, whoever has credentials to add; and so is what is asked apart,
-// not by HTTP/2.
+// TestRenew checks that requests after CloseConnections use a new connection, with and without credentials, and that
+// NewSeparateClient uses its own, not by HTTP/2.
 func TestRenew(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Proto+" "+r.RemoteAddr)

@@ -29,36 +29,36 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second  // for an address that does not answer
-	askTimeout  = 15 * time.Second // for the first questions to the server
+	dialTimeout = 5 * time.Second  // limits connecting to an address
+	askTimeout  = 15 * time.Second // limits requests other than watches if no --request-timeout was given
 )
 
-// Cluster is the way to one API server.
+// Cluster is the connection to one API server.
 type Cluster struct {
-	Host           string        // the server's address without what may be secret
-	Context        string        // that of the kubeconfig; empty where none was chosen
+	Host           string        // the server's address without credentials
+	Context        string        // the kubeconfig context, or empty if there is none or --server overrides it
 	Namespace      string        // of the kubeconfig context
-	RequestTimeout time.Duration // of questions, never of a watch; 0: none was given
-	Config         *rest.Config  // which has no timeout, as HTTP has none
+	RequestTimeout time.Duration // of requests other than watches; zero if none was given
+	Config         *rest.Config  // without a timeout, like HTTP
 	HTTP           *http.Client
 
-	plugin *plugin              // nil: the credentials come from elsewhere
-	dialer *connrotation.Dialer // of all connections but those apart
+	plugin *plugin              // nil without a credential plugin
+	dialer *connrotation.Dialer // of all connections except the ones of NewSeparateClient
 }
 
 var dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 
-// Options take what comes on the way to the server.
+// Options receive messages about the connection.
 type Options struct {
-	// Warnings gets those of the server; nil: they are logged.
+	// Warnings handles warnings in the server's answers. If nil, client-go logs them.
 	Warnings rest.WarningHandler
-	// Note gets a line for people when something takes long, from any goroutine;
-	// nil: nothing is said.
+	// Notify receives a line for people when a credential plugin takes long. It is called from any goroutine. If nil, there
+	// is no such line.
 	Notify func(line string)
 }
 
-// Connect reads the configuration. It makes no request. What a credential
-// plugin says goes to the process's stderr: client-go lets nobody choose.
+// Connect reads the configuration. It makes no request. The stderr of a credential plugin is the stderr of the process,
+// because client-go does not allow another.
 func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {
 		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
@@ -79,7 +79,7 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 		return nil, fail.Usage(f.configError(loader, err))
 	}
 	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
-		// The error would quote all of the address, and there may be a password in it.
+		// The error would quote the whole address, which may contain a password.
 		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.DisplayHost(config.Host)))
 	}
 	result := &Cluster{Host: fail.DisplayHost(config.Host), Context: f.context(loader), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
@@ -92,8 +92,8 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 
 func (c *Cluster) prepare(o Options) (err error) {
 	config := c.Config
-	// The HTTP client's timeout would cut every watch; the client's own rate
-	// limit would only slow the start down: the server has its own.
+	// The HTTP client's timeout would end every watch. The client's rate limit would only slow down the start, since the
+	// server has its own.
 	config.Timeout = 0
 	config.QPS = -1
 	config.WarningHandler = o.Warnings
@@ -106,8 +106,8 @@ func (c *Cluster) prepare(o Options) (err error) {
 	return err
 }
 
-// readTokenAgain has a token in a file be read again once it is refused, by each second request. By itself client-go reads the file
-// once a minute, whatever the server says of what it had.
+// readTokenAgain makes client-go read a token file again after the server has refused the token. By default it reads the
+// file once a minute.
 func readTokenAgain(config *rest.Config) {
 	if config.BearerTokenFile == "" {
 		return
@@ -116,8 +116,8 @@ func readTokenAgain(config *rest.Config) {
 	config.BearerToken, config.BearerTokenFile = "", ""
 }
 
-// Apart returns a client with connections of its own, which share nothing: one is given up with a question that is not answered in time.
-// It takes client-go most of a minute to find out that nobody is at the end of one of HTTP/2, over which all else is asked.
+// NewSeparateClient returns a client with its own HTTP/1.1 connections. A request that times out closes only its own
+// connection. The other clients share an HTTP/2 connection, and client-go takes most of a minute to notice that it is dead.
 func (c *Cluster) NewSeparateClient() (*http.Client, error) {
 	config := rest.CopyConfig(c.Config)
 	config.NextProtos = []string{"http/1.1"}
@@ -125,29 +125,30 @@ func (c *Cluster) NewSeparateClient() (*http.Client, error) {
 	return newClient(config, c.plugin)
 }
 
-// Renew closes all connections but those apart, and ends with them what is still asked: what is asked next is asked over new ones.
+// CloseConnections closes all connections except the ones of NewSeparateClient. Requests in flight fail, and later ones use
+// new connections.
 func (c *Cluster) CloseConnections() {
 	if c.dialer != nil {
 		c.dialer.CloseAll()
 	}
 }
 
-// Place is which cluster it is, in a word: the context that was chosen, or the address.
+// DisplayName returns the name of the context, or the address if there is none.
 func (c *Cluster) DisplayName() string { return cmp.Or(c.Context, c.Host) }
 
 func (c *Cluster) NewDiscoveryClient() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)
 }
 
-// Quiet is the configuration of questions about which people need no warnings.
+// QuietConfig returns a copy of Config for JSON requests whose warnings are ignored.
 func (c *Cluster) QuietConfig() *rest.Config {
 	config := rest.CopyConfig(c.Config)
 	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
+	config.ContentType = runtime.ContentTypeJSON // not every API server supports protobuf
 	return config
 }
 
-// Ask bounds questions to the server.
+// WithTimeout limits requests to RequestTimeout, or to 15 seconds if it is zero.
 func (c *Cluster) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	timeout := askTimeout
 	if c.RequestTimeout > 0 {
@@ -156,8 +157,8 @@ func (c *Cluster) WithTimeout(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, timeout)
 }
 
-// WithoutImpersonation returns c without --as, and the user that --as names; empty
-// without it. To print roles for a user takes no right to impersonate that user.
+// WithoutImpersonation returns a Cluster without --as, and the user that --as names, or an empty string. Printing roles for a
+// user does not need the permission to impersonate that user.
 func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 	oneself := *c
 	oneself.Config = rest.CopyConfig(c.Config)
@@ -168,7 +169,7 @@ func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 	return &oneself, c.Config.Impersonate.UserName, nil
 }
 
-// Namespaces returns the metadata of all that there are.
+// ListNamespaces returns the metadata of all namespaces.
 func (c *Cluster) ListNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	client, err := metadata.NewForConfigAndClient(c.QuietConfig(), c.HTTP)
 	if err != nil {
@@ -181,8 +182,8 @@ func (c *Cluster) ListNamespaces(ctx context.Context) ([]metav1.PartialObjectMet
 	return list.Items, nil
 }
 
-// Identity returns what identifies the cluster, as other tools do it, too: the UID
-// of the namespace kube-system. It is empty where the user may not see that.
+// Identity returns the UID of the namespace kube-system, which other tools also use to identify a cluster. It is empty if the
+// user may not read the namespace or it does not exist.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	d, err := c.NewDiscoveryClient()
 	if err != nil {
@@ -201,8 +202,7 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	return string(ns.GetUID()), err
 }
 
-// HasShards reports whether the server leaves out of a list at a path what is not in the shard that it is asked
-// for by a selector (KEP-5866).
+// SupportsShardSelector reports whether the server applies a shard selector (KEP-5866) to lists at a path.
 func (c *Cluster) SupportsShardSelector(ctx context.Context, path, selector string) (bool, error) {
 	d, err := c.NewDiscoveryClient()
 	if err != nil {
@@ -222,8 +222,8 @@ func (c *Cluster) SupportsShardSelector(ctx context.Context, path, selector stri
 	return list.Metadata.ShardInfo != nil, err
 }
 
-// Endpoint stands for the address of the server, and the certificates that prove that it is there: who
-// may not see what identifies the cluster knows it by that. It is empty where nothing is proven.
+// EndpointHash returns a hash of the server's address and its certificate authority. It identifies the cluster for users who
+// may not read Identity. It is empty if the connection is not HTTPS or certificates are not verified.
 func (c *Cluster) EndpointHash() (string, error) {
 	address, path, err := rest.DefaultServerUrlFor(c.Config)
 	tls := c.Config.TLSClientConfig
@@ -241,8 +241,8 @@ func (c *Cluster) EndpointHash() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// ServerPorts returns where the API servers themselves listen, behind the Service that stands for
-// them, as far as the user may see that.
+// APIServerPorts returns the ports of the API servers behind the Service kubernetes. It returns an error if the user may not
+// read its EndpointSlice.
 func (c *Cluster) APIServerPorts(ctx context.Context) ([]int, error) {
 	d, err := c.NewDiscoveryClient()
 	if err != nil {

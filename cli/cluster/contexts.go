@@ -20,12 +20,12 @@ import (
 	"dwatch/cli/fail"
 )
 
-// contexts are those of the kubeconfig that are asked for. More than one, a pattern, or all of them
-// is a run of several clusters, however many there are of them.
+// contexts are the selected contexts of the kubeconfig. Several names, a pattern, or all contexts select a run of several
+// clusters, even if only one context matches.
 type contexts struct {
-	typed []string
-	all   bool
-	// present takes those that there are: a pattern may match none.
+	typed []string // values of --context
+	all   bool     // --all-contexts
+	// present ignores names that do not exist and patterns without a match. Otherwise they are errors.
 	present bool
 }
 
@@ -34,8 +34,8 @@ func (c *contexts) addTo(set *pflag.FlagSet) {
 	set.BoolVar(&c.all, "all-contexts", false, "Use all contexts of the kubeconfig, see docs/clusters.md")
 }
 
-// IsSeveral reports whether several clusters are asked for. It reads the kubeconfig only where a
-// name looks like a list: there may be a context of that very name.
+// HasMultipleContexts reports whether several clusters are selected. It reads the kubeconfig only if a name looks like a list
+// or pattern, because a context may have that name.
 func (f *Flags) HasMultipleContexts() bool {
 	typed := f.contexts.typed
 	switch {
@@ -48,10 +48,10 @@ func (f *Flags) HasMultipleContexts() bool {
 	return err != nil || config.Contexts[typed[0]] == nil
 }
 
-// ErrSeveral is the error of what takes one cluster, and was given several.
+// ErrMultipleContexts is returned if several contexts are selected for a command that connects to one cluster.
 var ErrMultipleContexts = errors.New("this takes one cluster, and these are several contexts: choose one with --context")
 
-// one chooses the context that is typed, if there is one.
+// one uses the context of --context, if given. It returns an error if there are several.
 func (f *Flags) one() error {
 	if f.HasMultipleContexts() {
 		return fail.Usage(ErrMultipleContexts)
@@ -62,24 +62,23 @@ func (f *Flags) one() error {
 	return nil
 }
 
-// Member is one of several clusters.
+// KubeContext is one of several selected contexts.
 type KubeContext struct {
-	Name      string   // that of the context
-	Namespace string   // of the context
-	Flags     Flags    // that lead there
-	Aliases   []string // contexts that lead there as well, which is watched once
-	lead      string   // digest of all that the kubeconfig says of the way there
+	Name      string
+	Namespace string
+	Flags     Flags    // to connect to the cluster
+	Aliases   []string // contexts with the same cluster and user, which are not watched again
+	lead      string   // digest of the cluster and user in the kubeconfig, see leadOf
 }
 
-// IsAs reports whether two contexts lead to the same namespace of the same server in the same way, with the
-// same credentials.
+// IsSameAs reports whether two contexts have the same name and namespace, and connect to the same server with the same
+// credentials.
 func (m KubeContext) IsSameAs(o KubeContext) bool {
 	return m.Name == o.Name && m.Namespace == o.Namespace && m.lead == o.lead
 }
 
-// Each returns the clusters that are asked for, in the order in which they were named, and by name
-// where a pattern stands for them. Contexts of the same cluster and user are one, if their namespace is
-// the same, too, or placed says that it does not matter.
+// SelectedContexts returns the selected contexts in the order of --context; matches of a pattern are sorted by name. Contexts
+// with the same cluster, user and namespace are merged. If placed is true, their namespaces may differ.
 func (f *Flags) SelectedContexts(placed bool) ([]KubeContext, error) {
 	loader := f.Loader()
 	config, err := loader.RawConfig()
@@ -110,10 +109,10 @@ func (f *Flags) SelectedContexts(placed bool) ([]KubeContext, error) {
 	return members, nil
 }
 
-// IsNamed reports whether contexts are asked for by name.
+// SelectsContexts reports whether --context or --all-contexts was given.
 func (f *Flags) SelectsContexts() bool { return f.contexts.all || len(f.contexts.typed) > 0 }
 
-// Among chooses of names, as of contexts of a kubeconfig: all, where none is asked for.
+// SelectFrom applies --context to names instead of the contexts of the kubeconfig. Without --context it returns all names.
 func (f *Flags) SelectFrom(names []string) ([]string, error) {
 	if !f.SelectsContexts() {
 		return names, nil
@@ -125,7 +124,7 @@ func (f *Flags) SelectFrom(names []string) ([]string, error) {
 	return f.contexts.choose(there)
 }
 
-// First returns what leads to the first of several clusters, or to the one that is asked for.
+// ForFirstContext returns the Flags for the first of several selected contexts, or f if only one is selected.
 func (f *Flags) ForFirstContext() *Flags {
 	if !f.HasMultipleContexts() {
 		return f
@@ -141,9 +140,8 @@ func isSame(a, b *api.Context) bool {
 	return a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
 
-// leadOf is another one where a context leads elsewhere, or with other credentials. What a provider of
-// credentials keeps in the kubeconfig, and renews there by itself, has no part in it, nor what other
-// programs note there.
+// leadOf returns a digest of a context's cluster and user, which changes if the server or the credentials change. It ignores
+// extensions, and the data of auth providers, which they renew themselves.
 func leadOf(config *api.Config, context string) string {
 	c := config.Contexts[context]
 	var at api.Cluster
@@ -157,13 +155,13 @@ func leadOf(config *api.Config, context string) string {
 	at.Extensions, user.Extensions, user.AuthProvider = nil, nil, nil
 	text, err := json.Marshal([]any{at, user, c.Cluster, c.AuthInfo})
 	if err != nil {
-		return "" // it is never other
+		return "" // unreachable: these types can be marshaled
 	}
 	digest := sha256.Sum256(text)
 	return string(digest[:])
 }
 
-// FollowsContexts reports whether what is asked for changes with the kubeconfig.
+// HasDynamicContexts reports whether changes of the kubeconfig can change which contexts are selected.
 func (f *Flags) HasDynamicContexts() bool {
 	config, err := f.Loader().RawConfig()
 	return f.contexts.all || err == nil && slices.ContainsFunc(f.contexts.items(&config), func(item string) bool {
@@ -171,14 +169,14 @@ func (f *Flags) HasDynamicContexts() bool {
 	})
 }
 
-// Present is Each for those that there are by now. What is named, and gone, has left.
+// ExistingContexts is like SelectedContexts, but ignores names that do not exist and patterns without a match.
 func (f *Flags) ExistingContexts(placed bool) ([]KubeContext, error) {
 	now := *f
 	now.contexts.present = true
 	return now.SelectedContexts(placed)
 }
 
-// Stamp is another one when the files of the kubeconfig have changed.
+// KubeconfigFingerprint returns a text that changes when a file of the kubeconfig changes.
 func (f *Flags) KubeconfigFingerprint() string {
 	var stamp strings.Builder
 	for _, file := range f.Loader().ConfigAccess().GetLoadingPrecedence() {
@@ -191,7 +189,7 @@ func (f *Flags) KubeconfigFingerprint() string {
 
 func namespaceOf(c *api.Context) string { return cmp.Or(c.Namespace, metav1.NamespaceDefault) }
 
-// choose returns the names of the contexts, each once.
+// choose returns the names of the selected contexts, each once.
 func (c *contexts) choose(config *api.Config) ([]string, error) {
 	sorted := slices.Sorted(maps.Keys(config.Contexts))
 	if len(config.Contexts) == 0 {
@@ -229,8 +227,7 @@ func (c *contexts) choose(config *api.Config) ([]string, error) {
 	return chosen, nil
 }
 
-// items are the names and patterns. One with a comma in it is a list, unless there is a context of
-// that name.
+// items returns the names and patterns of --context. A value with commas is a list, unless a context has that name.
 func (c *contexts) items(config *api.Config) (items []string) {
 	for _, typed := range c.typed {
 		if config.Contexts[typed] != nil {
@@ -242,7 +239,7 @@ func (c *contexts) items(config *api.Config) (items []string) {
 	return items
 }
 
-// matches is path.Match, but that a slash, which names of contexts have in them, is as any character.
+// matches is like path.Match, but treats a slash, which names of contexts may contain, like other characters.
 func matches(pattern, name string) bool {
 	plain := strings.NewReplacer("/", "\x00")
 	ok, err := path.Match(plain.Replace(pattern), plain.Replace(name))

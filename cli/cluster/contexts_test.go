@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestChooseContexts: which contexts are asked for, by name, by pattern, or all.
+// TestChooseContexts checks the selection of contexts by name, by pattern, or all.
 func TestChooseContexts(t *testing.T) {
 	config := &api.Config{Contexts: map[string]*api.Context{}}
 	for _, name := range []string{"prod-eu", "prod-us", "test", "arn:aws:eks:eu:1:cluster/blue", "a,b"} {
@@ -45,7 +45,7 @@ func TestChooseContexts(t *testing.T) {
 	}
 }
 
-// TestReadOnce: that several clusters are begun reads the kubeconfig once, and what is tried again reads it anew.
+// TestReadOnce checks that connecting to several clusters reads the kubeconfig once, and that a retry reads it again.
 func TestReadOnce(t *testing.T) {
 	config := api.NewConfig()
 	for _, name := range []string{"eu", "us"} {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestEndpoint: clusters behind one address differ by their paths or certificates, which may be in a file;
-// what proves nothing stands for none.
+// TestEndpoint checks that clusters at one address differ by path or certificates, which may be in a file, and that the hash is
+// empty without verified certificates.
 func TestEndpoint(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(file, []byte("ca\n"), 0o600); err != nil {

@@ -12,11 +12,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// checkFiles refuses a key or certificate file that can't be opened. client-go looks
-// at a key only beside a certificate, and its errors don't name the flag.
+// checkFiles returns an error if a key or certificate file can't be opened. client-go checks a key only if there is also a
+// certificate, and its errors don't name the flag.
 func (f *Flags) checkFiles(loader clientcmd.ClientConfig) error {
 	flags := f.overrides
-	config, _ := loader.RawConfig() // what is wrong with it is said later
+	config, _ := loader.RawConfig() // Connect reports errors later
 	chosen := flags.Context
 	if c := config.Contexts[cmp.Or(flags.CurrentContext, config.CurrentContext)]; c != nil {
 		chosen.AuthInfo = cmp.Or(chosen.AuthInfo, c.AuthInfo)
@@ -35,8 +35,7 @@ func (f *Flags) checkFiles(loader clientcmd.ClientConfig) error {
 	)
 }
 
-// checkFile refuses the file that a flag names, or that owner has in the kubeconfig where
-// the flag is not given.
+// checkFile checks the file of a flag, or if the flag is not given, the file that the kubeconfig has for owner.
 func checkFile(flag, flagged, configured, owner string) error {
 	by, path := "--"+flag, flagged
 	if path == "" {

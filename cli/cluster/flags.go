@@ -1,5 +1,4 @@
-// Package cluster is the way to one API server: from kubectl's connection flags to
-// a configuration and clients.
+// Package cluster connects to API servers: it turns kubectl's connection flags into configurations and clients.
 package cluster
 
 import (
@@ -17,36 +16,35 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Flags are kubectl's connection flags. The zero value is none given.
+// Flags are kubectl's connection flags. The zero value means that no flag was given.
 type Flags struct {
-	// UserAgent is what the server's audit log shows.
+	// UserAgent is the user agent in the server's audit log.
 	UserAgent string
 
 	kubeconfig string
 	contexts   contexts
 	overrides  clientcmd.ConfigOverrides
-	// read is the kubeconfig as Each has read it, for the first Connect: that each member reads it anew takes
-	// the square of how many contexts there are. A later one may find another. nil: there is none.
+	// read has the kubeconfig that SelectedContexts read, for the first Connect. If each of many contexts read it again, the
+	// time would be quadratic. Later calls of Connect read the files. It is nil for Flags of a single cluster.
 	read *atomic.Pointer[api.Config]
 }
 
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Path to the kubeconfig `FILE`")
-	// What discovery says is not kept on disk. It would save one round trip, and
-	// could be wrong without a 404 to show it: when a name has come to mean another
-	// resource, another version is preferred, a category has one member more, or a
-	// resource that was cluster-scoped lives in namespaces now.
+	// Discovery is not cached on disk. A cache would save one round trip, but could be outdated without causing a 404: a name
+	// may mean another resource, another version may be preferred, a category may have more resources, or the scope of a
+	// resource may have changed.
 	set.String("cache-dir", "", "Without effect, whatever `DIR`: dwatch keeps no cache")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // ours takes several
+	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // dwatch's own flag accepts several namespaces
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
-	names.CurrentContext = clientcmd.FlagInfo{} // and of these
+	names.CurrentContext = clientcmd.FlagInfo{} // dwatch's own flag accepts several contexts
 	f.contexts.addTo(set)
 	clientcmd.BindOverrideFlags(&f.overrides, set, names)
 }
 
-// Loader reads the kubeconfig by kubectl's rules: --kubeconfig, $KUBECONFIG,
-// ~/.kube/config, in the cluster. It opens no file before it is asked.
+// Loader returns a loader that finds the kubeconfig like kubectl: --kubeconfig, $KUBECONFIG, ~/.kube/config, or the
+// configuration within a cluster. It opens files only when its methods are called.
 func (f *Flags) Loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &f.overrides)
 }
@@ -57,7 +55,7 @@ func (f *Flags) rules() *clientcmd.ClientConfigLoadingRules {
 	return rules
 }
 
-// firstLoader is Loader of what Each has read, the first time.
+// firstLoader returns a loader of the kubeconfig that SelectedContexts has read. Later calls return Loader.
 func (f *Flags) firstLoader() clientcmd.ClientConfig {
 	if f.read != nil {
 		if config := f.read.Swap(nil); config != nil {
@@ -67,7 +65,7 @@ func (f *Flags) firstLoader() clientcmd.ClientConfig {
 	return f.Loader()
 }
 
-// loaded are the rules by which a kubeconfig was read.
+// loaded is a loader of a kubeconfig that was already read.
 type loaded struct {
 	*clientcmd.ClientConfigLoadingRules
 	config *api.Config
@@ -76,10 +74,10 @@ type loaded struct {
 // Load implements clientcmd.ClientConfigLoader.
 func (l loaded) Load() (*api.Config, error) { return l.config.DeepCopy(), nil }
 
-// context returns the name of the context that is in force.
+// context returns the name of the context in use, or an empty string if --server overrides its server.
 func (f *Flags) context(loader clientcmd.ClientConfig) string {
 	config, err := loader.RawConfig()
-	if err != nil || f.overrides.ClusterInfo.Server != "" { // it is another server than that of the context
+	if err != nil || f.overrides.ClusterInfo.Server != "" { // not the server of the context
 		return ""
 	}
 	return cmp.Or(f.overrides.CurrentContext, config.CurrentContext)

@@ -12,28 +12,27 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// pluginPatience is how long a credential plugin may run in silence.
+// pluginPatience is how long a credential plugin may run before the user is notified.
 const pluginPatience = 3 * time.Second
 
-// plugin is the program that gets the credentials, exec in the kubeconfig. client-go
-// runs it within a request, without the request's context, and keeps the process to
-// itself: dwatch can stop waiting for a plugin that hangs, but not end it.
+// plugin tracks the credential plugin of the kubeconfig (exec). client-go runs it within a request, without the request's
+// context, and does not expose the process. So dwatch can stop waiting for a plugin that hangs, but can't end it.
 type plugin struct {
-	note    func() // says what is waited for
+	note    func() // notifies the user that dwatch waits for the plugin
 	mu      sync.Mutex
 	waiting int         // requests that have no credentials yet
-	slow    *time.Timer // while there are any
+	slow    *time.Timer // calls note; runs while requests are waiting
 }
 
-// newPlugin returns the plugin of config; nil if there is none. It adds to config
-// what it has to see of each request.
+// newPlugin returns the plugin of config, or nil if there is none. It wraps the transport of config to see when requests have
+// their credentials.
 func newPlugin(config *rest.Config, note func(line string)) *plugin {
 	exec := config.ExecProvider
 	if exec == nil {
 		return nil
 	}
 	p := &plugin{note: func() {
-		if note != nil && exec.InteractiveMode != clientcmdapi.AlwaysExecInteractiveMode { // else a person is asked, who sees it
+		if note != nil && exec.InteractiveMode != clientcmdapi.AlwaysExecInteractiveMode { // a plugin that always prompts is visible anyway
 			note(fmt.Sprintf("waiting for the credential plugin %s of the user in the kubeconfig; Ctrl-C ends dwatch", filepath.Base(exec.Command)))
 		}
 	}}
@@ -41,8 +40,8 @@ func newPlugin(config *rest.Config, note func(line string)) *plugin {
 	return p
 }
 
-// newClient returns the HTTP client of config, which has p, or no plugin if that is
-// nil. A request ends with its context, whatever the plugin does.
+// newClient returns an HTTP client for config. p is its plugin or nil. Requests end with their context, even if the plugin
+// hangs.
 func newClient(config *rest.Config, p *plugin) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(config)
 	if p == nil || err != nil {
@@ -51,8 +50,8 @@ func newClient(config *rest.Config, p *plugin) (*http.Client, error) {
 	return &http.Client{Transport: withPlugin{p, client.Transport}}, nil
 }
 
-// Login has the credential plugin run, if there is one: it may ask a person for
-// something, and what bounds the questions to a server is too short for that.
+// Login runs the credential plugin, if there is one. The plugin may prompt the user, which may take longer than the timeout
+// of requests to the server.
 func (c *Cluster) Login(ctx context.Context) error {
 	if c.plugin == nil {
 		return nil
@@ -65,11 +64,10 @@ func (c *Cluster) Login(ctx context.Context) error {
 	return err
 }
 
-// loginKey marks the context of a request that is only for its credentials, and does
-// not go to the server.
+// loginKey marks the context of a request that only gets credentials and is not sent to the server.
 type loginKey struct{}
 
-// begin notes that a request has no credentials yet, until end is called for the first time.
+// begin records that a request waits for credentials until end is called. Further calls of end do nothing.
 func (p *plugin) begin() (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,15 +83,14 @@ func (p *plugin) begin() (end func()) {
 	})
 }
 
-// withPlugin makes requests through next, where client-go runs the plugin. A request
-// ends with its context; its goroutine goes on until the plugin ends, and nobody waits
-// for it, against the rule of the house: nothing can end it.
+// withPlugin makes requests through next, where client-go runs the plugin. A request ends with its context. Its goroutine runs
+// until the plugin ends, and is not waited for, because dwatch can't end the plugin.
 type withPlugin struct {
 	plugin *plugin
 	next   http.RoundTripper
 }
 
-// run is a request on its way; end says that it has its credentials.
+// run is a request in flight. end records that it has its credentials.
 type run struct{ end func() }
 
 type runKey struct{}
@@ -101,7 +98,7 @@ type runKey struct{}
 func (w withPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, run := r.Context(), &run{w.plugin.begin()}
 	done := make(chan struct{})
-	// A copy: client-go adds a header, which may be when the caller has r back.
+	// Clone the request, because client-go may add a header after RoundTrip has returned.
 	r = r.Clone(context.WithValue(ctx, runKey{}, run))
 	var answer *http.Response
 	var err error
@@ -123,7 +120,7 @@ func (w withPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// afterPlugin comes after client-go's part: a request that arrives here has its credentials.
+// afterPlugin comes after client-go's authentication, so requests that reach it have their credentials.
 type afterPlugin struct {
 	plugin *plugin
 	next   http.RoundTripper
@@ -140,7 +137,7 @@ func (a afterPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := a.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
-		run.end = a.plugin.begin() // client-go has the plugin get others
+		run.end = a.plugin.begin() // client-go runs the plugin again
 	}
 	return answer, err
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// client stands in for client-go: it runs a plugin, makes the request, and after a
-// 401 runs the plugin again, for one request at a time.
+// client is a fake of client-go: it runs a plugin, makes the request, and after a 401 runs the plugin again, for one request
+// at a time.
 type client struct {
 	next http.RoundTripper
 	turn chan struct{} // holds one token
@@ -56,7 +56,7 @@ func (b body) Close() error {
 	return nil
 }
 
-// bench is a plugin, and what it has for notes.
+// bench is a plugin and its notes.
 type bench struct {
 	*plugin
 	server server
@@ -79,8 +79,8 @@ func (b *bench) ask(t *testing.T, limit time.Duration) (*http.Response, error) {
 	return withPlugin{b.plugin, b.client}.RoundTrip(get(t, ctx, "GET"))
 }
 
-// A request ends with its context while the plugin hangs, and one after it does not
-// wait behind the plugin. What comes in the end is closed.
+// A request ends with its context while the plugin hangs, and a later request does not wait for the plugin. Late responses are
+// closed.
 func TestPluginThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		released := make(chan struct{})
@@ -106,7 +106,7 @@ func TestPluginThatHangs(t *testing.T) {
 	})
 }
 
-// The server's own time is not the plugin's.
+// A slow server is not reported as a slow plugin.
 func TestPluginThatIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(http.StatusOK, func() {})
@@ -155,7 +155,7 @@ func TestPluginThatHangsAfterUnauthorized(t *testing.T) {
 	})
 }
 
-// One that always asks a person is not talked over.
+// A plugin that always prompts is not interrupted by a note.
 func TestPluginThatAsks(t *testing.T) {
 	for mode, want := range map[api.ExecInteractiveMode]bool{
 		api.AlwaysExecInteractiveMode: false, api.IfAvailableExecInteractiveMode: true, api.NeverExecInteractiveMode: true,

@@ -11,17 +11,15 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// retryWait is the wait before a request is made again whose connection was closed
-// before an answer.
+// retryWait is the delay before retryClosed repeats a request.
 const retryWait = time.Second
 
-// errClosed takes the place of the errors by which client-go knows such a request, and does not
-// wrap them. client-go would make it ten times more, a second apart, and say nothing meanwhile;
-// if it is for a watch, it would then take that for one that ended in good order.
+// errClosed replaces the errors of a closed connection and does not wrap them. Otherwise client-go would silently retry ten
+// more times, one second apart, and then treat a failed watch like one that ended normally.
 var errClosed = errors.New("it closed the connection without an answer")
 
-// retryClosed makes a request once more whose connection was closed before an answer, as by a
-// server that restarts. If that happens again, the error is errClosed.
+// retryClosed repeats a GET request once if its connection was closed before an answer, as by a server that restarts. If the
+// second connection is closed, too, the error is errClosed.
 type retryClosed struct{ next http.RoundTripper }
 
 func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -40,8 +38,8 @@ func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// isClosed reports what client-go takes for a reason to ask again, and the same seen
-// by net/http in the middle of a write, or just before.
+// isClosed reports whether an error is one after which client-go retries, or the same condition as reported by net/http
+// during or just before a write.
 func isClosed(err error) bool {
 	if err == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// trips answers one request after the other; the last answer is for all that follow.
+// trips has the answers to successive requests. The last one is repeated.
 type trips struct {
 	errs  []error
 	count int
@@ -58,8 +58,7 @@ func TestRetryClosed(t *testing.T) {
 	}
 }
 
-// TestClosedIsNotRetried: client-go does not know the error for one after which it
-// asks again.
+// TestClosedIsNotRetried checks that client-go does not retry after errClosed.
 func TestClosedIsNotRetried(t *testing.T) {
 	if isClosed(errClosed) || utilnet.IsTimeout(errClosed) {
 		t.Error(errClosed)

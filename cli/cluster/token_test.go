@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestTokenFileIsReadAgain: of a token that is refused the file is read again, by each second request.
+// TestTokenFileIsReadAgain checks that the file of a refused token is read again, by every second request.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	taken := "one"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// connectAs returns the way to a server, by a kubeconfig with that user.
+// connectAs connects to a server with a kubeconfig that has that user.
 func connectAs(t *testing.T, server, user string) *Cluster {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

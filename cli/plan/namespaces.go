@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Namespace is one that there is.
+// Namespace is an existing namespace.
 type Namespace struct {
 	Name   string
 	UID    types.UID
@@ -25,14 +25,14 @@ func (r Request) SelectsNamespaces() bool {
 	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "")
 }
 
-// placed are the namespaces to watch in, and where they are chosen, all that there are.
+// placed has the namespaces to watch in, and if namespaces are selected by patterns or labels, all existing ones.
 type placed struct {
 	where []string
 	all   map[string]event.Namespace
 }
 
-// place finds out in which namespaces to watch. Where nobody can be asked, or nobody is to be, all
-// are meant.
+// place determines the namespaces to watch in. If they are selected by patterns or labels but ListNamespaces is nil, it
+// returns all namespaces.
 func (r Request) place(ctx context.Context) (placed, error) {
 	switch {
 	case !r.SelectsNamespaces():
@@ -63,7 +63,7 @@ func (r Request) place(ctx context.Context) (placed, error) {
 	return p, nil
 }
 
-// NamespacesError says that nobody knows which namespaces there are, of which Choice is to choose.
+// NamespacesError means that the namespaces could not be listed, which Flag needs.
 type NamespacesError struct {
 	Flag string
 	Err  error
@@ -72,7 +72,7 @@ type NamespacesError struct {
 func (e *NamespacesError) Error() string { return "ask which namespaces there are: " + e.Err.Error() }
 func (e *NamespacesError) Unwrap() error { return e.Err }
 
-// Explain says what to do about it.
+// Explain returns a message that says what to do about it.
 func (e *NamespacesError) Explain() string {
 	return fmt.Sprintf("%s chooses among the namespaces, and the user may not see which there are: %v; dwatch rbac prints a role with that right", e.Flag, e.Err)
 }
@@ -127,7 +127,7 @@ func (r Request) NamespaceFlag() string {
 	return strings.Join(words, " ")
 }
 
-// IsNowhere reports whether namespaces are chosen, and none is.
+// MatchesNoNamespace reports whether namespaces are selected by patterns or labels, and none matches.
 func (p *Plan) MatchesNoNamespace() bool {
 	for _, n := range p.Namespaces {
 		if n.Selected {

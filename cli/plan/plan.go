@@ -15,24 +15,24 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Plan is what is to be watched, and what there is to say about it.
+// Plan has the targets to watch, and notes for the user.
 type Plan struct {
 	Targets          []event.Target
-	Selection        event.Selection // what was asked for
+	Selection        event.Selection // the request in normalized form
 	Missing          []Missing
-	Notes            []string // what people should know, a line each
-	DynamicResources bool     // what the arguments name may come and go
-	// Namespaces are all that there are where they are chosen, so that they come and go; else nil.
+	Notes            []string // lines for people
+	DynamicResources bool     // the resources that the arguments name may change
+	// Namespaces are all existing namespaces if patterns or labels select them, and else nil.
 	Namespaces map[string]event.Namespace
 }
 
-// Follows reports whether targets may come and go.
+// IsDynamic reports whether the targets may change.
 func (p *Plan) IsDynamic() bool { return p.DynamicResources || p.Namespaces != nil }
 
 // Missing is an argument whose resource the server does not have yet.
 type Missing struct {
 	Name string // as it was typed
-	// Is reports whether a target is what it means, as Resolve has found by then.
+	// Matches reports whether the argument, as resolved last, names a target.
 	Matches func(event.Target) bool
 }
 
@@ -75,14 +75,14 @@ func (d *draft) noteAlternatives(name string, answer mapper.Result) {
 	d.note(strconv.Quote(name) + " is taken for " + answer.Mappings[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
 }
 
-// finish is to be called when all arguments are in.
+// finish completes the plan after all arguments were added.
 func (d *draft) finish(r Request) {
 	d.merge(r.AwaitsObjects)
 	d.Selection = selection(d.asked, r.Exclude)
 	if !r.Shard.IsAll() {
 		d.Selection.Shard = r.Shard
 	}
-	// What is namespaced may also come later.
+	// Dynamic resources may include namespaced ones later.
 	if d.DynamicResources || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
 		addNamespaces(&d.Selection, r)
 	}
@@ -94,8 +94,8 @@ func (d *draft) finish(r Request) {
 	}
 }
 
-// merge drops what another target watches too, which is a mistake where the name that is
-// dropped is awaited. What is in a set is watched in the version in which it was named.
+// merge drops targets that another target covers. If awaited is true, a name that a wider target covers is a mistake. If a
+// resource was named in a version, all its targets use that version.
 func (d *draft) merge(awaited bool) {
 	var merged []event.Target
 	for i, t := range d.Targets {
@@ -158,24 +158,24 @@ type Request struct {
 	// other namespaces are selected. The pattern "*" stands for -A: it also selects cluster-scoped resources.
 	NamespacePatterns []string
 	NamespaceSelector string // selects namespaces by their labels
-	// List asks the server for all namespaces. It has to be set where they are chosen; without it
-	// all are.
+	// ListNamespaces lists all namespaces. If nil, patterns and labels select all namespaces.
 	ListNamespaces func(context.Context) ([]Namespace, error)
 
-	// Also returns what is watched besides, as far as the server has it, which may grow; nil: nothing.
+	// ExtraResources returns resources to watch in addition to Arguments, if the server has them. The result may grow. It may be
+	// nil.
 	ExtraResources func() []ExtraResource
 
 	DefaultNamespace string // the namespace of the kubeconfig's context
 
-	LabelSelector, FieldSelector string // empty: all
-	// Shard is of which shard objects are asked for; its number is 0 until it is known which one it is.
+	LabelSelector, FieldSelector string // if empty, all objects
+	// Shard is the shard whose objects are requested. Its number is 0 until it is determined.
 	Shard event.Shard
 
 	WaitForResources bool // a resource that the server does not have yet is no error
-	// Awaited: something is waited for of each object that is named, and of all that
-	// exist where none is. It can't be both of one resource.
+	// AwaitsObjects means that a condition is awaited for each named object, or for all objects of a resource without a name.
+	// A resource can't be both.
 	AwaitsObjects bool
-	// Ask bounds the questions to the server of one plan; nil: nothing but their context does.
+	// WithTimeout limits the requests for one plan. If nil, only their context limits them.
 	WithTimeout func(context.Context) (context.Context, context.CancelFunc)
 }
 
@@ -193,14 +193,14 @@ func (r Request) WatchedNamespaces() []string {
 	return slices.Concat(r.Namespaces, r.NamespacePatterns)
 }
 
-// Selects reports whether not all objects are asked for, besides by name.
+// IsFiltered reports whether selectors or a shard restrict the objects.
 func (r Request) IsFiltered() bool {
 	return r.LabelSelector != "" || r.FieldSelector != "" || !r.Shard.IsAll()
 }
 
-// Beside is what is watched beside the arguments.
+// ExtraResource is a resource or object to watch in addition to the arguments.
 type ExtraResource struct {
 	mapper.Argument
-	// Namespace is where; empty: in those of the request.
+	// Namespace, if empty, means the namespaces of the request.
 	Namespace string
 }

@@ -38,9 +38,8 @@ func New(r Request, m *mapper.Mapper) *Planner {
 
 var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or it is not in namespaces and needs -A")
 
-// First returns the plan for the start. What is wrong with the command line, as seen at this
-// server, is marked by [fail.Usage]; a resource that the server does not have is an error of
-// package mapper, or with Wait a note; anything else is why the server could not be asked.
+// InitialPlan returns the plan for the start. Mistakes in the command line are usage errors, see [fail.Usage]. An unknown
+// resource is an error of package mapper, or with WaitForResources a note. Other errors are failed requests.
 func (p *Planner) InitialPlan(ctx context.Context) (*Plan, error) {
 	ctx, cancel := p.request.WithTimeout(ctx)
 	defer cancel()
@@ -56,7 +55,7 @@ func (p *Planner) InitialPlan(ctx context.Context) (*Plan, error) {
 	return &d.Plan, nil
 }
 
-// Resolve asks the server what there is to watch now; what it does not have is left out.
+// Resolve queries the server for the current targets. Resources that the server does not have are left out.
 func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
 	ctx, cancel := p.request.WithTimeout(ctx)
 	defer cancel()
@@ -68,8 +67,8 @@ func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
 	return event.Resolution{Targets: d.Targets, FailedGroups: d.unsure, Namespaces: d.Namespaces}, nil
 }
 
-// plan resolves the arguments: each resource in each namespace, by name where one was given, and
-// nothing twice. An argument with an error that is passable is left out.
+// plan resolves the arguments to targets for each resource and namespace, without duplicates. Arguments with a passable error
+// are left out and listed as missing.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
 	d := &draft{Plan: Plan{DynamicResources: p.request.WaitForResources}, named: map[schema.GroupResource]*meta.RESTMapping{}}
 	places, err := p.request.place(ctx)
@@ -114,7 +113,7 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 	return d, nil
 }
 
-// addAlso adds what is watched beside the arguments.
+// addAlso adds targets for ExtraResources.
 func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.GroupResource]bool) error {
 	if p.request.ExtraResources == nil {
 		return nil
@@ -143,7 +142,7 @@ func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.Gro
 	return nil
 }
 
-// resolve returns what name names, and remembers what a single resource's was taken for.
+// resolve resolves a name. The name of a single resource keeps its first meaning.
 func (p *Planner) resolve(ctx context.Context, name string) (mapper.Result, error) {
 	p.mu.Lock()
 	taken := p.taken[name]
@@ -161,7 +160,7 @@ func (p *Planner) resolve(ctx context.Context, name string) (mapper.Result, erro
 	return answer, nil
 }
 
-// means reports whether a target is what an argument names, or of what it names.
+// means reports whether an argument, as resolved last, names a target.
 func (p *Planner) means(a mapper.Argument, t event.Target) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,8 +169,7 @@ func (p *Planner) means(a mapper.Argument, t event.Target) bool {
 	})
 }
 
-// qualified is a name for r that nothing else answers to. If name says which
-// version is meant, it does so, too.
+// qualified returns an unambiguous name for r. It includes the version if name does.
 func qualified(name string, r schema.GroupVersionResource) string {
 	asked, _ := schema.ParseResourceArg(name)
 	if r.Group == "" || asked != nil && asked.GroupVersion() == r.GroupVersion() {
@@ -198,7 +196,7 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	return excluded, nil
 }
 
-// where is in which namespaces a resource is to be watched; in none if it is not.
+// where returns the namespaces in which to watch a resource, or nil if it is not watched.
 func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []string) []string {
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return namespaces
@@ -209,7 +207,7 @@ func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []str
 	return []string{""}
 }
 
-// suggestion is what err says that may have been meant.
+// suggestion returns the suggestions of err in parentheses, or an empty string.
 func suggestion(err error) string {
 	unknown, ok := errors.AsType[*mapper.UnknownError](err)
 	if !ok || len(unknown.Suggestions) == 0 {

@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// selected is what an argument selects.
+// selected returns the resource that an argument selects, by its full name unless that may change later.
 func selected(a mapper.Argument, answer mapper.Result, wait bool) event.SelectedResource {
 	if len(answer.Mappings) == 0 || answer.Multiple || wait {
 		return event.SelectedResource{Resource: strings.ToLower(a.Resource), Name: a.Name}
@@ -20,7 +20,7 @@ func selected(a mapper.Argument, answer mapper.Result, wait bool) event.Selected
 	return event.SelectedResource{Resource: answer.Mappings[0].Resource.GroupResource().String(), Name: a.Name}
 }
 
-// selection returns the Selection of what was asked for, in no namespace.
+// selection returns a Selection of the resources, without namespaces.
 func selection(asked []event.SelectedResource, exclude []string) event.Selection {
 	all := map[string]bool{}
 	for _, a := range asked {
@@ -45,7 +45,7 @@ func addNamespaces(s *event.Selection, r Request) {
 	}
 }
 
-// Selectors are those of r as apimachinery writes them, with one sign for equality.
+// NormalizedSelectors returns the selectors of r in apimachinery's format, with "=" for equality.
 func (r Request) NormalizedSelectors() (label, field string, err error) {
 	byLabel, err := labels.Parse(r.LabelSelector)
 	if err != nil {
@@ -58,5 +58,5 @@ func (r Request) NormalizedSelectors() (label, field string, err error) {
 	return strings.ReplaceAll(byLabel.String(), "==", "="), byField.String(), nil
 }
 
-// sorted has each of words once.
+// sorted returns the words sorted and without duplicates.
 func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }
