@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// statusOf is what the API server says when it refuses a request.
+// statusOf returns a Status of a failure, as the API server sends it when it refuses a request.
 func statusOf(code int, reason metav1.StatusReason, message string) []byte {
 	text, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 	})
 	if err != nil {
-		panic(err) // it holds nothing but strings and a number
+		panic(err) // impossible: only strings and a number
 	}
 	return text
 }
@@ -32,7 +32,7 @@ func respond(w http.ResponseWriter, code int, reason metav1.StatusReason, messag
 	w.Write(statusOf(code, reason, message))
 }
 
-// refuses is a handler that answers as the API server does.
+// refuses returns a handler that answers with a Status of the API server.
 func refuses(code int, reason metav1.StatusReason, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { respond(w, code, reason, message) }
 }
@@ -41,18 +41,18 @@ var (
 	gone        = refuses(http.StatusGone, metav1.StatusReasonExpired, "too old resource version: 1 (2)")
 	unsupported = refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 		"ListOptions is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
-	// goneEvent is how a watch says the same once it is open.
+	// goneEvent is the ERROR event with which an open watch reports the same as gone.
 	goneEvent = fmt.Sprintf(`{"type":"ERROR","object":%s}`+"\n",
 		statusOf(http.StatusGone, metav1.StatusReasonExpired, "too old resource version: 1 (2)"))
 )
 
-// tooMany asks the client to come again in a second.
+// tooMany asks the client to retry after a second.
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	respond(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests, please try again later")
 }
 
-// webPage is a handler that answers as load balancers do.
+// webPage returns a handler that answers with HTML, as load balancers do.
 func webPage(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -61,23 +61,23 @@ func webPage(code int) http.HandlerFunc {
 	}
 }
 
-// empty answers with nothing that is said to be JSON.
+// empty answers with an empty body whose Content-Type is JSON.
 func empty(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 }
 
-// otherJSON is JSON, but not of the API.
+// otherJSON answers with JSON that is not a Kubernetes object.
 func otherJSON(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, `{"status":"ok"}`+"\n")
 }
 
-// redirect leads in circles.
+// redirect answers with a redirect. The rule also applies to its target, so the client is redirected forever.
 func redirect(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 }
 
-// garbled says that it is compressed, which stops being true half-way.
+// garbled answers with a gzip body whose second half is replaced by HTML.
 func garbled(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
 	z := gzip.NewWriter(&text)
@@ -88,17 +88,17 @@ func garbled(w http.ResponseWriter, _ *http.Request) {
 	w.Write(append(text.Bytes()[:text.Len()/2], "<html>"...))
 }
 
-// tooShort promises more than it sends.
+// tooShort sends less than its Content-Length.
 func tooShort(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", "100000")
 	io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)
 }
 
-// abort takes the request and breaks the connection.
+// abort accepts the request and breaks the connection.
 func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// headersOnly answers well, and breaks the connection before the body.
+// headersOnly sends 200 and the headers, and breaks the connection before the body.
 func headersOnly(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
@@ -106,7 +106,7 @@ func headersOnly(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// smallPages changes a request for a list to one in pages of three.
+// smallPages changes an unpaged list request to one with pages of three objects.
 func smallPages(_ http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	if values.Get("limit") == "" {
@@ -116,10 +116,10 @@ func smallPages(_ http.ResponseWriter, r *http.Request) {
 	r.URL.RawQuery = values.Encode()
 }
 
-// goAway ends the connection after the answer: HTTP/2 says GOAWAY.
+// goAway closes the connection after the answer. With HTTP/2, the server sends GOAWAY.
 func goAway(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") }
 
-// replaceFile writes a file in one step: a reader sees the old or the new one.
+// replaceFile writes a file atomically: readers see either the old or the new content.
 func replaceFile(path, content string) error {
 	temp := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))
 	if err := os.WriteFile(temp, []byte(content), 0o600); err != nil {

@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// arenaOptions say what meets in an arena.
+// arenaOptions configure an arena.
 type arenaOptions struct {
-	// label is the arena's own, in labels and names.
+	// label identifies the arena. It is the label "chaos" of its objects, and the prefix of its namespaces.
 	label string
-	// servers are those of the clusters that each dwatch watches.
+	// servers are the API servers of the clusters that each dwatch watches.
 	servers []*server
 	binary  string
 	seed    uint64
 	// pace is the mean wait of each writer between two changes.
 	pace time.Duration
-	// state: dwatch keeps its state in a file.
+	// state runs dwatch with --state, and restarts it when it was killed.
 	state bool
-	// deliver: it delivers to receivers, with a state file.
+	// deliver makes dwatch deliver to receivers. It implies state.
 	deliver bool
-	// replicas is how many processes each dwatch is; more than one deliver.
+	// replicas is the number of processes with one Lease for each dwatch. More than one implies deliver.
 	replicas int
-	// shards is how many processes share the objects of each dwatch; more than one have a state each.
+	// shards is the number of processes that share the objects of each dwatch. More than one implies state; each has
+	// its own state file.
 	shards int
 }
 
-// arena is where writers, faults and dwatch meet: namespaces of its own, and proxies of
-// its own, one for each cluster.
+// arena runs writers, faults and dwatch in its own namespaces, with its own proxy for each cluster.
 type arena struct {
 	arenaOptions
 	dir        string
@@ -44,9 +44,9 @@ type arena struct {
 	watchers   []*dwatch
 
 	writing    sync.WaitGroup
-	pause      context.CancelFunc // of the writers
+	pause      context.CancelFunc // stops the writers
 	reviving   sync.WaitGroup
-	endRevival context.CancelFunc // ends the revival of dwatch, and the measuring
+	endRevival context.CancelFunc // stops restarting dwatch and measuring the disk
 	disk       disk
 }
 
@@ -135,7 +135,7 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 	return nil
 }
 
-// multiply has a dwatch be several, replicas or shards. What they tell is one record.
+// multiply adds the other replicas or shards of a dwatch. They share its records and its receiver.
 func (a *arena) multiply(d *dwatch) {
 	for n := 2; n <= max(a.replicas, a.shards); n++ {
 		name := fmt.Sprintf("%s-%d", d.name, n)
@@ -146,8 +146,8 @@ func (a *arena) multiply(d *dwatch) {
 	}
 }
 
-// apartFrom are the arguments by which the n-th process of a dwatch is told from the others: replicas have one Lease and
-// one state, shards a state each.
+// apartFrom returns the arguments that differ between the processes of a dwatch, for the n-th of them. Replicas share a
+// Lease and a state file; each shard has its own state file.
 func (a *arena) apartFrom(d, one *dwatch, n int) []string {
 	switch {
 	case a.shards > 1:
@@ -160,7 +160,7 @@ func (a *arena) apartFrom(d, one *dwatch, n int) []string {
 	return nil
 }
 
-// startWriters starts them once each dwatch watches everything.
+// startWriters starts the writers once each dwatch has printed the sentinels of all resources and namespaces.
 func (a *arena) startWriters(ctx context.Context) error {
 	writing, pause := context.WithCancel(ctx)
 	a.pause = pause
@@ -197,7 +197,7 @@ func (a *arena) tearDown() error {
 	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
 }
 
-// siteName is the name of the context of one of some clusters; that of a single one is empty.
+// siteName returns the context name of the i-th of several clusters. It is empty if there is only one.
 func siteName(i, of int) string {
 	if of == 1 {
 		return ""

@@ -14,30 +14,30 @@ import (
 // errCut ends a body as a broken connection would.
 var errCut = errors.New("cut by the proxy")
 
-// editor changes a body on its way. It is called with each frame in turn (a line
-// of a watch, all of any other body), or with nil when it is to act at once,
-// from one goroutine a body. It returns what goes on instead; an error ends the
-// body after that: io.EOF in good order, any other like a broken connection.
+// editor changes a response body. It is called with each frame in turn (a line of a watch, or the whole of any other
+// body), and with nil when it should act without waiting for a frame. Each body calls it from one goroutine. It returns
+// the bytes to send instead of the frame. An error ends the body after these bytes: io.EOF regularly, any other like a
+// broken connection.
 type editor func(b *body, frame []byte) ([]byte, error)
 
-// body is the body of an answer, as the client of the proxy gets it.
+// body is a response body, as the client of the proxy receives it.
 type body struct {
 	query
-	// ctx ends when the client has gone.
+	// ctx ends when the client has disconnected.
 	ctx    context.Context
 	server io.ReadCloser
 	frames chan []byte
-	ended  error // of frames, once it is closed
+	ended  error // why frames was closed
 	done   func()
-	// pace, if not 0, is the wait before each byte.
+	// pace is the wait before each byte. Zero means no wait.
 	pace time.Duration
 
-	rest []byte // to be read
-	err  error  // after the rest
+	rest []byte // bytes that Read returns next
+	err  error  // what Read returns after rest
 
 	mu      sync.Mutex
 	editors []editor
-	last    editor // behind all others; nil: none
+	last    editor // called after all others with what is sent; may be nil
 	poke    chan struct{}
 }
 
@@ -47,11 +47,11 @@ func newBody(q query, response *http.Response, editors []editor, done func(*body
 		frames: make(chan []byte), editors: editors, poke: make(chan struct{}, 1),
 	}
 	b.done = sync.OnceFunc(func() { done(b) })
-	go b.pump() // Close waits for it
+	go b.pump() // ends by Close
 	return b
 }
 
-// pump cuts what the server sends into frames.
+// pump splits the server's body into frames.
 func (b *body) pump() {
 	defer close(b.frames)
 	if !b.isWatch() {
@@ -80,7 +80,7 @@ func cmpErr(err, otherwise error) error {
 	return otherwise
 }
 
-// add lets one more editor see what comes; now asks it to act at once.
+// add appends an editor. If now is true, all editors are called without waiting for the next frame.
 func (b *body) add(e editor, now bool) {
 	b.mu.Lock()
 	b.editors = append(b.editors, e)
@@ -111,7 +111,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// slow waits before a byte, unless it is to act at once.
+// slow waits before a byte. If an editor should act at once, slow calls the editors instead.
 func (b *body) slow() error {
 	select {
 	case <-b.poke:
@@ -124,7 +124,7 @@ func (b *body) slow() error {
 	}
 }
 
-// next waits for a frame, or for the order to act without one.
+// next waits for a frame or for a call of add with now, and calls the editors.
 func (b *body) next() {
 	select {
 	case frame, ok := <-b.frames:
@@ -156,7 +156,7 @@ func (b *body) edit(frame []byte) (passed []byte, err error) {
 	return passed, err
 }
 
-// Close implements io.Closer. It ends the request to the server, too.
+// Close implements io.Closer. It also ends the request to the server.
 func (b *body) Close() error {
 	err := b.server.Close()
 	for range b.frames {
@@ -165,7 +165,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// sleep reports false if ctx ended first.
+// sleep waits for d, and returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// figures are what a run comes to in one cluster.
+// figures are the results of a run in one cluster.
 type figures struct {
-	cluster string // empty: there is one
+	cluster string // empty if there is only one
 	seed    uint64
 	faults  map[string]int
-	silence map[string]time.Duration // the longest after each kind of fault
+	silence map[string]time.Duration // longest time to recover, by fault
 	written int
 	printed int
 	// repeated are lines that a run of dwatch printed again after a kill.
@@ -21,22 +21,22 @@ type figures struct {
 	kills    int
 	// receiverKills is how often a receiver was killed.
 	receiverKills int64
-	// serverKills is how often the server was.
+	// serverKills is how often the server was killed.
 	serverKills int64
-	// seen are the states that dwatch has certainly seen, and so has to deliver.
+	// seen is the number of states that dwatch has certainly received, and therefore has to deliver.
 	seen int
-	// between are those of them that were not told while no replica led; changes is how often another one led, and soonest the
-	// shortest time from what the one delivered at last to what the other did first.
+	// between is the number of seen states that were not delivered, which is allowed with replicas. changes counts the
+	// changes of the leader, and soonest is the shortest time from the last delivery of a leader to the first of the next.
 	between, changes int
 	soonest          time.Duration
-	// shares is how many objects each shard has told of.
+	// shares is the number of objects that each shard has reported.
 	shares map[string]int
 
 	wrong    []string
 	count    map[fail]int
 	requests int
 	peak     int
-	busiest  string // which resource the peak was for
+	busiest  string // resource of the peak
 }
 
 func newFigures(cluster string, seed uint64) figures {
@@ -47,7 +47,7 @@ func (f *figures) injected(name string) { f.faults[name]++ }
 
 func (f *figures) silent(name string, d time.Duration) { f.silence[name] = max(f.silence[name], d) }
 
-// add takes what a dwatch printed of the cluster. The record must be locked.
+// add adds the figures of the record of a dwatch in the cluster. The record must be locked.
 func (f *figures) add(d *dwatch, r *record) {
 	f.printed += r.lines
 	f.repeated += r.repeated

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// finalWithin is how long after the last write its line may take.
+// finalWithin is how long dwatch may take to print the last write.
 const finalWithin = 90 * time.Second
 
-// finish stops the writers, and compares the truth with what was printed.
+// finish stops the writers and every dwatch, and compares the records with the objects in etcd.
 func (a *arena) finish(ctx context.Context) error {
 	a.pause()
 	a.writing.Wait()
@@ -37,7 +37,8 @@ func (a *arena) finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle waits until each dwatch has printed the truth.
+// settle waits until each record agrees with the objects in etcd. It does not report a record that never does;
+// compareTruth does.
 func (s *site) settle(ctx context.Context) error {
 	if err := s.awaitSentinels(ctx); err != nil {
 		return err
@@ -64,11 +65,11 @@ func (s *site) settle(ctx context.Context) error {
 		}
 		r.await(finalWithin, func() bool { return len(r.compareLocked(t)) == 0 })
 	}
-	// What comes too much would come before another last write.
+	// Surplus lines would be printed before these sentinels.
 	return errors.Join(append(errs, s.awaitSentinels(ctx))...)
 }
 
-// compareTruth compares the truth with the record for good.
+// compareTruth compares the record of a dwatch with the objects in etcd, and adds the differences to the figures.
 func (s *site) compareTruth(ctx context.Context, d *dwatch) error {
 	r, selector := d.records[s.name], ""
 	if r.selects {
@@ -90,11 +91,11 @@ func (s *site) compareTruth(ctx context.Context, d *dwatch) error {
 	return nil
 }
 
-// askWitness compares what a process has seen of its own objects with what was delivered.
+// askWitness reports the states that a process has received and that were not delivered.
 func (s *site) askWitness(process string, own shard, r *record) {
 	missing, seen := s.proxy.witness.missing(process, own, r.delivered)
 	s.figures.seen += seen
-	if s.replicas > 1 { // nobody led
+	if s.replicas > 1 { // may be missing between two leaders
 		s.figures.between += len(missing)
 		return
 	}
@@ -103,8 +104,7 @@ func (s *site) askWitness(process string, own shard, r *record) {
 	}
 }
 
-// awaitSentinels writes a last object for each writer and waits until each dwatch
-// has printed it.
+// awaitSentinels writes the sentinel of each writer, and waits until each dwatch has printed it.
 func (s *site) awaitSentinels(ctx context.Context) error {
 	for _, w := range s.writers {
 		version, err := w.sentinel(ctx)
@@ -128,8 +128,7 @@ func (s *site) awaitSentinels(ctx context.Context) error {
 
 const sentinel = "sentinel"
 
-// sentinel writes an object that the writer does not touch otherwise. It returns
-// the resourceVersion.
+// sentinel writes an object that the writer's random changes do not touch. It returns the resourceVersion.
 func (w *writer) sentinel(ctx context.Context) (string, error) {
 	u := w.object(sentinel)
 	u.SetLabels(map[string]string{"chaos": w.label, "in": "yes"})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// listener takes the connections to the proxy, and ill-treats them.
+// listener accepts the connections to the proxy, and can refuse, reset and freeze them.
 type listener struct {
 	address string
 
@@ -15,7 +15,7 @@ type listener struct {
 	inner   net.Listener
 	closed  bool
 	conns   map[*conn]bool
-	changed sync.Cond // inner or closed
+	changed sync.Cond // signals changes of inner and closed
 }
 
 func listen() (*listener, error) {
@@ -28,8 +28,7 @@ func listen() (*listener, error) {
 	return l, nil
 }
 
-// Accept implements net.Listener. It outlives the times when connections are
-// refused.
+// Accept implements net.Listener. While connections are refused, it waits.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner := l.current()
@@ -38,7 +37,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		accepted, err := inner.Accept()
 		if err != nil {
-			continue // closed: the next one, if any, is waited for
+			continue // closed: wait for the next inner listener
 		}
 		c := &conn{TCPConn: accepted.(*net.TCPConn), listener: l, thawed: closedChan}
 		l.mu.Lock()
@@ -48,7 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// current waits for a listener that is open; nil if there will be none.
+// current waits for an open listener. It returns nil after Close.
 func (l *listener) current() net.Listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,11 +69,11 @@ func (l *listener) Close() error {
 
 // Addr implements net.Listener.
 func (l *listener) Addr() net.Addr {
-	address, _ := net.ResolveTCPAddr("tcp4", l.address) // it was one before
+	address, _ := net.ResolveTCPAddr("tcp4", l.address) // formatted by listen, so it is valid
 	return address
 }
 
-// refuse lets the system refuse connections, until readmit.
+// refuse closes the port, so that the system refuses connections until readmit.
 func (l *listener) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +83,7 @@ func (l *listener) refuse() {
 	}
 }
 
-// readmit takes connections again, at the same address.
+// readmit accepts connections again, at the same address.
 func (l *listener) readmit(ctx context.Context) error {
 	for {
 		inner, err := net.Listen("tcp4", l.address)
@@ -103,8 +102,7 @@ func (l *listener) readmit(ctx context.Context) error {
 	}
 }
 
-// reset answers what comes over the present connections with RST. It returns
-// their number.
+// reset closes all connections with RST. It returns their number.
 func (l *listener) reset() int {
 	open := l.open()
 	for _, c := range open {
@@ -114,8 +112,8 @@ func (l *listener) reset() int {
 	return len(open)
 }
 
-// freeze keeps the present connections open and passes nothing in either
-// direction, until the returned function resets them.
+// freeze keeps the current connections open but passes no data in either direction, until the returned function resets
+// them.
 func (l *listener) freeze() (thaw func()) {
 	frozen := l.open()
 	thawed := make(chan struct{})

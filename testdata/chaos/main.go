@@ -9,47 +9,44 @@
 //	                           |                                 |
 //	                         dwatch ----> lines --------------> record
 //
-// Writers create, change, relabel and delete objects of several resources in
-// several namespaces, on a real API server. Two dwatch watch them through a proxy
-// that misbehaves, one with a label selector; now and then the server is killed.
-// At the end the writers stop, the faults too, and what etcd holds is compared
-// with what was printed: the last line of each object is its last state, and of
-// each that is gone, DELETED. Each line is checked as it comes, for what was
-// printed before or out of order.
+// Writers create, change, relabel and delete objects of several resources in several namespaces, on a real API server.
+// Two dwatch watch them through a proxy that injects faults; one uses a label selector. Now and then the server is killed.
+// At the end the writers and the faults stop, and chaos compares the objects in etcd with the printed lines: the last line
+// of each object must be its last state, or DELETED if it no longer exists. Each line is also checked on arrival for
+// duplicates and order.
 //
-// With -clusters 2, each dwatch watches that many servers, behind a proxy each; what is
-// said here holds for each of them, whatever happens to the others meanwhile.
+// With -clusters 2, each dwatch watches two servers, each behind its own proxy. Faults of one cluster must not affect
+// another.
 //
-// With -deliver, each dwatch sends to a receiver in place of stdout, which refuses,
-// hangs, fails and forgets to answer; and dwatch, the receivers and the server are killed
-// every few seconds. Then every state that dwatch has seen must be there, for the first
-// time in its order.
+// With -deliver, each dwatch delivers to a receiver that refuses, hangs, fails and does not answer. dwatch, the receivers
+// and the server are killed every few seconds. Every state that dwatch has received must be delivered, and the first
+// deliveries of the states of an object must be in order.
 //
-// With -soak (make soak) nothing misbehaves: one dwatch with rules for receivers of each kind runs for long, while all by which
-// it, the server and the receivers know each other is made anew, again and again; what it takes is measured
-// (soak.go; soak_api.go and soak_receivers.go are both sides, soak_rotate.go says what is made anew, soak_measure.go measures).
+// With -soak (make soak), there are no faults. One dwatch with rules for each kind of receiver runs for a long time while
+// tokens, certificates and credentials are replaced in turn, and its resource use is measured. See soak.go, soak_api.go
+// (the API server), soak_receivers.go, soak_rotate.go (the replacements) and soak_measure.go.
 //
-// With -replicas 2, each dwatch is that many processes with one Lease, which deliver, and have one
-// state: any of them is killed. The last state of each object must be there, and each deletion, for the first
-// time in order; who takes over from another one does so a while after that has delivered at last. States in
-// between may be missing while nobody leads: they are counted.
+// With -replicas 2, each dwatch is two processes that share a Lease and a state file and deliver; any of them is killed.
+// The last state of each object and each deletion must be delivered, and first deliveries must be in order. A new leader
+// delivers only some time after the last delivery of the previous one. States between two leaders may be missing; they
+// are counted.
 //
-// With -shards 3, each dwatch is that many processes with a state each, of which each has its share of the objects
-// (--shard 1/3, ...), and any is killed. What they tell is judged as if it were of one, and an object that two of them tell is
-// wrong. With -deliver besides, they deliver to one receiver.
+// With -shards 3, each dwatch is three processes (--shard 1/3, ...) that each have their own state file; any of them is
+// killed. Their output is checked as one, and no object may be reported by two of them. With -deliver as well, they
+// deliver to one receiver.
 //
-// What is random comes from the seed: the changes of each writer, the faults and
-// their order. How they meet does not repeat, so a failure may take several runs
-// to come back.
+// The seed determines the changes of each writer, the faults and their order. Their timing is not reproducible, so a
+// failure may need several runs to recur.
 //
-// One file a subject: arena.go is the place where all meet, site.go what is there of
-// each cluster, mix.go the order of
-// the faults, faults.go their list; proxy.go, rule.go, listener.go, body.go,
-// editors.go and answers.go bring them about, server.go those of the server;
-// writer.go writes, dwatch.go runs the program, receiver.go and faults_receiver.go are
-// what it delivers to, witness.go knows what it has seen; disk.go measures how far its state
-// may be behind, record.go checks what it prints, finish.go and truth.go compare it with
-// etcd, figures.go and counter.go count.
+// The files:
+//
+//	arena.go, site.go                                  what runs, in all clusters and in one cluster
+//	mix.go, faults.go, faults_receiver.go              the order of the faults, and the faults
+//	proxy.go, rule.go, listener.go, body.go,
+//	editors.go, answers.go, server.go, receiver.go     how faults are injected
+//	writer.go, dwatch.go                               the writers, and the processes of dwatch
+//	record.go, witness.go, disk.go                     the output, the states that dwatch has received, how far its state may lag
+//	finish.go, truth.go, figures.go, counter.go        the comparison with etcd, and the figures
 package main
 
 import (
@@ -75,19 +72,19 @@ type options struct {
 	seed   uint64
 	dwatch string
 	state  bool
-	// deliver: receivers get the events.
+	// deliver makes dwatch deliver to receivers.
 	deliver bool
 	pace    time.Duration
 	window  time.Duration
 	open    bool
-	// clusters is how many each dwatch watches.
+	// clusters is the number of clusters that each dwatch watches.
 	clusters int
-	// soak: one dwatch runs for long, and everything is made anew meanwhile, in turn, each so often.
+	// soak runs one dwatch while credentials and certificates are replaced, one each time that every passes.
 	soak  bool
 	every time.Duration
-	// replicas is how many processes each dwatch is, of which one leads.
+	// replicas is the number of processes of each dwatch. One of them leads.
 	replicas int
-	// shards is how many processes share the objects of each dwatch.
+	// shards is the number of processes that share the objects of each dwatch.
 	shards int
 }
 
@@ -106,13 +103,13 @@ func main() {
 	}
 }
 
-// run is the program. It ends when the time is over, or ctx.
+// run runs the program until the time of -for is over or ctx ends.
 func run(ctx context.Context, args []string) (err error) {
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	klog.LogToStderr(false) // of the writers' errors there are many
+	klog.LogToStderr(false) // the writers cause many errors
 	klog.SetOutput(io.Discard)
 	if o.soak {
 		return runSoak(ctx, soakOptions{binary: o.dwatch, seed: o.seed, lasts: o.lasts, every: o.every, pace: o.pace})
@@ -153,8 +150,7 @@ func run(ctx context.Context, args []string) (err error) {
 	return a.report()
 }
 
-// startServers starts some at once. Those that it returns have to be stopped, also after an
-// error.
+// startServers starts n servers in parallel. The caller must stop the returned servers, even after an error.
 func startServers(n int) ([]*server, error) {
 	started := make([]*server, n)
 	var starting errgroup.Group
@@ -168,7 +164,7 @@ func startServers(n int) ([]*server, error) {
 	return slices.DeleteFunc(started, func(s *server) bool { return s == nil }), err
 }
 
-// report says on stderr what went wrong.
+// report prints the problems to stderr. It returns errLies if there are any.
 func (a *arena) report() error {
 	var all []string
 	for _, s := range a.sites {
@@ -229,5 +225,5 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// say tells on stderr what is going on.
+// say prints a line about progress to stderr.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

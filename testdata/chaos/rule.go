@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// rule is a way to misbehave that lasts a while.
+// rule makes the proxy misbehave from add until remove.
 type rule struct {
-	// on picks the requests; nil means all.
+	// on selects the requests. nil means all.
 	on func(query) bool
-	// answer, if not nil, answers instead of the server.
+	// answer answers instead of the server, unless it is nil.
 	answer http.HandlerFunc
-	// before, if not nil, may change the request, and the header of the answer.
+	// before may change the request and the header of the answer. It may be nil.
 	before func(http.ResponseWriter, *http.Request)
-	// edit, if not nil, makes an editor for each body.
+	// edit returns an editor for each body. It may be nil.
 	edit func() editor
 
-	hits *atomic.Int64 // requests that it was on
+	hits *atomic.Int64 // number of selected requests
 }
 
-// add lets the proxy misbehave until remove.
+// add starts to apply a rule, until remove.
 func (p *proxy) add(r rule) *rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *proxy) rulesFor(q query) []*rule {
 	return found
 }
 
-// touch adds an editor to each watch that is open. It returns their number.
+// touch adds an editor to each open watch. It returns their number.
 func (p *proxy) touch(now bool, edit func() editor) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *proxy) touch(now bool, edit func() editor) int {
 	return len(p.bodies)
 }
 
-// query is what a request asks for.
+// query classifies a request.
 type query struct {
 	kind kind
 	path string
@@ -70,11 +70,11 @@ type query struct {
 type kind int
 
 const (
-	other  kind = iota // discovery, questions about rights
+	other  kind = iota // discovery, access reviews
 	list               // the first page of a list
 	page               // a further page
-	syncs              // a watch that begins with what is there
-	resume             // a watch that goes on from a resourceVersion
+	syncs              // a watch that starts with the existing objects
+	resume             // a watch that resumes at a resourceVersion
 )
 
 func (q query) isWatch() bool { return q.kind == syncs || q.kind == resume }
@@ -95,7 +95,7 @@ func queryOf(r *http.Request) query {
 	q := query{path: path}
 	parts := len(strings.Split(strings.Trim(path, "/"), "/"))
 	switch {
-	case r.Method != http.MethodGet: // a question about rights
+	case r.Method != http.MethodGet: // an access review
 	case values.Get("sendInitialEvents") == "true":
 		q.kind = syncs
 	case values.Get("watch") != "":

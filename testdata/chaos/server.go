@@ -20,12 +20,12 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// server is an API server that can be killed and comes back with what it had.
+// server is an API server that can be killed and restarted with its data.
 type server struct {
 	data  string
 	flags []string
 
-	// replaced: the custom resource was, with all objects that the writers knew.
+	// replaced reports that the custom resource was deleted and created again, which deleted the objects of its writers.
 	replaced atomic.Bool
 	kills    atomic.Int64
 
@@ -34,7 +34,7 @@ type server struct {
 	config  *rest.Config
 }
 
-// startServer starts a server with the resource that the writers need.
+// startServer starts a server with the custom resource that the writers need.
 func startServer(flags ...string) (*server, error) {
 	data, err := os.MkdirTemp("", "dwatch-chaos-data-")
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *server) start() error {
 	return err
 }
 
-// prepare makes the custom resource.
+// prepare creates the custom resource.
 func (s *server) prepare() error {
 	if s.cluster == nil {
 		return nil
@@ -76,8 +76,7 @@ func (s *server) prepare() error {
 	return err
 }
 
-// crash kills the server as kill -9 does, and starts it again after a while, or
-// when ctx ends, on the same data and port.
+// crash kills the server with SIGKILL, and restarts it after a time or when ctx ends, with the same data and port.
 func (s *server) crash(ctx context.Context, after time.Duration) error {
 	s.kills.Add(1)
 	s.cluster.Kill()
@@ -85,8 +84,7 @@ func (s *server) crash(ctx context.Context, after time.Duration) error {
 	return s.start()
 }
 
-// freeze lets the server hold its connections and answer nothing for a while, or until ctx
-// ends.
+// freeze stops the server from answering for a time or until ctx ends. Its connections stay open.
 func (s *server) freeze(ctx context.Context, lasts time.Duration) error {
 	if err := s.cluster.Freeze(); err != nil {
 		return err
@@ -95,11 +93,10 @@ func (s *server) freeze(ctx context.Context, lasts time.Duration) error {
 	return s.cluster.Thaw()
 }
 
-// replaceCRD deletes the custom resource with all its objects, and makes it anew
-// after a while, or when ctx ends.
+// replaceCRD deletes the custom resource with all its objects, and creates it again after a time or when ctx ends.
 func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {
 	ends := ctx
-	ctx = context.WithoutCancel(ctx) // it is made anew in any case
+	ctx = context.WithoutCancel(ctx) // it is created again in any case
 	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return err

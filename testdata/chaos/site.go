@@ -14,16 +14,15 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// recoverWithin is how long after a fault dwatch may be silent, though there are
-// changes. Its longest wait between two tries is half a minute, client-go's a whole
-// one; to notice that a watch is dead may take some.
+// recoverWithin is how long dwatch may take to print changes after a fault. dwatch waits up to half a minute between two
+// attempts and client-go a minute, and it may take minutes to notice that a watch is dead.
 const recoverWithin = 4 * time.Minute
 
-// site is one cluster of an arena: its server, the proxy in front of that, who writes
-// there, and what becomes of it. Those of an arena have nothing in common but dwatch.
+// site is one cluster of an arena: its server, the proxy in front of it, its writers and its figures. The sites of an
+// arena have only dwatch in common.
 type site struct {
 	*arena
-	// name is that of its context, and what dwatch says of the cluster; empty if it is the only one.
+	// name is the name of its context, which dwatch reports as the cluster. It is empty if there is only one site.
 	name    string
 	server  *server
 	client  dynamic.Interface
@@ -65,8 +64,8 @@ func (s *site) makeNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// hireWriters makes the writers of the site with a number. Those of another write other
-// changes to objects of the same names.
+// hireWriters creates the writers of the site. number is part of their seeds, so that sites differ in their changes. The
+// names of the objects are the same in all sites.
 func (s *site) hireWriters(number uint64) {
 	for _, r := range resources {
 		for _, namespace := range s.namespaces {
@@ -83,7 +82,7 @@ func (s *site) hireWriters(number uint64) {
 	}
 }
 
-// inject brings a fault about. It reports whether anything was hit.
+// inject injects a fault, and reports whether it hit anything.
 func (s *site) inject(ctx context.Context, f fault, window time.Duration) (bool, error) {
 	for _, d := range s.watchers {
 		d.records[s.name].meets(f.name)
@@ -98,8 +97,8 @@ func (s *site) inject(ctx context.Context, f fault, window time.Duration) (bool,
 	return hit, nil
 }
 
-// recovered waits until each dwatch prints what happens from now on, of every
-// resource in every namespace, and notes how long that took.
+// recovered waits until each dwatch has printed a new event of every resource in every namespace, and adds the time that
+// this took to the figures.
 func (s *site) recovered(name string) {
 	over := time.Now()
 	for _, d := range s.watchers {
@@ -107,8 +106,8 @@ func (s *site) recovered(name string) {
 	}
 }
 
-// awaitLines returns when r has something of every resource in every namespace since
-// the fault was over, and how long that took.
+// awaitLines waits until r has a line of every resource in every namespace since the end of the fault. It returns how
+// long that took. A timeout is noted as a loss.
 func (s *site) awaitLines(r *record, over time.Time) time.Duration {
 	back := func() bool {
 		for _, w := range s.writers {

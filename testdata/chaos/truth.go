@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// truth is what is in etcd.
+// truth is the objects in etcd by UID.
 type truth map[types.UID]*unstructured.Unstructured
 
-// readTruth lists the objects of all resources in the namespaces.
+// readTruth lists the objects of all resources in the namespaces, without managed fields.
 func readTruth(ctx context.Context, client dynamic.Interface, namespaces []string, selector string) (truth, error) {
 	found := truth{}
 	for _, r := range resources {
@@ -34,7 +34,7 @@ func readTruth(ctx context.Context, client dynamic.Interface, namespaces []strin
 	return found, nil
 }
 
-// compareLocked returns what of the truth the record does not tell.
+// compareLocked returns the differences between the record and the objects in etcd. It requires r.mu to be held.
 func (r *record) compareLocked(t truth) []problem {
 	var wrong []problem
 	miss := func(format string, args ...any) {
@@ -62,14 +62,14 @@ func (r *record) compareLocked(t truth) []problem {
 	return wrong
 }
 
-// same tells whether text is the object.
+// same reports whether text is the object in JSON.
 func same(text json.RawMessage, want *unstructured.Unstructured) bool {
 	var got unstructured.Unstructured
 	return got.UnmarshalJSON(text) == nil && reflect.DeepEqual(got.Object, want.Object)
 }
 
-// check compares what the server has acknowledged to the writer with the truth:
-// a test bed that forgets would prove nothing.
+// check compares the objects in etcd with the writes that the server acknowledged. If the server had lost some, the test
+// would prove nothing.
 func (w *writer) check(t truth) error {
 	there := map[string]acknowledged{}
 	for _, u := range t {

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// witness knows which states the proxy has passed on to each run of dwatch, so that
-// states in between are missed, too, and not only the last ones.
+// witness records which states the proxy has passed on to each run of dwatch. With it, the test also finds losses of
+// intermediate states, which etcd no longer has.
 //
-// dwatch has to deliver what it has seen. It has seen an event if it has delivered a
-// later one of the same watch: it reads them in order, and writes them down in order.
-// What it got last and was killed before it could write it down, it has not.
+// dwatch has to deliver each event that it has received. It has received an event if it delivered a later one of the same
+// watch, because it reads and stores events in order. A run that was killed may not have stored the last events that the
+// proxy passed on, so these do not count.
 type witness struct {
 	mu      sync.Mutex
 	watches []*watched
@@ -30,11 +30,10 @@ type state struct {
 // watched is one watch of one run of dwatch.
 type watched struct {
 	run    string
-	states []state // after the initial events, in their order
+	states []state // of the events after the initial ones, in order
 }
 
-// follow returns an editor that changes nothing and notes what one watch is sent. It is
-// the last one of its body.
+// follow returns an editor that records the events of one watch, and changes nothing. It is the last editor of its body.
 func (w *witness) follow(run string, q query) editor {
 	on := &watched{run: run}
 	w.mu.Lock()
@@ -64,11 +63,11 @@ func (w *witness) follow(run string, q query) editor {
 	}
 }
 
-// shard is one of several parts of all objects. The zero shard is all.
+// shard is a partition of the objects. The zero value has all objects.
 type shard struct{ number, of int }
 
-// has tells whether an object is in the shard, by the words of KEP-5866 and not by the code of dwatch, which is judged by it:
-// each has a range of the hash of the UID.
+// has reports whether an object is in the shard. It implements KEP-5866, in which each shard has a range of the hash of
+// the UID, independently of dwatch, because it checks dwatch.
 func (s shard) has(uid types.UID) bool {
 	if s.of < 2 {
 		return true
@@ -79,7 +78,8 @@ func (s shard) has(uid types.UID) bool {
 	return int(part) == s.number-1
 }
 
-// missing returns the states that a process has seen of its own objects, and that are not in delivered.
+// missing returns the states that all runs of a process have certainly received, of objects in its shard, and that are
+// not in delivered. seen is the number of such states including the delivered ones.
 func (w *witness) missing(process string, own shard, delivered map[state]map[string]bool) (missing []state, seen int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

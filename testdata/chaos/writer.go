@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// resource is what is written and watched.
+// resource is a resource whose objects are written and watched.
 type resource struct {
 	schema.GroupVersionResource
 	kind string
@@ -30,29 +30,28 @@ var resources = []resource{
 }
 
 const (
-	// names is how many objects a writer has at most.
+	// names is the maximum number of objects of a writer, without the sentinel.
 	names = 8
-	// writeTimeout bounds one request of a writer: servers get killed.
+	// writeTimeout limits one request of a writer. Servers get killed.
 	writeTimeout = 10 * time.Second
-	// retryAfter is the wait of a writer whose server is away.
+	// retryAfter is how long a writer waits after an error.
 	retryAfter = 100 * time.Millisecond
 )
 
-// writer creates, changes and deletes objects of one resource in one namespace.
-// They are nobody else's, so it knows what has become of them. It talks to the
-// server directly, not through the proxy.
+// writer creates, changes and deletes objects of one resource in one namespace. Nothing else writes these objects, so it
+// knows their state. It connects to the server directly, not through the proxy.
 type writer struct {
 	client dynamic.ResourceInterface
 	resource
 	namespace string
-	// label tells the objects of one arena from those of others.
+	// label is the value of the label "chaos", which identifies the objects of an arena.
 	label string
 	rng   *rand.Rand
 	// pace is the mean wait between two changes.
 	pace time.Duration
-	// modest: none of what it writes is large to etcd.
+	// modest limits the size of the objects to about 50 KiB.
 	modest bool
-	// wrote is called with each state that the server has acknowledged; nil: nobody asks.
+	// wrote is called with each created or patched state that the server has acknowledged. It may be nil.
 	wrote func(state)
 
 	written int // changes that the server has acknowledged
@@ -65,7 +64,7 @@ type acknowledged struct {
 	version string // empty if there is no such object
 }
 
-// run writes until ctx ends; what is under way then is finished.
+// run writes until ctx ends. It finishes the current burst.
 func (w *writer) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		for n := w.burst(); n > 0; n-- {
@@ -75,7 +74,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// burst is how many changes come without a pause.
+// burst returns the number of changes until the next pause.
 func (w *writer) burst() int {
 	if w.rng.IntN(20) == 0 {
 		return 10
@@ -83,8 +82,8 @@ func (w *writer) burst() int {
 	return 1
 }
 
-// change makes one change to the object. If the answer is lost, it asks what has
-// become of the object, until there is an answer or ctx ends.
+// change makes one change to the object. After an error the outcome is unknown, so change reads the object until that
+// succeeds or ctx ends.
 func (w *writer) change(ctx context.Context, name string) {
 	err := w.try(name)
 	for err != nil {
@@ -105,7 +104,7 @@ func (w *writer) try(name string) error {
 		return w.create(name)
 	case chance < 3:
 		return w.delete(name)
-	case chance < 5: // and another one takes its name
+	case chance < 5: // replace it by another object of the same name
 		if err := w.delete(name); err != nil {
 			return err
 		}
@@ -178,7 +177,7 @@ func (w *writer) object(name string) *unstructured.Unstructured {
 	return u
 }
 
-// labels moves the object into the selector of those who watch with one, or out.
+// labels returns labels that match the selector of the arena in two of three cases.
 func (w *writer) labels() map[string]string {
 	in := "yes"
 	if w.rng.IntN(3) == 0 {
@@ -187,7 +186,7 @@ func (w *writer) labels() map[string]string {
 	return map[string]string{"chaos": w.label, "in": in}
 }
 
-// data is content of any size; now and then of one that is large to etcd.
+// data returns random content. It is small in most cases and, unless the writer is modest, 700 KiB in one of 100.
 func (w *writer) data() map[string]any {
 	size := w.rng.IntN(300)
 	switch w.rng.IntN(100) {
