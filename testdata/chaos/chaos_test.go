@@ -16,15 +16,15 @@ import (
 
 var (
 	binary string  // dwatch
-	shared *server // one that is never killed
+	shared *server // never killed
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	os.Unsetenv("GOGC")            // of make test: dwatch has its own
-	flag.Set("test.parallel", "8") // the tests wait most of the time
+	os.Unsetenv("GOGC")            // set by make test; dwatch should use its own
+	flag.Set("test.parallel", "8") // the tests mostly wait
 	dir, err := os.MkdirTemp("", "dwatch-chaos-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,8 +44,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// leisurely is the pace of writers where each fault is there until it has hit something, however little
-// is written.
+// leisurely is the pace of writers in tests that repeat each fault until it hits something, so that few writes suffice.
 const leisurely = 250 * time.Millisecond
 
 // TestFaults injects each fault of the proxy.
@@ -65,8 +64,7 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	for _, f := range syncFaults {
-		// Each with an arena of its own: the informer waits longer and longer
-		// between one list and the next.
+		// Each fault has its own arena, because the informer's backoff between lists grows.
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1, pace: leisurely})
@@ -83,10 +81,10 @@ func TestServer(t *testing.T) {
 		flags  []string
 		faults []fault
 	}{
-		// What is resumed after the server was killed is gone from its cache.
+		// The watch cache of a restarted server lacks the versions at which watches resume.
 		"killed":       {nil, []fault{faultOf("server-killed"), faultOf("server-killed")}},
 		"CRD replaced": {nil, []fault{faultOf("crd-replaced"), faultOf("crd-replaced")}},
-		// Without its cache the server asks etcd, which forgets within seconds.
+		// Without its watch cache the server reads from etcd, which is compacted every second.
 		"compacting": {
 			[]string{"--apiserver-arg", "watch-cache=false", "--apiserver-arg", "etcd-compaction-interval=1s"},
 			[]fault{faultOf("refuse"), faultOf("small-pages"), faultOf("refuse")},
@@ -105,8 +103,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestFrozen: all connections are half-open. HTTP/2 notices, and the watch goes on
-// over another one while they still are.
+// TestFrozen makes all connections half-open. HTTP/2 must notice, and the watch must resume over another connection before
+// the others are reset.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1, pace: leisurely})
@@ -118,7 +116,7 @@ func TestFrozen(t *testing.T) {
 	checkEnd(t, a)
 }
 
-// TestMix is a short run of what make chaos does.
+// TestMix is a short version of make chaos.
 func TestMix(t *testing.T) {
 	t.Parallel()
 	testMix(t, arenaOptions{seed: 1})
@@ -136,26 +134,26 @@ func TestDeliver(t *testing.T) {
 	testMix(t, arenaOptions{seed: 3, deliver: true})
 }
 
-// TestReplicas is the same with two replicas of each dwatch, of which any is killed.
+// TestReplicas is the same with two replicas of each dwatch, any of which is killed.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	testMix(t, arenaOptions{seed: 4, replicas: 2})
 }
 
-// TestShards: three processes share the objects of each dwatch, and any is killed. What they tell together is all there is, and each
-// object is told by one.
+// TestShards runs three shards of each dwatch, any of which is killed. Together they must report all objects, and each
+// object must be reported by only one.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 5, shards: 3, pace: leisurely})
 	mix(t, a, 10*time.Second, [][]fault{connectionFaults, eventFaults})
 	if f := &a.sites[0].figures; len(f.shares) != 6 || f.kills == 0 {
-		t.Errorf("not all of them told something, or none was killed: %+v", f)
+		t.Errorf("not all shards reported something, or none was killed: %+v", f)
 	}
 }
 
-// TestClusters: two clusters in one stream, of which each is killed, frozen and cut off,
-// while dwatch is killed. By its seed, the first is killed at once and the second frozen meanwhile. It
-// is not parallel: the others have enough servers running.
+// TestClusters watches two clusters in one stream. Both are killed, frozen and cut off, while dwatch is killed. With this
+// seed, the first is killed immediately while the second is frozen. The test is not parallel because the others already
+// run enough servers.
 func TestClusters(t *testing.T) {
 	faults := []fault{faultOf("server-killed"), faultOf("server-frozen"), faultOf("refuse"), faultOf("freeze")}
 	servers, err := startServers(2)
@@ -192,7 +190,7 @@ func mix(t *testing.T, a *arena, lasts time.Duration, groups [][]fault) {
 	checkEnd(t, a)
 }
 
-// serverFor is a server of one test.
+// serverFor starts a server for one test.
 func serverFor(t *testing.T, flags ...string) *server {
 	t.Helper()
 	s, err := startServer(flags...)
@@ -207,8 +205,8 @@ func serverFor(t *testing.T, flags ...string) *server {
 	return s
 }
 
-// injectAll injects one fault after the other, each until it has hit something:
-// the informer may wait for longer than it lasts. dwatch recovers from each.
+// injectAll injects the faults in sequence and waits until dwatch has recovered from each. It repeats a fault for a longer
+// time until it hits something, because the informer may wait for longer than the fault lasts.
 func (s *site) injectAll(t *testing.T, window time.Duration, faults ...fault) {
 	t.Helper()
 	for _, f := range faults {
@@ -243,7 +241,7 @@ func arenaFor(t *testing.T, o arenaOptions) *arena {
 	return a
 }
 
-// checkEnd ends the run and reports what went wrong.
+// checkEnd ends the run and reports its problems.
 func checkEnd(t *testing.T, a *arena) {
 	t.Helper()
 	if err := a.finish(t.Context()); err != nil {
@@ -251,7 +249,7 @@ func checkEnd(t *testing.T, a *arena) {
 	}
 	for _, s := range a.sites {
 		f := &s.figures
-		// What is started again and again asks more often than what waits.
+		// A dwatch that is restarted repeatedly sends more requests than one that backs off.
 		if !a.state && f.peak > 8 {
 			t.Errorf("%d requests in a second for %s", f.peak, f.busiest)
 		}

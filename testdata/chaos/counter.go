@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// counter counts requests, to find a client that asks without rest.
+// counter counts requests, to detect a client that retries without backoff.
 type counter struct {
 	mu    sync.Mutex
 	total int
-	// second is the present one; in it, requests by what they ask for.
+	// second is the current second as Unix time, and present has the number of its requests by path.
 	second  int64
 	present map[string]int
-	// most is the highest number of requests for the same in one second.
+	// most is the highest number of requests for one path in one second, and what is that path.
 	most int
 	what string
 }
 
 func newCounter() *counter { return &counter{} }
 
-// count notes a request. The pages of a list, which follow each other as fast as
-// they can, count as one request.
+// count counts a request. Further pages of a list and requests for other than objects count only in total.
 func (c *counter) count(q query) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

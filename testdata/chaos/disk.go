@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// syncsBehind is how many a state file may be behind what was printed: two commits, each of two.
+// syncsBehind is the number of syncs that may be missing after a line is printed: two commits with two syncs each.
 const syncsBehind = 4
 
-// disk measures how long the disk takes to sync a file beside those of the state. On a busy
-// one that may be many seconds, and for as long dwatch can't note what it has printed.
+// disk measures how long the disk of the state files takes to sync a file. On a busy disk this may be many seconds, during
+// which dwatch can't store what it has printed.
 type disk struct {
 	mu    sync.Mutex
-	begun time.Time // the present sync; zero: none
-	past  []span    // syncs that may still matter
+	begun time.Time // start of the current sync; zero means none
+	past  []span    // earlier syncs that may still matter
 }
 
 type span struct{ begun, ended time.Time }
 
-// measure measures, again and again, until ctx ends.
+// measure calls fsync repeatedly until ctx ends or it fails.
 func (d *disk) measure(ctx context.Context, fsync func() error) (err error) {
 	for err == nil && sleep(ctx, 100*time.Millisecond) {
 		d.mu.Lock()
@@ -39,7 +39,7 @@ func (d *disk) measure(ctx context.Context, fsync func() error) (err error) {
 	return err
 }
 
-// behind is how far the state may be behind what was printed until now.
+// behind returns how far the state may currently lag behind the printed lines.
 func (d *disk) behind() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *disk) behind() time.Duration {
 	return most
 }
 
-// behind is the same, as far as the disk was always as slow; 0 once that is over.
+// behind returns how far the state may lag if all syncs take as long as s. It returns 0 if s ended longer ago than that.
 func (s span) behind(now time.Time) time.Duration {
 	most := moments + syncsBehind*s.ended.Sub(s.begun)
 	if now.Sub(s.ended) > most {
@@ -62,7 +62,7 @@ func (s span) behind(now time.Time) time.Duration {
 	return most
 }
 
-// appending returns what adds to a file of this directory and syncs it.
+// appending returns a function that appends to a file in dir and syncs it.
 func appending(dir string) func() error {
 	return func() error {
 		f, err := os.OpenFile(filepath.Join(dir, "disk"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -19,43 +19,43 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// dwatch is the program under test, run as a child.
+// dwatch is the program under test, run as a child process.
 type dwatch struct {
 	name   string
 	binary string
 	args   []string
 	env    []string
-	// sites are the clusters that it watches. Each run has a path of its own at each proxy.
+	// sites are the clusters that it watches. Each run has its own path prefix at each proxy.
 	sites []*site
 	dir   string // for its kubeconfigs
-	// receiver is where it delivers to; nil: it prints.
+	// receiver is its receiver. If nil, it prints to stdout.
 	receiver *receiver
-	// said is the file with all that it wrote to stderr.
+	// said is the path of the file with its stderr, of all runs.
 	said string
-	// records are what it has printed of each site, by name.
+	// records has the record of each site by the name of the site.
 	records map[string]*record
 
-	// revivable: it may be killed, and is revived.
+	// revivable reports that it may be killed and is restarted.
 	revivable bool
-	others    []*dwatch // which replicas or shards of it there are besides
-	disk      *disk     // of its state
+	others    []*dwatch // the other replicas or shards; empty in these
+	disk      *disk     // measures the disk of its state file
 
-	// reading is held while a line is taken: who locks it is a reader that stalls.
+	// reading is held while a line is read. A fault locks it to simulate a stalled reader.
 	reading sync.Mutex
 
 	mu      sync.Mutex
 	child   *exec.Cmd
 	ended   chan struct{} // closed when the child has ended and was waited for
-	err     error         // of the child, once ended is closed
-	stopped bool          // it was told to end
-	dying   bool          // it is being killed
+	err     error         // result of the child, once ended is closed
+	stopped bool          // stop was called
+	dying   bool          // kill is running
 	runs    int
 }
 
-// endWithin is how long the end after a signal may take.
+// endWithin is how long dwatch may take to exit after a signal.
 const endWithin = 10 * time.Second
 
-// all are its replicas, or shards: itself, and the others.
+// all returns all its replicas or shards, including itself.
 func (d *dwatch) all() []*dwatch { return append([]*dwatch{d}, d.others...) }
 
 // start starts the program, or starts it again.
@@ -87,14 +87,14 @@ func (d *dwatch) start() error {
 	return nil
 }
 
-// run names the run that is to begin; processOf tells whose it is.
+// run returns the name of the next run. processOf is the reverse.
 func (d *dwatch) run() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return fmt.Sprintf("%s-%d", d.name, d.runs+1)
 }
 
-// processOf is the name of the process whose run it is.
+// processOf returns the name of the process of a run.
 func processOf(run string) string { return run[:max(0, strings.LastIndex(run, "-"))] }
 
 func (d *dwatch) argsOf(run string) ([]string, error) {
@@ -106,13 +106,13 @@ func (d *dwatch) argsOf(run string) ([]string, error) {
 	return args, err
 }
 
-// follow takes each line, to the end of the child.
+// follow reads the lines of the child until it exits.
 func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) {
 	lines := bufio.NewReaderSize(stdout, 1<<20)
 	for {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			break // half a line is none: it was killed
+			break // ignore an incomplete last line of a killed process
 		}
 		d.reading.Lock()
 		if l, r, err := d.read(text); r != nil {
@@ -130,42 +130,40 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 	close(ended)
 }
 
-// receive takes a message that its receiver has got from one of its runs.
+// receive adds a message of one of its runs to the record. Its receiver calls it.
 func (d *dwatch) receive(run, id string, body []byte) {
 	if l, r, err := d.read(body); r != nil {
 		r.receive(run, id, body, l, err)
 	}
 }
 
-// read reads a line, and returns the record that it belongs to; nil if it is of no cluster
-// that is watched, which is noted.
+// read parses a line and returns its record. If the line is of an unknown cluster, the record is nil, and read notes a
+// problem.
 func (d *dwatch) read(text []byte) (*line, *record, error) {
 	l, err := parseLine(text)
 	r := d.records[l.Cluster]
 	if r == nil {
-		d.note(disordered, "of which cluster is it? %v: %.200q", err, text)
+		d.note(disordered, "line of an unknown cluster: %v: %.200q", err, text)
 	}
 	return l, r, err
 }
 
-// note notes what is wrong with all that it prints.
+// note adds a problem to all its records.
 func (d *dwatch) note(f fail, format string, args ...any) {
 	for _, r := range d.records {
 		r.note(f, format, args...)
 	}
 }
 
-// mayEnd tells whether the end of the child is one that it may come to: by a kill,
-// or because of a fault at its start.
+// mayEnd reports whether the child may have exited like this: it was killed, or it met a fault at its start.
 func (d *dwatch) mayEnd(child *exec.Cmd) bool {
-	const failed, usage = 1, 2 // exit codes; the second if the resource is not there
+	const failed, usage = 1, 2 // exit codes; usage if the server does not serve the resource
 	status, _ := child.ProcessState.Sys().(syscall.WaitStatus)
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
 	return d.revivable && (killed || status.ExitStatus() == failed || status.ExitStatus() == usage)
 }
 
-// kill ends it as a crash would. What it printed in the last moments may be
-// repeated by the next run.
+// kill kills the child with SIGKILL. The next run may repeat the last lines.
 func (d *dwatch) kill() {
 	d.mu.Lock()
 	child, ended := d.child, d.ended
@@ -182,7 +180,7 @@ func (d *dwatch) kill() {
 	d.mu.Unlock()
 }
 
-// revive starts it again if it has ended without having been told to.
+// revive restarts it if it has exited, unless stop was called or kill is running.
 func (d *dwatch) revive() error {
 	d.mu.Lock()
 	ended, leave := d.ended, d.stopped || d.dying
@@ -198,7 +196,7 @@ func (d *dwatch) revive() error {
 	}
 }
 
-// stop ends the program as a person would. It must end well, and soon.
+// stop sends SIGINT, as Ctrl-C does. It returns an error if the program fails or takes longer than endWithin.
 func (d *dwatch) stop() error {
 	d.mu.Lock()
 	d.stopped = true
@@ -211,7 +209,7 @@ func (d *dwatch) stop() error {
 	select {
 	case <-ended:
 	case <-time.After(endWithin):
-		child.Process.Signal(syscall.SIGQUIT) // it says what its goroutines do
+		child.Process.Signal(syscall.SIGQUIT) // prints the stacks of its goroutines
 		<-ended
 		return fmt.Errorf("%s does not end", d.name)
 	}
@@ -221,11 +219,11 @@ func (d *dwatch) stop() error {
 	return nil
 }
 
-// maxWords is how much is shown of what a process has said.
+// maxWords limits how much of the stderr of a process is shown, in bytes.
 const maxWords = 16 << 10
 
-// lastWords are the last lines of its stderr, and of each of its replicas or shards; where the race
-// detector has found something, that comes first.
+// lastWords returns the end of its stderr and of that of its other replicas or shards. A report of the race detector comes
+// first.
 func (d *dwatch) lastWords() string {
 	var all strings.Builder
 	for _, one := range d.all() {
@@ -246,8 +244,8 @@ func (d *dwatch) words() string {
 	return end
 }
 
-// kubeconfig writes the kubeconfig of a run: a context for each site, which leads through its
-// proxy, with a credential plugin that reads the present token.
+// kubeconfig writes the kubeconfig of a run. It has a context for each site, with the address of its proxy and a
+// credential plugin that prints the current token.
 func kubeconfig(dir, run string, sites []*site) (string, error) {
 	config := api.NewConfig()
 	for _, s := range sites {

@@ -12,7 +12,7 @@ func cutNow() editor {
 	return func(*body, []byte) ([]byte, error) { return nil, errCut }
 }
 
-// endNow ends a watch in good order, as the server does after its timeout.
+// endNow ends a watch regularly, as the server does after its timeout.
 func endNow() editor {
 	return func(*body, []byte) ([]byte, error) { return nil, io.EOF }
 }
@@ -22,19 +22,19 @@ func cutInEvent() editor {
 	return onNext(func(frame []byte) ([]byte, error) { return frame[:len(frame)/2], errCut })
 }
 
-// sayGone ends a watch with 410.
+// sayGone ends a watch with an ERROR event of code 410.
 func sayGone() editor {
 	return func(*body, []byte) ([]byte, error) { return []byte(goneEvent), io.EOF }
 }
 
-// truncate sends half of the next event as if it were all of it.
+// truncate replaces the next event by its first half and a line break.
 func truncate() editor {
 	return once(func(frame []byte) []byte { return append(frame[:len(frame)/2:len(frame)/2], '\n') })
 }
 
-// garble sends something else than the next event. What follows shows whether a client goes on
-// after it. A bookmark, though, anybody takes: so that what it stands for is asked for again,
-// nothing follows it until the connection ends.
+// garble replaces the next event by text. The events after it show whether the client recovers the replaced event. A
+// client accepts a bookmark, however, and could not know that it replaced an event. Therefore nothing follows a bookmark
+// until the connection ends.
 func garble(text string) func() editor {
 	return func() editor {
 		next := once(func([]byte) []byte { return []byte(text) })
@@ -52,7 +52,7 @@ func garble(text string) func() editor {
 	}
 }
 
-// garbage is what a watch does not send.
+// garbage lists lines that a server never sends in a watch.
 var garbage = []string{
 	"<html>\n", "null\n", "{}\n", "[]\n", "\"text\"\n", "\x00\xff\xfe\n", "{\n",
 	`{"type":"ADDED"}` + "\n",
@@ -67,7 +67,7 @@ var garbage = []string{
 	`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}` + "\n",
 }
 
-// oversize makes the next event larger than what any client takes.
+// oversize adds 17 MiB to the next event, which is more than any client accepts.
 func oversize() editor {
 	return once(func(frame []byte) []byte {
 		const at = `"object":{`
@@ -90,7 +90,7 @@ func withhold() editor {
 	}
 }
 
-// endAfter ends a watch in good order after n events; cutAfter breaks it.
+// endAfter ends a watch regularly after n events. cutAfter breaks its connection instead.
 func endAfter(n int) func() editor { return stopAfter(n, io.EOF) }
 func cutAfter(n int) func() editor { return stopAfter(n, errCut) }
 
@@ -114,7 +114,7 @@ func halve() editor {
 	return onNext(func(frame []byte) ([]byte, error) { return frame[:len(frame)/2], errCut })
 }
 
-// hold keeps everything back until over is closed, and then lets it go.
+// hold delays the body until over is closed.
 func hold(over <-chan struct{}) func() editor {
 	return func() editor {
 		return func(b *body, frame []byte) ([]byte, error) {
@@ -128,7 +128,8 @@ func hold(over <-chan struct{}) func() editor {
 	}
 }
 
-// stall sends nothing until over is closed, and then breaks the connection.
+// stall sends nothing until over is closed, and then breaks the connection. If over is nil, it waits until the client
+// disconnects.
 func stall(over <-chan struct{}) func() editor {
 	return func() editor {
 		return func(b *body, frame []byte) ([]byte, error) {
@@ -141,7 +142,7 @@ func stall(over <-chan struct{}) func() editor {
 	}
 }
 
-// trickle sends one byte after the other.
+// trickle sends single bytes with a short wait before each.
 func trickle() editor {
 	return func(b *body, frame []byte) ([]byte, error) {
 		b.pace = time.Millisecond / 4
@@ -149,7 +150,7 @@ func trickle() editor {
 	}
 }
 
-// onNext acts on the next frame.
+// onNext calls do with each frame, but not when it should act at once.
 func onNext(do func([]byte) ([]byte, error)) editor {
 	return func(_ *body, frame []byte) ([]byte, error) {
 		if frame == nil {
@@ -159,7 +160,7 @@ func onNext(do func([]byte) ([]byte, error)) editor {
 	}
 }
 
-// once changes the next frame, and none after it.
+// once changes only the next frame.
 func once(change func([]byte) []byte) editor {
 	done := false
 	return onNext(func(frame []byte) ([]byte, error) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGarble: an event behind a bookmark that was sent in place of another would lead the
-// client past that other one, which would be a loss that only the proxy is to blame for.
+// TestGarble checks that no event follows a bookmark that replaced an event. The client would otherwise skip the replaced
+// event, and the proxy alone would have caused the loss.
 func TestGarble(t *testing.T) {
 	t.Parallel()
 	for _, text := range garbage {

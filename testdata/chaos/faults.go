@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fault is a kind of misfortune. inject brings it about and returns when it is
-// over: dwatch has to recover from then on. It reports whether anything was hit.
+// fault is a kind of fault. inject injects it and returns when it is over. After that, dwatch has to recover. hit reports
+// whether it affected anything.
 type fault struct {
 	name   string
 	inject func(*injection) (hit bool, err error)
@@ -18,7 +18,7 @@ type fault struct {
 type injection struct {
 	ctx context.Context
 	*proxy
-	// window is how long it lasts, where it lasts at all.
+	// window is how long it lasts. Faults that hit once ignore it.
 	window   time.Duration
 	server   *server
 	watchers []*dwatch
@@ -34,17 +34,16 @@ func faultOf(name string) fault {
 	panic(name)
 }
 
-// moment is a fault that hits each open watch once: at once, or with its next
-// event.
+// moment returns a fault that hits each open watch once: immediately if now is true, or else with its next event.
 func moment(name string, now bool, edit func() editor) fault {
 	return fault{name, func(i *injection) (bool, error) { return i.touch(now, edit) > 0, nil }}
 }
 
-// spell is a fault that lasts for a window. It begins with the end of all watches,
-// so that something is asked. What counts as a hit is what the last rule is on.
+// spell returns a fault that lasts for a window. It starts by ending all watches, so that the client sends requests. It hits
+// if the last rule applied to a request.
 func spell(name string, rules ...rule) fault { return spellAfter(name, endNow, rules) }
 
-// anew is a spell that begins with 410 for all watches, so that they begin anew.
+// anew is like spell, but starts by ending all watches with 410, so that they start again with the existing objects.
 func anew(name string, rules ...rule) fault { return spellAfter(name, sayGone, rules) }
 
 func spellAfter(name string, end func() editor, rules []rule) fault {
@@ -60,18 +59,19 @@ func spellAfter(name string, end func() editor, rules []rule) fault {
 	}}
 }
 
-// unlisted is a spell in which objects have to be listed, and that goes wrong.
+// unlisted is like anew, but the server also refuses to stream the initial events. The client then has to list objects,
+// which rules affect.
 func unlisted(name string, rules ...rule) fault {
 	return anew(name, append([]rule{{on: isAny(syncs), answer: unsupported}}, rules...)...)
 }
 
-// withheld is how long the initial events have to be without an end before they
-// are listed instead; see watcher.Options.SyncSilence.
+// withheld is longer than dwatch waits for the end of the initial events before it lists the objects instead. See
+// watcher.Options.SyncSilence.
 const withheld = 12 * time.Second
 
 var ofObjects = isAny(list, page, syncs, resume)
 
-// connectionFaults are what happens to connections.
+// connectionFaults affect connections.
 var connectionFaults = []fault{
 	moment("cut", true, cutNow),
 	moment("cut-in-event", false, cutInEvent),
@@ -115,7 +115,7 @@ var connectionFaults = []fault{
 	spell("go-away", rule{before: goAway}),
 }
 
-// eventFaults are what happens to watches, their events, and the lines.
+// eventFaults affect watches and their events, and the reader of the lines.
 var eventFaults = []fault{
 	moment("end", true, endNow),
 	spell("end-at-once", rule{on: isAny(syncs, resume), edit: endAfter(0)}),
@@ -133,7 +133,7 @@ var eventFaults = []fault{
 	}},
 }
 
-// answerFaults are what is answered instead.
+// answerFaults answer requests instead of the server.
 var answerFaults = []fault{
 	spell("too-many-requests", rule{answer: tooMany}),
 	spell("internal-error", rule{answer: refuses(500, "InternalError", "an outage")}),
@@ -152,7 +152,7 @@ var answerFaults = []fault{
 	}},
 }
 
-// syncFaults are what happens when all that is there has to be told anew.
+// syncFaults affect watches that start again with the existing objects.
 var syncFaults = []fault{
 	moment("gone-event", true, sayGone),
 	spell("gone-status", rule{on: isAny(resume), answer: gone}),
@@ -175,8 +175,7 @@ var syncFaults = []fault{
 	unlisted("list-unavailable", rule{on: isAny(list, page), answer: webPage(503)}),
 }
 
-// garbageFaults send something else than the next event, and a while later break the
-// connection.
+// garbageFaults replace the next event of each watch, and later refuse connections for a time.
 var garbageFaults = func() []fault {
 	var faults []fault
 	for n, text := range garbage {
@@ -192,14 +191,14 @@ var garbageFaults = func() []fault {
 	return faults
 }()
 
-// serverFaults hit the server itself.
+// serverFaults affect the server itself.
 var serverFaults = []fault{
 	{"server-killed", func(i *injection) (bool, error) { return true, i.server.crash(i.ctx, i.window) }},
 	{"server-frozen", func(i *injection) (bool, error) { return true, i.server.freeze(i.ctx, i.window) }},
 	{"crd-replaced", func(i *injection) (bool, error) { return true, i.server.replaceCRD(i.ctx, i.window) }},
 }
 
-// patienceFaults are noticed only after minutes, by whoever waits in vain.
+// patienceFaults take minutes to notice: the watches stay open, but nothing arrives.
 var patienceFaults = []fault{
 	moment("half-open", true, stall(nil)),
 }

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deliveryGroups are the faults of a run with receivers, each group as likely as the
-// next. The server is killed beside them. Of those on the way from the server only such are in it after which dwatch has
-// read all that the proxy has passed on; see witness.
+// deliveryGroups are the faults of a run with receivers. All groups are equally likely. killServer also kills the server.
+// Among the faults between server and dwatch are only those after which dwatch has read everything that the proxy passed
+// on, as the witness requires.
 var deliveryGroups = [][]fault{
 	receiverFaults, receiverFaults, receiverFaults,
 	{faultOf("cut"), faultOf("end"), faultOf("gone-event"), faultOf("unavailable")},
 }
 
-// receiverFaults are what happens to receivers.
+// receiverFaults affect receivers.
 var receiverFaults = []fault{
 	{"receiver-away", func(i *injection) (bool, error) {
 		var all errgroup.Group
@@ -44,21 +44,21 @@ var receiverFaults = []fault{
 	}},
 }
 
-// answering is a fault of each receiver that lasts for a window.
+// answering returns a fault in which all receivers answer like m for a window.
 func answering(name string, m manner) fault {
 	return fault{name, func(i *injection) (bool, error) {
 		return i.each(func(*receiver) manner { return m }), nil
 	}}
 }
 
-// atTimes is a fault of some of the requests.
+// atTimes returns a fault in which all receivers answer some of the requests like m for a window.
 func atTimes(name string, m manner) fault {
 	return fault{name, func(i *injection) (bool, error) {
 		return i.each(func(r *receiver) manner { return r.nowAndThen(m) }), nil
 	}}
 }
 
-// each makes all receivers misbehave at the same time.
+// each makes all receivers misbehave for the window. It reports whether one of them received a request.
 func (i *injection) each(m func(*receiver) manner) (hit bool) {
 	for _, d := range i.watchers {
 		d.receiver.become(m(d.receiver))

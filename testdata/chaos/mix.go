@@ -13,25 +13,24 @@ import (
 )
 
 const (
-	// moments is how much of what dwatch printed before a kill may be repeated, where the
-	// disk is quick.
+	// moments is the period before a kill whose lines may be repeated, if the disk is fast.
 	moments = 3 * time.Second
-	// lives is how long it lives from one kill to the next, on the average; and the
-	// server, if it starts again in that time.
+	// lives is the mean time between two kills of a dwatch, of a receiver, and of the server if it has restarted by then.
 	lives = 3 * time.Second
-	// terms is how long all replicas of one live: another one takes over after some ten seconds.
+	// terms is the mean time between two kills among the replicas of a dwatch. It is longer because another replica takes
+	// over only after about ten seconds.
 	terms = 20 * time.Second
-	// restartAfter is the wait before they are started again, at most.
+	// restartAfter is the maximum wait before a restart.
 	restartAfter = 300 * time.Millisecond
 )
 
-// groups of faults, each as likely as the next.
+// groups are the groups of faults. All are equally likely.
 var groups = [][]fault{
 	connectionFaults, connectionFaults, eventFaults, eventFaults,
 	answerFaults, answerFaults, garbageFaults, syncFaults, serverFaults,
 }
 
-// groups are the faults that this arena is for.
+// groups returns the groups of faults for this arena.
 func (o arenaOptions) groups() [][]fault {
 	if o.deliver {
 		return deliveryGroups
@@ -39,9 +38,8 @@ func (o arenaOptions) groups() [][]fault {
 	return groups
 }
 
-// mix injects faults of the groups until ctx ends, in each cluster by itself, whatever
-// happens in the others. Each lasts for the window at most. It returns the first fault that
-// failed itself.
+// mix injects faults of the groups until ctx ends, independently in each cluster. Each lasts at most for the window. It
+// returns the error of the first fault that could not be injected.
 func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
 	var mixing errgroup.Group
 	if a.state {
@@ -62,7 +60,7 @@ func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration)
 	return mixing.Wait()
 }
 
-// mix injects one fault after the other.
+// mix injects random faults in sequence until ctx ends.
 func (s *site) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
 	for ctx.Err() == nil {
 		group := groups[s.rng.IntN(len(groups))]
@@ -80,7 +78,7 @@ func (s *site) mix(ctx context.Context, groups [][]fault, window time.Duration) 
 	return nil
 }
 
-// unlessOver returns err, but not if it only tells that the time is over.
+// unlessOver returns err, or nil if the end of ctx caused it.
 func unlessOver(ctx context.Context, err error) error {
 	if errors.Is(err, context.Cause(ctx)) {
 		return nil
@@ -92,11 +90,10 @@ func (s *site) upTo(most time.Duration) time.Duration {
 	return time.Duration(s.rng.Int64N(int64(most)))
 }
 
-// fork is another source of chance, for another goroutine.
+// fork returns another random source, for another goroutine.
 func (a *arena) fork() *rand.Rand { return rand.New(rand.NewPCG(a.rng.Uint64(), a.seed)) }
 
-// killWatchers kills each dwatch now and then, until ctx ends. They are started
-// again by supervise.
+// killWatchers kills random processes of dwatch until ctx ends. supervise restarts them.
 func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
 	most := 2 * lives
 	if a.replicas > 1 {
@@ -108,7 +105,7 @@ func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// killReceivers kills each receiver now and then, until ctx ends. They are back soon.
+// killReceivers kills and restarts random receivers until ctx ends.
 func (a *arena) killReceivers(ctx context.Context, rng *rand.Rand) {
 	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
 		d := a.watchers[rng.IntN(len(a.watchers))]
@@ -119,8 +116,8 @@ func (a *arena) killReceivers(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// killServer kills the server now and then, until ctx ends. It is back soon, and lives at
-// least until each dwatch has delivered something of what has happened since.
+// killServer kills and restarts the server until ctx ends. Before the next kill, it waits until each dwatch has delivered
+// a new event.
 func (s *site) killServer(ctx context.Context, rng *rand.Rand) error {
 	next := time.Now()
 	for sleep(ctx, time.Until(next)) {
@@ -142,8 +139,8 @@ func (s *site) killServer(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// supervise starts each dwatch again that was killed, or that met a fault before
-// the server had answered it once, until ctx ends.
+// supervise restarts each process of dwatch that was killed or that failed at its start because of a fault, until ctx
+// ends.
 func (a *arena) supervise(ctx context.Context) {
 	for sleep(ctx, restartAfter) {
 		for _, d := range a.watchers {

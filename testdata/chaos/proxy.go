@@ -17,14 +17,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxy stands between dwatch and the API server, on loopback, and misbehaves
-// when it is told to. It speaks TLS, HTTP/1.1 and HTTP/2.
+// proxy is a proxy between dwatch and the API server that injects faults. It listens on loopback and supports TLS,
+// HTTP/1.1 and HTTP/2.
 //
-// No library was found to fit. Toxiproxy works on TCP: what is inside TLS it can't
-// see, so it can aim at no request and at no event. HTTP middlewares for faults
-// (such as github/go-fault) answer instead of the server or slow it down, but do
-// not touch a body under way. What is left to do here is little: the standard
-// library's ReverseProxy does the rest.
+// No existing library fits. Toxiproxy works on TCP and can't see requests and events inside TLS. HTTP middlewares for
+// faults, such as github/go-fault, answer instead of the server or delay it, but do not change response bodies. Most of
+// the work is done by ReverseProxy of the standard library.
 type proxy struct {
 	*listener
 	server   *http.Server
@@ -40,7 +38,7 @@ type proxy struct {
 	bodies map[*body]bool
 }
 
-// startProxy starts a proxy to the server that config leads to.
+// startProxy starts a proxy to the server of config.
 func startProxy(config *rest.Config, tokens credentials) (*proxy, error) {
 	upstream, err := url.Parse(config.Host)
 	if err != nil {
@@ -61,7 +59,7 @@ func startProxy(config *rest.Config, tokens credentials) (*proxy, error) {
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	// httptest knows how to make a certificate for loopback.
+	// httptest makes a certificate for loopback.
 	test := httptest.NewUnstartedServer(p.handler(reverse))
 	test.Listener.Close()
 	test.Listener = p.listener
@@ -75,18 +73,18 @@ func startProxy(config *rest.Config, tokens credentials) (*proxy, error) {
 
 func (p *proxy) url() string { return "https://" + p.address }
 
-// stop ends all connections and waits for what was under way.
+// stop closes all connections and waits for the running requests.
 func (p *proxy) stop() {
 	p.server.Close()
 	p.listener.Close()
 	p.serving.Wait()
 }
 
-// rewrite leads a request to the server, with credentials that the server knows.
+// rewrite directs a request to the server, with the credentials of the transport.
 func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.upstream)
-	r.Out.Header.Del("Authorization")   // the transport has its own
-	r.Out.Header.Del("Accept-Encoding") // editors want to read what comes
+	r.Out.Header.Del("Authorization")   // the transport sets its own
+	r.Out.Header.Del("Accept-Encoding") // editors need uncompressed bodies
 }
 
 func (p *proxy) handler(next http.Handler) http.Handler {
@@ -113,7 +111,7 @@ func (p *proxy) handler(next http.Handler) http.Handler {
 	})
 }
 
-// roundTrip asks the server. The answer goes through the editors.
+// roundTrip sends a request to the server. The body of the answer goes through the editors.
 func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	response, err := next.RoundTrip(r)
 	if err != nil {
@@ -137,7 +135,7 @@ func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Respon
 	if len(editors) > 0 {
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
-		b.poke <- struct{}{} // they may act before the first frame
+		b.poke <- struct{}{} // let them act before the first frame
 	}
 	p.mu.Lock()
 	p.bodies[b] = true
@@ -148,7 +146,7 @@ func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Respon
 
 type runKey struct{}
 
-// inRun takes the run of dwatch out of the path of a request.
+// inRun moves the run of dwatch from the path of a request to its context.
 func inRun(r *http.Request) *http.Request {
 	run, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	r = r.WithContext(context.WithValue(r.Context(), runKey{}, run))
@@ -171,14 +169,13 @@ func (p *proxy) forget(b *body) {
 	delete(p.bodies, b)
 }
 
-// credentials is the file with the token that the proxy admits, in the form of
-// an exec plugin's answer.
+// credentials is the token that the proxy accepts, and the file that has it as the output of an exec plugin.
 type credentials struct {
 	path  string
 	token string
 }
 
-// expire makes up a new token: the one before is refused from now on.
+// expire replaces the token. The proxy refuses the previous one.
 func (p *proxy) expire() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,27 +12,26 @@ import (
 	"time"
 )
 
-// receiver is where one dwatch delivers to, on loopback, and misbehaves when it is told
-// to. What it takes goes into the record of that dwatch, before it is acknowledged.
+// receiver is the webhook of one dwatch, on loopback, which can misbehave. It adds accepted messages to the record of that
+// dwatch before it acknowledges them.
 type receiver struct {
 	*listener
 	server *http.Server
 	take   func(run, id string, body []byte)
 
-	leaving sync.Mutex // held while it is away
+	leaving sync.Mutex // held by kill
 	kills   atomic.Int64
 
 	mu      sync.Mutex
 	rng     *rand.Rand
 	behaves manner
-	hits    int // requests since it behaves like that
+	hits    int // requests since behaves was set
 }
 
-// manner is how a receiver answers. It takes the message by calling take, if at all.
+// manner is how a receiver answers. It calls take to accept the message.
 type manner func(w http.ResponseWriter, r *http.Request, take func())
 
-// newReceiver starts a receiver. take is called with the run of dwatch that has sent a
-// message, its id and its body.
+// newReceiver starts a receiver. It calls take with the run of dwatch that sent a message, the id and the body.
 func newReceiver(seed uint64, take func(run, id string, body []byte)) (*receiver, error) {
 	l, err := listen()
 	if err != nil {
@@ -44,14 +43,14 @@ func newReceiver(seed uint64, take func(run, id string, body []byte)) (*receiver
 	return r, nil
 }
 
-// url is where one run of dwatch sends to.
+// url returns the URL for one run of dwatch.
 func (r *receiver) url(run string) string { return "http://" + r.address + "/" + run }
 
 // ServeHTTP implements http.Handler.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // half a message
+		panic(http.ErrAbortHandler) // incomplete message
 	}
 	r.mu.Lock()
 	behaves := r.behaves
@@ -60,7 +59,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	behaves(w, request, func() { r.take(path.Base(request.URL.Path), request.Header.Get("Ce-Id"), body) })
 }
 
-// become changes how it answers, and returns how many requests there were before.
+// become changes how it answers. It returns the number of requests since the previous change.
 func (r *receiver) become(m manner) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,14 +68,14 @@ func (r *receiver) become(m manner) int {
 	return hits
 }
 
-// one reports true once in n times, by chance.
+// one returns true with a probability of 1/n.
 func (r *receiver) one(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rng.IntN(n) == 0
 }
 
-// kill ends it as a crash would, and starts it again after a while, or when ctx ends.
+// kill refuses and resets connections, as after a crash, and accepts connections again after a time or when ctx ends.
 func (r *receiver) kill(ctx context.Context, after time.Duration) error {
 	r.leaving.Lock()
 	defer r.leaving.Unlock()
@@ -87,16 +86,16 @@ func (r *receiver) kill(ctx context.Context, after time.Duration) error {
 	return r.readmit(context.WithoutCancel(ctx))
 }
 
-// stop ends all connections.
+// stop closes the server and its connections.
 func (r *receiver) stop() { r.server.Close() }
 
-// well takes each message.
+// well accepts each message.
 func well(w http.ResponseWriter, _ *http.Request, take func()) {
 	take()
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// says takes nothing, and answers with a status.
+// says accepts no message, and answers with a status. retryAfter is the Retry-After header, unless it is empty.
 func says(status int, retryAfter string) manner {
 	return func(w http.ResponseWriter, _ *http.Request, _ func()) {
 		if retryAfter != "" {
@@ -106,26 +105,26 @@ func says(status int, retryAfter string) manner {
 	}
 }
 
-// hangs neither takes anything nor answers, until whoever asks has gone.
+// hangs accepts no message, and does not answer until the client disconnects.
 func hangs(_ http.ResponseWriter, r *http.Request, _ func()) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// slow takes its time to answer.
+// slow accepts each message, and answers after 50 ms.
 func slow(w http.ResponseWriter, r *http.Request, take func()) {
 	take()
 	sleep(r.Context(), 50*time.Millisecond)
 	w.WriteHeader(http.StatusOK)
 }
 
-// silent takes each message, and breaks the connection without an answer.
+// silent accepts each message, and breaks the connection without an answer.
 func silent(_ http.ResponseWriter, _ *http.Request, take func()) {
 	take()
 	panic(http.ErrAbortHandler)
 }
 
-// halfAnswer takes each message, and breaks the connection in its answer.
+// halfAnswer accepts each message, and breaks the connection in its answer.
 func halfAnswer(w http.ResponseWriter, _ *http.Request, take func()) {
 	take()
 	w.Header().Set("Content-Length", "1000")
@@ -134,7 +133,7 @@ func halfAnswer(w http.ResponseWriter, _ *http.Request, take func()) {
 	panic(http.ErrAbortHandler)
 }
 
-// now and then misbehaves like that, and else well.
+// nowAndThen answers a quarter of the requests like m, and the others like well.
 func (r *receiver) nowAndThen(m manner) manner {
 	return func(w http.ResponseWriter, request *http.Request, take func()) {
 		if r.one(4) {

@@ -27,39 +27,38 @@ type line struct {
 	}
 }
 
-// place is where an object lives under its name.
+// place identifies an object by kind, namespace and name.
 type place struct{ kind, namespace, name string }
 
-// record is what one dwatch has printed of one cluster. It checks each line as it comes.
+// record has the lines or messages of one dwatch about one cluster. It checks each on arrival.
 type record struct {
-	// selects: objects may leave the selection and come back under the same UID.
+	// selects reports that a label selector applies: objects may stop matching and match again with the same UID.
 	selects bool
-	// apart: objects of one name come in any order, as those of a topic of Kafka, where each is known by its UID.
+	// apart allows events of different objects with the same name in any order, as in a Kafka topic whose key is the UID.
 	apart bool
-	// shared: several processes tell it, each of objects that are its own.
+	// shared reports that several shards fill the record, each with its own objects.
 	shared bool
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each line
-	fault   string        // the present one, or the last
+	fault   string        // current or last fault
 	lines   int
 	marks   int
-	// objects are all that were ever printed.
+	// objects has every object that was ever printed.
 	objects map[types.UID]*history
-	// living is the UID of what was last printed under a name, unless deleted.
+	// living has the UID of the object that was last printed under a name, unless it was printed as deleted.
 	living map[place]types.UID
-	// last is when a line of a kind in a namespace came.
+	// last is when the last line of a kind in a namespace arrived. The name of its keys is empty.
 	last  map[place]time.Time
 	kills int
-	// repeated are lines that came again after a kill, as they may, or messages that
-	// came again.
+	// repeated counts the lines that were allowed to repeat others because of a kill, and repeated messages.
 	repeated int
-	// delivered are the states that a receiver has taken, and from which runs; ids are
-	// their messages. Of what is printed there is none.
+	// delivered has the states that a receiver has accepted, with the runs that sent them, and ids has the message ids. Both
+	// are empty if dwatch prints to stdout.
 	delivered map[state]map[string]bool
 	ids       map[string]bool
-	// by is the run that has delivered at last, and at when; changes is how often it was another replica's, and soonest the shortest
-	// time that it took.
+	// by is the run that made the last delivery, and at is its time. changes counts how often another replica was next, and
+	// soonest is the shortest time between the two deliveries.
 	by      string
 	at      time.Time
 	changes int
@@ -67,16 +66,15 @@ type record struct {
 	wrong   []problem
 }
 
-// history is what was printed of one object.
+// history is the last printed line of one object.
 type history struct {
 	place   place
 	version string
-	kind    string // of the last event
+	kind    string // event type
 	object  json.RawMessage
 	at      time.Time
-	by      string // which process
-	// loose: printed in the last moments before a kill: the next line may repeat
-	// what was printed then.
+	by      string // process
+	// loose reports that the line was printed shortly before a kill, so that the next line may repeat it.
 	loose bool
 }
 
@@ -102,7 +100,7 @@ func newRecord(selects bool) *record {
 	}
 }
 
-// take notes a line of a process, as parseLine has read it.
+// take adds a line of a process. l and err are the results of parseLine.
 func (r *record) take(by string, text []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +130,8 @@ func (r *record) takeLineLocked(by string, text []byte, l *line, err error) {
 	r.changed = make(chan struct{})
 }
 
-// receive notes a message that a receiver has got from a run of dwatch, as parseLine has read
-// it. It may come again at any time; for the first time each comes in the order of its object.
+// receive adds a message of a run of dwatch that a receiver has accepted. l and err are the results of parseLine. Messages
+// may be repeated at any time, but the first deliveries of an object's messages must be in order.
 func (r *record) receive(run, id string, body []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +214,7 @@ func (r *record) takeLocked(by string, l *line) {
 	}
 }
 
-// checkLocked compares a line with the one before of the same object.
+// checkLocked compares a line with the previous line of the same object.
 func (r *record) checkLocked(before *history, l *line) {
 	order := compare(l.meta.ResourceVersion, before.version)
 	living := before.kind != "DELETED"
@@ -237,15 +235,14 @@ func (r *record) checkLocked(before *history, l *line) {
 	}
 }
 
-// cutOffLocked reports whether the line before one may be missing: a run was killed that was about to
-// print it. Whether it did the next run can't know, so it says that the object is gone.
+// cutOffLocked reports whether the line before l may be missing, because a run was killed before it printed that line. The
+// next run does not know whether the line was printed, so it reports the deletion with finalStateUnknown.
 func (r *record) cutOffLocked(l *line) bool {
 	return r.kills > 0 && l.Type == "DELETED" && l.Unknown
 }
 
-// repeatLocked checks the first line of an object after a kill, shortly before
-// which it had been printed: it may tell the same once more, but nothing older.
-// Only of what was gone meanwhile it shows what it knew before those moments.
+// repeatLocked checks the first line after a kill of an object that was printed shortly before the kill. It may repeat the
+// last state, but not an older one. Only a deletion with finalStateUnknown may show an older state.
 func (r *record) repeatLocked(before *history, l *line) {
 	if order := compare(l.meta.ResourceVersion, before.version); order < 0 && l.Unknown {
 		r.repeated++
@@ -256,13 +253,13 @@ func (r *record) repeatLocked(before *history, l *line) {
 	}
 }
 
-// killed notes that a process was killed: what it printed since then may come again.
+// killed notes that a process was killed. It may repeat the lines that it printed after since.
 func (r *record) killed(by string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kills++
 	if len(r.ids) > 0 {
-		return // what comes again after it is known by its id
+		return // messages have ids, by which receive recognizes repeats
 	}
 	for _, h := range r.objects {
 		h.loose = h.loose || h.by == by && h.at.After(since)
@@ -273,7 +270,7 @@ func (r *record) faultLocked(f fail, format string, args ...any) {
 	r.wrong = append(r.wrong, problem{f, fmt.Sprintf("since %s: ", r.fault) + fmt.Sprintf(format, args...)})
 }
 
-// meets notes which fault is coming, to tell of it with what goes wrong.
+// meets sets the current fault, which is part of the text of problems.
 func (r *record) meets(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,8 +291,8 @@ func (l *line) String() string {
 	return fmt.Sprintf("%s %s %s/%s (%s at %s%s)", l.Type, l.meta.Kind, l.meta.Namespace, l.meta.Name, l.meta.UID, l.meta.ResourceVersion, unknown)
 }
 
-// await returns when done does, which is asked after each line, or false when
-// nothing came of it within the time.
+// await waits until done returns true. It calls done with r.mu held, first and after each line. It returns false after
+// the time.
 func (r *record) await(within time.Duration, done func() bool) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()

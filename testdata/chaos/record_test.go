@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRecord: the record finds what is wrong with what was printed, and nothing
-// else. A line is TYPE NAME UID RESOURCEVERSION, and LOST is a DELETED whose final
-// state is unknown; the truth is the last of them.
+// TestRecord checks that the record reports exactly the problems of the printed lines. A line is TYPE NAME UID
+// RESOURCEVERSION. LOST is a DELETED whose final state is unknown.
 func TestRecord(t *testing.T) {
 	for _, test := range []struct {
 		name, lines, truth string

@@ -23,14 +23,14 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// soak is one dwatch that runs for long, with a rule for a receiver of each kind, while all is made anew again and again by which it,
-// the API server and the receivers know each other.
+// soak runs one dwatch for a long time, with a rule for each kind of receiver, while tokens, certificates and credentials
+// are replaced in turn.
 //
 //	writers --> API server --> gate --> dwatch --> webhook, NATS, Kafka --> records
 //	                ^                      ^              ^                    |
 //	                +------- rotations ----+--------------+          compared with etcd at the end
 //
-// Meanwhile it is measured what dwatch takes.
+// soak also measures the resource use of dwatch.
 type soak struct {
 	soakOptions
 	dir       string
@@ -45,27 +45,27 @@ type soak struct {
 	countMu sync.Mutex
 	rotated map[string]*rotated
 
-	// rotating is held while something is made anew: one thing at a time.
+	// rotating is held during a replacement, so that only one happens at a time.
 	rotating sync.Mutex
 
 	wroteMu sync.Mutex
-	wrote   map[state]time.Time // what the server has acknowledged, and when
+	wrote   map[state]time.Time // acknowledged states, with the time of the acknowledgement
 
 	child  *exec.Cmd
 	ended  chan struct{} // closed when the child has ended
-	listen string        // HOST:PORT of its metrics
+	listen string        // HOST:PORT of dwatch's --listen
 }
 
-// soakOptions say how long, and how fast.
+// soakOptions configure a soak.
 type soakOptions struct {
 	binary string
 	seed   uint64
 	lasts  time.Duration
-	every  time.Duration // there is a rotation, and samples are taken
-	pace   time.Duration // of each writer
+	every  time.Duration // interval of rotations and samples
+	pace   time.Duration // mean wait of each writer between two changes
 }
 
-// soakStrict are the rules that are told each state; another one changes, and is told the last ones.
+// soakStrict are the rules that must deliver each state. The rule soakChanging changes, and must deliver the last states.
 var soakStrict = []string{"web", "stream", "topic"}
 
 const soakChanging = "changing"
@@ -91,7 +91,7 @@ func runSoak(ctx context.Context, o soakOptions) (err error) {
 	return s.finish(context.WithoutCancel(ctx))
 }
 
-// setUp starts all of it; dwatch has no rights but those that dwatch rbac prints.
+// setUp starts the server, the receivers and dwatch. dwatch has only the rights that dwatch rbac prints.
 func (s *soak) setUp(ctx context.Context) error {
 	server, err := startServer()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *soak) setUp(ctx context.Context) error {
 	return eventually(ctx, "dwatch is ready", func() bool { return s.isOK(ctx, "/readyz") })
 }
 
-// makeAccount makes the namespaces, and an account that may do what dwatch rbac says.
+// makeAccount creates the namespaces, and a service account with the rights that dwatch rbac prints.
 func (s *soak) makeAccount(ctx context.Context) error {
 	namespaces := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for _, name := range append([]string{account}, soakNamespaces...) {
@@ -160,13 +160,14 @@ func (s *soak) makeAccount(ctx context.Context) error {
 
 var soakNamespaces = []string{"soak-a", "soak-b"}
 
-// arguments are those of dwatch, but for the way to the server.
+// arguments returns the arguments of dwatch without --kubeconfig.
 func (s *soak) arguments() []string {
 	verify := max(min(s.lasts/10, 3*time.Minute), 10*time.Second)
 	return []string{"send", "-f", s.rules.path("rules.yaml"), "--state", filepath.Join(s.dir, "state"), "--listen", s.listen, "--verify", verify.String()}
 }
 
-// setRules writes the file with the rules. changed: one of them says something else, and there is one more.
+// setRules writes the file with the rules. If changed is true, the rule soakChanging has another rate, and there is an
+// additional rule.
 func (s *soak) setRules(changed bool) error {
 	rate, more := 50, ""
 	hook, known := s.receivers.hook.address, s.receivers.known.path
@@ -219,13 +220,13 @@ func (s *soak) start() error {
 	}
 	s.ended = make(chan struct{})
 	go func() {
-		s.child.Wait() // finish looks at how
+		s.child.Wait() // end and watchChild check ProcessState
 		close(s.ended)
 	}()
 	return nil
 }
 
-// said is the file with all that dwatch has said.
+// said returns the path of the file with the output of dwatch.
 func (s *soak) said() string { return filepath.Join(s.dir, "said") }
 
 // proceed writes, rotates and measures until the time is over.
@@ -241,7 +242,7 @@ func (s *soak) proceed(ctx context.Context) error {
 		going.Go(func() error {
 			err := unlessOver(ctx, do(ctx))
 			if err != nil && failed.CompareAndSwap(nil, &err) {
-				cancel() // the others need not go on
+				cancel() // stop the others
 			}
 			return nil
 		})
@@ -263,9 +264,9 @@ func (s *soak) watchChild(ctx context.Context) error {
 	}
 }
 
-// lastWords are the last lines that dwatch has said, but for those that say that all is well.
+// lastWords returns the last lines of dwatch's output, without successful results of --verify.
 func (s *soak) lastWords() string {
-	text, _ := os.ReadFile(s.said()) // best effort: it explains another error
+	text, _ := os.ReadFile(s.said()) // best effort: only explains another error
 	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool {
 		return strings.HasSuffix(line, ": nothing was missed\n")
 	})
@@ -288,7 +289,7 @@ func (s *soak) tearDown() error {
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
 
-// finish compares all that was delivered with what there is, and says what dwatch took.
+// finish compares the deliveries with the objects in etcd, and prints the resource use of dwatch.
 func (s *soak) finish(ctx context.Context) error {
 	if err := errors.Join(s.api.newToken(ctx), s.receivers.newCredentials(time.Hour)); err != nil { // of those that were to come too late
 		return err
@@ -327,7 +328,7 @@ func (s *soak) finish(ctx context.Context) error {
 	return errLies
 }
 
-// end ends dwatch as its pod is ended. It must end well, and soon.
+// end sends SIGTERM, as the kubelet does. It returns an error if dwatch fails or takes longer than a pod may.
 func (s *soak) end() error {
 	s.child.Process.Signal(syscall.SIGTERM)
 	select {
@@ -341,7 +342,7 @@ func (s *soak) end() error {
 	return nil
 }
 
-// verdict says what is wrong.
+// verdict returns the problems of the run.
 func (s *soak) verdict(last *sample, t truth) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for rule, r := range s.records {

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// gate stands in front of a server, and passes on each connection as it is.
+// gate is a TCP proxy in front of a server. It does not change the data.
 type gate struct {
 	*listener
 	to string // HOST:PORT
@@ -35,7 +35,7 @@ func (g *gate) pass(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp4", g.to)
 	if err != nil {
-		return // it is away
+		return // the server is down
 	}
 	defer server.Close()
 	go func() {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// mount is a directory of files as a kubelet mounts a Secret, a ConfigMap or a token: all of them are changed in one step, by a
-// symbolic link that comes to lead to others.
+// mount is a directory of files as the kubelet mounts a Secret, a ConfigMap or a token. All files change atomically, by
+// replacing a symbolic link.
 type mount struct {
 	dir string
 
@@ -25,7 +25,7 @@ func newMount(dir string) (*mount, error) {
 
 func (m *mount) path(name string) string { return filepath.Join(m.dir, name) }
 
-// set changes some of the files.
+// set adds or replaces files, and keeps the others.
 func (m *mount) set(files map[string][]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *mount) set(files map[string][]byte) error {
 	return errors.Join(append(errs, os.RemoveAll(m.path(before)))...)
 }
 
-// content is what a file has.
+// content returns the content of a file.
 func (m *mount) content(name string) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestWitness: what was passed on before a state that was delivered has to be delivered
-// too, by whichever run; what came after it, or before the live events, need not.
+// TestWitness checks that the states before a delivered state are required, no matter which run delivers them. Later
+// states and initial events are not required.
 func TestWitness(t *testing.T) {
 	const end = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`
 	frame := func(version int) string {
@@ -58,7 +58,8 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// TestMissingOfShard: a process has to deliver what it has seen of its own objects, and each object is one's.
+// TestMissingOfShard checks that each process has to deliver the states of objects in its own shard, and that each object
+// is in exactly one shard.
 func TestMissingOfShard(t *testing.T) {
 	var w witness
 	follow := w.follow("web-2-1", query{kind: resume})
@@ -82,7 +83,7 @@ func TestMissingOfShard(t *testing.T) {
 	}
 }
 
-// TestReceive: a message may come again, and for the first time each is in order.
+// TestReceive checks that messages may be repeated, and that the first deliveries must be in order.
 func TestReceive(t *testing.T) {
 	message := func(kind string, version int) (id string, body []byte) {
 		return fmt.Sprintf("a/%d/%s", version, kind), fmt.Appendf(nil,
