@@ -1,6 +1,6 @@
-// Package pod is there for its tests: what dwatch manifests prints is run as its pod would be, by what a container
-// of it has and no more: the program as all there is, a root that can't be written, the user of the image, the mounts
-// of the StatefulSet, and the token of the service account, of which the API server knows what it may do.
+// Package pod tests the output of dwatch manifests by running it like a pod. The process has only what a container has:
+// the program as the only file of a read-only root, the user of the image, the mounts of the StatefulSet, and the token of
+// the service account with its RBAC rights on a real API server.
 //
-// It takes a user who may make mounts; without one the tests are skipped.
+// The tests need a user who may make mounts. They are skipped otherwise.
 package pod

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// manifests are those of a command line, as far as they are looked at.
+// manifests are the manifests of a command line that the tests read.
 type manifests struct {
 	set   *appsv1.StatefulSet
 	rules map[string]string
@@ -81,7 +81,7 @@ func applied(t *testing.T, namespace, dir string, line []string) manifests {
 	}
 }
 
-// fewer are the roles without one verb, resource or name of a rule, each in turn, and what that is.
+// fewer returns variants of the roles. Each lacks one verb or resource of a rule, which is the key.
 func fewer(roles []*rbacv1.ClusterRole) map[string][]*rbacv1.ClusterRole {
 	all := map[string][]*rbacv1.ClusterRole{}
 	for i, role := range roles {
@@ -107,7 +107,7 @@ func fewer(roles []*rbacv1.ClusterRole) map[string][]*rbacv1.ClusterRole {
 	return all
 }
 
-// grant gives an account, which it makes, roles, and waits until the server knows of them.
+// grant creates an account, binds the roles to it, and waits until the server has applied them.
 func grant(t *testing.T, namespace, account string, roles []*rbacv1.ClusterRole) {
 	t.Helper()
 	made := metav1.CreateOptions{}
@@ -134,7 +134,8 @@ func grant(t *testing.T, namespace, account string, roles []*rbacv1.ClusterRole)
 	awaitRights(t, namespace, account, roles)
 }
 
-// awaitRights waits until an account has all of roles: the server learns of them a moment later.
+// awaitRights waits until the server allows an account the first verb and resource of each rule of the roles. RBAC changes
+// take effect with a short delay.
 func awaitRights(t *testing.T, namespace, account string, roles []*rbacv1.ClusterRole) {
 	t.Helper()
 	for _, role := range roles {
@@ -154,7 +155,7 @@ func awaitRights(t *testing.T, namespace, account string, roles []*rbacv1.Cluste
 	}
 }
 
-// hook notes from which cluster each event is.
+// hook is a webhook that collects the sources of the events, which name the cluster.
 type hook struct {
 	*httptest.Server
 	sources chan string
@@ -171,7 +172,7 @@ func newHook(t *testing.T) *hook {
 
 const identified = "urn:uuid:"
 
-// denial is how dwatch says that it lacks a right.
+// denial matches messages about missing rights.
 var denial = regexp.MustCompile(`(?i)cannot (get|list|watch|create|update)|forbidden|left out|denied`)
 
 const watched = `apiVersion: apps/v1
@@ -188,7 +189,7 @@ kind: ConfigMap
 metadata: {name: one, namespace: NS}
 `
 
-// about is an Event; of something that is not there it has to be asked whose it was.
+// about is an Event. If its object no longer exists, dwatch has to look up the owner.
 const about = `---
 apiVersion: v1
 kind: Event
@@ -198,7 +199,7 @@ reason: Seen
 message: seen
 `
 
-// rulesFile are two rules, of which one reads another file.
+// rulesFile has two rules, one of them with a token file.
 const rulesFile = `apiVersion: dwatch/v1alpha1
 kind: Rules
 rules:
@@ -206,7 +207,7 @@ rules:
 - {name: two, resources: [cm, deploy], namespace: NS, to: HOOK/b, to-ca: ca.crt, to-token-file: token}
 `
 
-// eventsAbout are Events about an object of each kind that a Service may own, all of which are gone, and about the Service.
+// eventsAbout returns Events about the Service web, and about a missing object of each kind that may belong to a Service.
 func eventsAbout(namespace string) (text string) {
 	for i, kind := range []string{
 		"v1 Pod", "v1 ReplicationController", "apps/v1 DaemonSet", "apps/v1 Deployment", "apps/v1 ReplicaSet", "apps/v1 StatefulSet", "batch/v1 CronJob", "batch/v1 Job", "v1 Service",
@@ -217,7 +218,7 @@ func eventsAbout(namespace string) (text string) {
 	return text + fmt.Sprintf(about, "v1", namespace, "Service", "about-web", "web")
 }
 
-// bench is a namespace with something to watch, a receiver, and the files that a command line names.
+// bench is a namespace with objects to watch, a receiver, and the files that a command line names.
 type bench struct {
 	namespace, dir string
 	*hook
@@ -243,8 +244,9 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// TestRights: with what dwatch manifests prints, the pod does what it is for, and lacks nothing; and if any verb or
-// resource of its roles is left out, it says so, or its events don't say of which cluster they are.
+// TestRights checks that the roles of dwatch manifests are sufficient and minimal. With them the pod works and reports no
+// missing right. Without any verb or resource, dwatch reports a missing right, fails, or its events do not identify the
+// cluster.
 func TestRights(t *testing.T) {
 	for name, line := range map[string]string{
 		"stream": "cm,deploy -n NS",
@@ -265,7 +267,7 @@ func TestRights(t *testing.T) {
 			b.works(t, m, strings.HasPrefix(line, "send"))
 			number := 0
 			for without, roles := range fewer(m.roles) {
-				// What the page asks for only when somebody looks is tried by TestRBACOfPage.
+				// TestRBACOfPage covers the rights that the page needs only while it has viewers.
 				if name == "serve" && !strings.Contains(without, "[deployments]") {
 					continue
 				}
@@ -278,14 +280,14 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// works runs the pod with all that it has.
+// works runs the pod with all its rights, and checks that it works.
 func (b *bench) works(t *testing.T, m manifests, delivers bool) {
 	t.Helper()
 	c := start(t, m.set, "dwatch", b.secret, m.rules)
 	c.until(t, "ready", func() bool { return c.hasEnded() || c.isReady(t.Context()) })
 	if delivers {
 		if source := <-b.sources; !strings.HasPrefix(source, identified) {
-			t.Errorf("an event is of %s", source)
+			t.Errorf("the source of an event is %s, which does not identify the cluster", source)
 		}
 	}
 	c.stop(t)
@@ -294,20 +296,20 @@ func (b *bench) works(t *testing.T, m manifests, delivers bool) {
 	}
 	kept, err := os.ReadDir(c.volume)
 	if keeps := m.set.Spec.Template.Spec.Volumes; err != nil || len(kept) > 0 != slices.ContainsFunc(keeps, func(v corev1.Volume) bool { return v.Name == "state" }) {
-		t.Errorf("on the volume there is %v, %v", kept, err)
+		t.Errorf("the volume contains %v, %v", kept, err)
 	}
 	if !delivers && c.out.Len() == 0 && len(kept) == 0 && !strings.Contains(c.text(), "http") {
-		t.Errorf("it has done nothing: %s", c.text())
+		t.Errorf("the pod has done nothing: %s", c.text())
 	}
 }
 
-// lacks runs the pod as an account that may not do something.
+// lacks runs the pod as an account without one right, and waits until the lack shows.
 func (b *bench) lacks(t *testing.T, m manifests, account, without string) {
 	t.Helper()
 	for len(b.sources) > 0 {
 		<-b.sources
 	}
-	// As if none had been there before.
+	// Start without a Lease of earlier runs.
 	if err := client.CoordinationV1().Leases(b.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +322,7 @@ func (b *bench) lacks(t *testing.T, m manifests, account, without string) {
 			}
 		default:
 		}
-		// A recording says it nowhere; but it has asked.
+		// record does not report that it lacks this right, but its request is refused.
 		asked := m.set.Spec.Template.Spec.Containers[0].Args[0] == "record" && strings.Contains(without, "[namespaces]") && len(c.refusals()) > 0
 		return c.hasEnded() || denial.MatchString(c.text()) || asked
 	})

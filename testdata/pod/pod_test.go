@@ -44,7 +44,7 @@ var (
 	client  *kubernetes.Clientset
 )
 
-// patience is how long something may take that has to happen.
+// patience limits each wait.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -82,7 +82,7 @@ func run(m *testing.M) (int, error) {
 	return code, errors.Join(err, cluster.Stop())
 }
 
-// server is the API server, as a pod reaches it, and says what that was refused.
+// server is a proxy between a pod and the API server. It collects the requests that the server forbids.
 type server struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -112,7 +112,7 @@ func newServer(t *testing.T) *server {
 			return nil
 		},
 	})
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were ended
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // ended clients cause errors
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
@@ -124,16 +124,16 @@ func (s *server) refusals() []string {
 	return s.refused
 }
 
-// ca are certificates in PEM.
+// ca returns the certificate of a server in PEM.
 func ca(of *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate().Raw})
 }
 
-// container is a run of what a StatefulSet has.
+// container is a process that runs like the container of a StatefulSet.
 type container struct {
 	*exec.Cmd
 	*server
-	volume  string // what is at /var/lib/dwatch
+	volume  string // directory that is mounted at /var/lib/dwatch
 	metrics chan string
 	ended   chan struct{}
 	mu      sync.Mutex
@@ -229,7 +229,8 @@ func (c *container) text() string {
 	return c.said.String()
 }
 
-// isReady asks what the probe of the pod asks.
+// isReady reports whether /readyz answers with 200, like the readiness probe of the pod. It returns false until dwatch has
+// logged the address.
 func (c *container) isReady(ctx context.Context) bool {
 	var at string
 	select {
@@ -250,7 +251,7 @@ func (c *container) isReady(ctx context.Context) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// until waits for something that no channel says.
+// until polls until is returns true.
 func (c *container) until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.After(patience); !is(); {
@@ -271,7 +272,7 @@ func (c *container) hasEnded() bool {
 	}
 }
 
-// stop ends it as the kubelet does.
+// stop ends the process with SIGTERM, as the kubelet does.
 func (c *container) stop(t *testing.T) {
 	t.Helper()
 	err := c.Process.Signal(syscall.SIGTERM)
@@ -281,7 +282,7 @@ func (c *container) stop(t *testing.T) {
 	}
 }
 
-// namespaceFor makes one that takes no pods but those of the standard "restricted".
+// namespaceFor creates a namespace that enforces the Pod Security Standard "restricted".
 func namespaceFor(t *testing.T) string {
 	t.Helper()
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

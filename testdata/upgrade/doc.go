@@ -1,4 +1,4 @@
-// Package upgrade is there for its tests: a run of dwatch is ended as a rollout ends it, and another version goes on
-// with what it has left. The other version is that of the last tag; while there is none, the commit before what is
-// written changed last. It is built from the repository's history, so a shallow clone has not got it.
+// Package upgrade tests upgrades and downgrades: a run of dwatch is ended as by a rollout, and another version continues
+// with its files. The other version is the last tag. If there is no tag, each test names a commit. It is built from the
+// history of the repository, which a shallow clone lacks.
 package upgrade

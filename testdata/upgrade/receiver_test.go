@@ -12,20 +12,21 @@ import (
 	"testing"
 )
 
-// receiver judges what comes. It takes all but what is called refused, or while it is down nothing.
+// receiver is a webhook that checks the delivered events. It accepts all events except of objects that are named refused.
+// While it is down, it accepts none.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	down     bool
-	stopping bool                // the run is being ended: what is on its way may come again
-	taken    map[string][]*taken // by path, in the order in which they were
+	stopping bool                // the run is being ended, so events in flight may be repeated
+	taken    map[string][]*taken // by path, in the order of their first delivery
 	ids      map[string]*taken   // by path and id
 	refused  map[string]bool
 	wrong    []string
-	changed  chan struct{} // closed, and another one, when something has come
+	changed  chan struct{} // closed and replaced at each event
 }
 
-// event is what is read of a line.
+// event has the fields of an event that the tests read.
 type event struct {
 	Type   string
 	Object struct {
@@ -36,7 +37,7 @@ type event struct {
 	}
 }
 
-// taken is an event, in the order of the first time.
+// taken is an accepted event.
 type taken struct {
 	name, id, kind string
 	n              int
@@ -90,14 +91,14 @@ func (r *receiver) set(of *bool, is bool) {
 	*of = is
 }
 
-// count is how many events have been taken or refused, once each.
+// count returns the number of accepted or refused events, without repeats.
 func (r *receiver) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.ids) + len(r.refused)
 }
 
-// of are the numbers that an object had, as a path has got them; -1 is its deletion.
+// of returns the numbers of an object that were delivered to a path. -1 is its deletion.
 func (r *receiver) of(path, name string) (numbers []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +114,7 @@ func (r *receiver) of(path, name string) (numbers []int) {
 	return numbers
 }
 
-// await waits until a path has the last state of an object, -1 where it is deleted.
+// await waits until the number last of an object was delivered to a path. -1 is its deletion.
 func (r *receiver) await(t *testing.T, path, name string, last int) {
 	t.Helper()
 	for {
@@ -133,7 +134,7 @@ func (r *receiver) await(t *testing.T, path, name string, last int) {
 	}
 }
 
-// repeated is how many times something came again.
+// repeated returns the number of repeated deliveries.
 func (r *receiver) repeated() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -80,7 +80,7 @@ func (p *process) text() string {
 	return p.said.String()
 }
 
-// stop ends it as a rollout does.
+// stop ends the run with SIGTERM, as a rollout does.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	err := p.Process.Signal(syscall.SIGTERM)
@@ -90,7 +90,8 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// isReady reports whether all that exists was seen, and what it says of that.
+// isReady reports whether /readyz answers with 200, which means that dwatch has received all existing objects. It also
+// returns the status.
 func (p *process) isReady() (string, bool) {
 	answer, err := http.Get(strings.TrimSuffix(p.metrics, "metrics") + "readyz")
 	if err != nil {
@@ -102,7 +103,7 @@ func (p *process) isReady() (string, bool) {
 
 var sample = regexp.MustCompile(`(?m)^(\w+)(?:\{.*\})? ([0-9.e+]+)$`)
 
-// sum is that of all samples of a metric.
+// sum returns the sum of all samples of a metric.
 func (p *process) sum(t *testing.T, name string) (total int) {
 	t.Helper()
 	answer, err := http.Get(p.metrics)
@@ -126,7 +127,7 @@ func (p *process) sum(t *testing.T, name string) (total int) {
 	return total
 }
 
-// until waits for something that no channel says.
+// until polls until is returns true.
 func until(t *testing.T, what string, is func() (string, bool)) {
 	t.Helper()
 	for end := patience(); ; {
@@ -213,7 +214,7 @@ func (w *writer) remove(t *testing.T, name string) {
 	w.writes++
 }
 
-// goOn writes until what it returns is called.
+// goOn writes the objects in turn until stop is called.
 func (w *writer) goOn(t *testing.T, names ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -225,14 +226,14 @@ func (w *writer) goOn(t *testing.T, names ...string) (stop func()) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(5 * time.Millisecond): // a pace, not a wait
+			case <-time.After(5 * time.Millisecond): // limits the rate
 			}
 		}
 	})
 	return func() {
 		cancel()
 		done.Wait()
-		// A write that was cut may have been done.
+		// A canceled write may have succeeded.
 		for _, name := range names {
 			c, err := w.client.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
@@ -244,7 +245,7 @@ func (w *writer) goOn(t *testing.T, names ...string) (stop func()) {
 	}
 }
 
-// rollout is what a series of versions goes through, each of which goes on where the one before it was ended.
+// rollout runs a series of versions. Each continues where the previous one was ended.
 type rollout struct {
 	*writer
 	*receiver
@@ -252,11 +253,13 @@ type rollout struct {
 	args  []string
 }
 
-// cold are written at certain times only, so that it is known which states each run has seen.
+// cold objects are only written at certain times, so that the test knows which states each run has received. hot objects
+// are also written while a run is ended and until the next one is ready.
 var cold, hot = []string{"a", "b", "c"}, []string{"hot-0", "hot-1", "hot-2", "hot-3"}
 
-// through has each of the versions run for a while: with a receiver that takes what comes, and then with one that is
-// down, so that the next one finds what waits; and it writes on while one is ended, and none is there.
+// through runs each of the versions, first with a receiver that accepts events, then with one that is down, so that events
+// wait for the next version. Objects are also written while a run is ended and while none is running. The last run is of
+// the current version.
 func (r rollout) through(t *testing.T, versions ...string) {
 	t.Helper()
 	r.writeAll(t, 1, slices.Concat(cold, hot)...)
@@ -273,7 +276,7 @@ func (r rollout) through(t *testing.T, versions ...string) {
 		if stop != nil {
 			stop()
 		}
-		for _, path := range r.paths { // all that was written before
+		for _, path := range r.paths { // all earlier writes
 			for name, n := range r.last {
 				if !strings.HasPrefix(name, "refused") {
 					r.await(t, path, name, n)
@@ -284,18 +287,18 @@ func (r rollout) through(t *testing.T, versions ...string) {
 		r.writeAll(t, 10, cold...)
 		r.writeAll(t, 1, gone, gone2, fmt.Sprintf("refused-%d", i))
 		expected := func() int { return answered + (r.writes-so)*len(r.paths) }
-		until(t, "all comes", func() (string, bool) {
+		until(t, "all events are answered", func() (string, bool) {
 			return fmt.Sprintf("%d of %d: %s", r.count(), expected(), p.text()), r.count() == expected()
 		})
 		r.set(&r.down, true)
 		r.writeAll(t, 10, cold...)
 		r.remove(t, gone)
-		until(t, "all waits", func() (string, bool) {
+		until(t, "all other events wait", func() (string, bool) {
 			waiting := p.sum(t, "dwatch_delivery_waiting_events")
 			return fmt.Sprintf("%d wait, and %d of %d have been answered", waiting, r.count(), expected()), waiting+r.count() == expected()
 		})
 		stop = r.goOn(t, hot...)
-		if i%2 == 1 { // ended while it delivers
+		if i%2 == 1 { // end this run while it delivers
 			r.set(&r.down, false)
 		}
 		r.set(&r.stopping, true)
@@ -321,7 +324,7 @@ func (r rollout) through(t *testing.T, versions ...string) {
 	r.judge(t, len(versions))
 }
 
-// judge says what is wrong with what has come: an event that is missing, out of order, or there again without a reason.
+// judge reports events that are missing, out of order, or repeated without a reason.
 func (r rollout) judge(t *testing.T, versions int) {
 	t.Helper()
 	for _, wrong := range r.wrong {
@@ -332,33 +335,33 @@ func (r rollout) judge(t *testing.T, versions int) {
 			got := r.of(path, name)
 			deleted := len(got) > 0 && got[len(got)-1] == -1
 			if !slices.IsSorted(got[:len(got)-len(map[bool][]int{true: {0}}[deleted])]) {
-				t.Errorf("%s: of %s there came %v", path, name, got)
+				t.Errorf("%s: states of %s are out of order: %v", path, name, got)
 			}
 			if deleted != (r.last[name] == -1) || len(slices.Compact(slices.Clone(got))) != len(got) {
-				t.Errorf("%s: of %s, of which the last is %d, there came %v", path, name, r.last[name], got)
+				t.Errorf("%s: the last state of %s is %d, but got %v", path, name, r.last[name], got)
 			}
 		}
-		// While a run was there it has seen each state; while none was, the last.
+		// Runs receive each state that is written while they run. Of the earlier states they receive only the last.
 		for _, name := range cold {
 			want := r.last[name]
 			if name == "a" {
 				want -= versions // of the two that were written while none was there, the first
 			}
 			if got := r.of(path, name); len(got) != want {
-				t.Errorf("%s: of %s there came %d of %d: %v", path, name, len(got), want, got)
+				t.Errorf("%s: got %d states of %s, want %d: %v", path, len(got), name, want, got)
 			}
 		}
 	}
-	t.Logf("%d writes, %d events taken, %d came again as a run was ended meanwhile", r.writes, len(r.ids), r.repeated())
+	t.Logf("%d writes, %d events accepted, %d repeated because a run was ended", r.writes, len(r.ids), r.repeated())
 }
 
-// Commits with which came what no earlier one knows.
+// Commits that introduced a feature. Earlier versions lack it.
 const (
 	withRecordings = "b8d88aa7c4df16e8483a1c2f670eec2ee1e4d05c"
 	withRules      = "e3df5940c49b17a0c6e06879cd4a252d24bf9c97"
 )
 
-// TestSend: what waits, what was refused and what was reported go from one version to the next, and back.
+// TestSend checks that waiting events, refused events and reported states survive an upgrade and a downgrade.
 func TestSend(t *testing.T) {
 	old := before(t, lastChange(t, `^\s+format[A-Za-z]* += [0-9]`, "watcher/resume/header.go"))
 	kept := t.TempDir()
@@ -371,9 +374,9 @@ func TestSend(t *testing.T) {
 	r.through(t, old, now, old, now)
 	text, err := os.ReadFile(letters)
 	if err != nil || bytes.Count(text, []byte("\n")) != len(r.refused) || len(r.refused) != 4 {
-		t.Errorf("%v, of %v these were given up:\n%s", err, r.refused, text)
+		t.Errorf("%v, the receiver refused %v, but the dead letters are:\n%s", err, r.refused, text)
 	}
-	// What any of them has given up, this one sends again.
+	// The current version redelivers the dead letters of all versions.
 	again := make(chan string, 100)
 	other := newReceiver(t)
 	other.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { again <- "/x " + request.Header.Get("Ce-Id") })
@@ -387,7 +390,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestRules: the same of two rules, each of which has an outbox of its own.
+// TestRules is the same with two rules, each with its own outbox.
 func TestRules(t *testing.T) {
 	old := before(t, withRules)
 	kept := t.TempDir()
@@ -405,7 +408,8 @@ func TestRules(t *testing.T) {
 	r.through(t, old, now, old, now)
 }
 
-// TestRefused: a version that does not know what is in a file says so, and does nothing. The version before may know it.
+// TestRefused checks that a version refuses a state file of a newer format, and changes neither the file nor delivers
+// anything. It uses a version before the last change of the formats.
 func TestRefused(t *testing.T) {
 	old := built(t, lastChange(t, `^\s+format[A-Za-z]* += [0-9]`, "watcher/resume/header.go"))
 	w, r := newWriter(t), newReceiver(t)
@@ -417,8 +421,8 @@ func TestRefused(t *testing.T) {
 		r.await(t, "/x", name, 3)
 	}
 	p.stop(t)
-	p = start(t, now, append(slices.Clone(args), "--shard", "1/2")...) // whose format is the newest: another one takes its place here
-	until(t, "all there is is seen", p.isReady)
+	p = start(t, now, append(slices.Clone(args), "--shard", "1/2")...) // shards use the newest format; adapt this if another feature does
+	until(t, "dwatch is ready", p.isReady)
 	p.stop(t)
 	w.writeAll(t, 1, cold...)
 	taken := r.count()
@@ -431,11 +435,11 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%v, %d came: %s", err, r.count()-taken, said)
 	}
 	if after, err := os.ReadFile(state); err != nil || !bytes.Equal(content, after) {
-		t.Errorf("the file is not as it was, %v", err)
+		t.Errorf("the state file was changed, or can't be read: %v", err)
 	}
 }
 
-// TestRecord: a recording goes on with the next version and with the one before, and both read all of it.
+// TestRecord checks that a newer and an older version can append to a recording, and that both read all of it.
 func TestRecord(t *testing.T) {
 	old := before(t, withRecordings)
 	w, recording := newWriter(t), filepath.Join(t.TempDir(), "rec")
@@ -444,7 +448,7 @@ func TestRecord(t *testing.T) {
 	for i, version := range versions {
 		gone, events := fmt.Sprintf("gone-%d", i), 0
 		p := start(t, version, "record", recording, "cm", "-n", w.namespace)
-		until(t, "all there is is seen", func() (string, bool) {
+		until(t, "dwatch is ready", func() (string, bool) {
 			said, is := p.isReady()
 			events = p.sum(t, "dwatch_events_total")
 			return said, is
@@ -452,7 +456,7 @@ func TestRecord(t *testing.T) {
 		so := w.writes
 		w.writeAll(t, 5, cold...)
 		w.writeAll(t, 1, gone)
-		until(t, "all is seen", func() (string, bool) {
+		until(t, "dwatch has received all events", func() (string, bool) {
 			n := p.sum(t, "dwatch_events_total")
 			return fmt.Sprintf("%d of %d", n-events, w.writes-so), n-events == w.writes-so
 		})
@@ -461,7 +465,7 @@ func TestRecord(t *testing.T) {
 		w.writeAll(t, 2, "a")
 	}
 	p := start(t, now, "record", recording, "cm", "-n", w.namespace)
-	until(t, "the last is seen", func() (string, bool) {
+	until(t, "the recording has the last states", func() (string, bool) {
 		states := played(t, now, recording, w.namespace)
 		return fmt.Sprint(states), slices.Contains(states["a"], w.last["a"]) && slices.Contains(states["gone-3"], -1)
 	})
@@ -476,20 +480,20 @@ func TestRecord(t *testing.T) {
 			want = 2
 		}
 		if got := states[name]; len(got) != want || got[len(got)-1] != last || !slices.IsSorted(got[:len(got)-1]) {
-			t.Errorf("of %s, of which the last is %d, it has %v", name, last, got)
+			t.Errorf("the last state of %s is %d, but the recording has %v", name, last, got)
 		}
 	}
 	if read := played(t, old, recording, w.namespace); fmt.Sprint(read) != fmt.Sprint(states) {
-		t.Errorf("the version before reads %v, and this one %v", read, states)
+		t.Errorf("the other version reads %v, and this one %v", read, states)
 	}
 }
 
-// played are the numbers that each object has in a recording, once each, as a version reads it; -1 is a deletion.
+// played returns the numbers of each object in a recording, as a version reads it, without repeats. -1 is a deletion.
 func played(t *testing.T, program, recording, namespace string) map[string][]int {
 	t.Helper()
 	text, err := exec.Command(program, "cm", "-n", namespace, "--from", recording, "-o", "json").Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() != 4 { // for a while it was not watched
+	if errors.As(err, &exit) && exit.ExitCode() != 4 { // 4 means that the recording has gaps
 		t.Fatalf("%v: %s", err, exit.Stderr)
 	}
 	states := map[string][]int{}

@@ -15,8 +15,8 @@ import (
 
 var (
 	cluster *testenv.Cluster
-	dir     string // of programs
-	now     string // the program of what is checked out
+	dir     string // directory of the programs
+	now     string // path of the program built from the working tree
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func run(m *testing.M) (code int, err error) {
 	return testenv.Main(m, &cluster), nil
 }
 
-// before returns the program of the version before this one. Without a tag it is that of a commit.
+// before returns the program of the last tag before HEAD, or of commit if there is no tag.
 func before(t *testing.T, commit string) string {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
@@ -53,7 +53,7 @@ func before(t *testing.T, commit string) string {
 	return built(t, commit)
 }
 
-// built returns the program of a commit, and builds it if need be.
+// built returns the program of a commit. It builds it if necessary, and skips the test if the repository lacks the commit.
 func built(t *testing.T, commit string) string {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
@@ -81,11 +81,11 @@ func built(t *testing.T, commit string) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Logf("the version before is %s", commit)
+	t.Logf("the other version is %s", commit)
 	return program
 }
 
-// lastChange is the commit before the one that changed last what a pattern matches in a file.
+// lastChange returns the parent of the last commit that changed a line of file that matches pattern.
 func lastChange(t *testing.T, pattern, file string) string {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
@@ -102,7 +102,7 @@ func lastChange(t *testing.T, pattern, file string) string {
 	return commit + "^"
 }
 
-// output is what a command prints, without space around it.
+// output returns the stdout of a command without surrounding white space.
 func output(dir, name string, args ...string) (string, error) {
 	var out, wrong bytes.Buffer
 	cmd := exec.Command(name, args...)
