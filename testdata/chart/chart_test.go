@@ -101,7 +101,7 @@ func manifests(t *testing.T, args ...string) string {
 	return text
 }
 
-// rendered is what Helm makes of the chart with values, on a server that has types besides.
+// rendered renders the chart as Helm does, with values and on a server that also has types.
 func rendered(values []byte, types ...string) (string, error) {
 	c, err := loader.Load(directory)
 	if err != nil {
@@ -130,7 +130,7 @@ func rendered(values []byte, types ...string) (string, error) {
 	return strings.Join(texts, "\n---\n"), nil
 }
 
-// objects are those of a text, by what they are called.
+// objects returns the objects of a YAML text by kind, namespace and name.
 func objects(t *testing.T, text string) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{}
@@ -151,7 +151,7 @@ func objects(t *testing.T, text string) map[string]map[string]any {
 	}
 }
 
-// taken has the API server take all of a text, and a pod of its StatefulSet.
+// taken checks by dry runs that the API server accepts the objects of a text, and a pod of its StatefulSet.
 func taken(t *testing.T, text string) {
 	t.Helper()
 	if _, err := kubectl([]byte(text), "apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server", "-f", "-"); err != nil {
@@ -471,7 +471,8 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// TestFewerShards: the pods of shards that are no more are there until they have handed over what they have.
+// TestFewerShards checks that the chart renders with more replicas than shards. The pods of removed shards stay until they
+// have handed over.
 func TestFewerShards(t *testing.T) {
 	if _, err := rendered([]byte("{image: {repository: i}, args: [cm, '--listen=:9090', '--shard=auto/2'], replicas: 12}")); err != nil {
 		t.Error(err)

@@ -76,7 +76,7 @@ func readable(dir string) error {
 	})
 }
 
-// binariesIn are the Linux binaries that GoReleaser has left in dist.
+// binariesIn returns the Linux binaries that GoReleaser lists in dist.
 func binariesIn(dist string) ([]binary, error) {
 	list, err := os.ReadFile(filepath.Join(dist, "artifacts.json"))
 	if err != nil {

@@ -70,7 +70,7 @@ func checkedOut() (string, error) {
 	return commit, err
 }
 
-// checkOut lays out a commit. What it returns removes that.
+// checkOut checks out a commit in r.dir as a git worktree. remove removes it.
 func (r *release) checkOut(commit string) (remove func(), err error) {
 	if _, err := output("../..", "git", "worktree", "add", "--detach", r.dir, commit); err != nil {
 		return nil, err
