@@ -16,19 +16,18 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// TestClusters runs the scripts of testdata/script/clusters on three servers: that of all tests, which
-// is eu, and two more, us and asia. The script makes its namespace in the other two. The contexts of its
-// kubeconfig are
+// TestClusters runs the scripts of testdata/script/clusters on three servers: eu, the server that all tests share, and two
+// extra ones, us and asia. A script has to create its namespace in us and asia itself. The contexts of its kubeconfig are
 //
-//	eu, us, asia   as one who may do everything
+//	eu, us, asia   with all permissions
 //	eu-again       the same as eu
 //	eu-alias       the same as eu, as another cluster of the kubeconfig
-//	denied         us, as one who may do nothing
-//	down           where nobody listens
-//	hang           us, with a credential plugin that does not end
+//	denied         us, with no permissions
+//	down           an address without a server
+//	hang           us, with a credential plugin that never ends
 //
-// The commands "freeze NAME" and "thaw NAME" stop us or asia, and have it go on; "crash NAME" ends
-// it. "ask NAME" asks a program how its watch is, by SIGUSR1. kubectl is there, too.
+// The commands "freeze NAME" and "thaw NAME" suspend and resume the server us or asia, and "crash NAME" kills it. "ask
+// NAME" sends SIGUSR1 to a program, which then reports the state of its watch. Scripts can also run kubectl.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	more := startClusters(t, "us", "asia")
@@ -46,7 +45,7 @@ func TestClusters(t *testing.T) {
 		ts.Check(of(ts).programs[args[0]].cmd.Process.Signal(syscall.SIGUSR1))
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 scripts + "/clusters", // of which clusters alone freezes and ends asia
+		Dir:                 scripts + "/clusters", // only the script clusters freezes and kills asia
 		Setup:               func(env *testscript.Env) error { return setupClusters(t, more, env) },
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -55,17 +54,17 @@ func TestClusters(t *testing.T) {
 	})
 }
 
-// another is a server beside that of all tests. Its kubeconfig is read when it starts: the file
-// goes with it, and scripts begin after another one has ended it.
-type another struct {
+// extraCluster is a server that only some tests use. Its kubeconfig is read at the start, because the file is removed
+// with the server and a script may begin after another one has killed the server.
+type extraCluster struct {
 	*testenv.Cluster
 	config *api.Config
 }
 
-// startClusters starts more servers than that of all tests.
-func startClusters(t *testing.T, names ...string) map[string]another {
+// startClusters starts extra servers, which end with the test.
+func startClusters(t *testing.T, names ...string) map[string]extraCluster {
 	t.Helper()
-	more := map[string]another{}
+	more := map[string]extraCluster{}
 	for _, name := range names {
 		c, err := testenv.StartCluster()
 		if err != nil {
@@ -76,12 +75,12 @@ func startClusters(t *testing.T, names ...string) map[string]another {
 		if err != nil {
 			t.Fatal(err)
 		}
-		more[name] = another{c, config}
+		more[name] = extraCluster{c, config}
 	}
 	return more
 }
 
-func setupClusters(t *testing.T, more map[string]another, env *testscript.Env) error {
+func setupClusters(t *testing.T, more map[string]extraCluster, env *testscript.Env) error {
 	if err := setupWithKubectl(t, testbed, env); err != nil {
 		return err
 	}
@@ -89,7 +88,7 @@ func setupClusters(t *testing.T, more map[string]another, env *testscript.Env) e
 }
 
 // writeContexts writes a kubeconfig with the contexts of TestClusters, all in one namespace.
-func writeContexts(path, namespace string, more map[string]another) error {
+func writeContexts(path, namespace string, more map[string]extraCluster) error {
 	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
 	if err != nil {
 		return err

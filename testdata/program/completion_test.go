@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// completions asks the built binary, which must have nothing to say on stderr.
+// completions runs the completion of the built binary, which must print nothing on stderr.
 func completions(t *testing.T, kubeconfig string, words ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -50,15 +50,15 @@ func kubeconfigFor(t *testing.T, server string, user api.AuthInfo) string {
 	return path
 }
 
-// What does not answer ends with the deadline: a server that accepts and says
-// nothing, a program that never has the credentials.
+// TestCompletionOfSilence checks that completion gives up at its deadline if the server accepts connections but sends
+// nothing, and if a credential plugin never returns credentials.
 func TestCompletionOfSilence(t *testing.T) {
 	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mute.Close() }) // nobody accepts: the kernel does, and keeps the connection
+	t.Cleanup(func() { mute.Close() }) // Accept is never called: the kernel accepts the connections and keeps them open
 	sleeps := api.AuthInfo{Exec: &api.ExecConfig{
 		APIVersion:      "client.authentication.k8s.io/v1",
 		Command:         "sleep",
@@ -79,11 +79,11 @@ func TestCompletionOfSilence(t *testing.T) {
 	}
 }
 
-// maxNames is how many names of one type are offered, and are in a page.
+// maxNames is the maximum number of names that completion offers. It is also the page size of its list.
 const maxNames = 500
 
-// Of more names than a page holds some are offered, and those that fit what is
-// typed are found behind others.
+// TestCompletionOfManyNames checks that completion offers one page of names if there are more, and that it finds names
+// with the typed prefix behind the first page.
 func TestCompletionOfManyNames(t *testing.T) {
 	t.Parallel()
 	config, err := testbed.Config("admin")

@@ -15,8 +15,8 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// controlled has the scripts that need what the plain API server does not have: the
-// controllers of the workloads, stand-ins for kubelets, and a kubectl.
+// controlled is the directory of the scripts that need more than the plain API server: the controllers of the workloads,
+// simulated kubelets, and kubectl.
 const controlled = scripts + "/controllers"
 
 // TestControllers runs the scripts of testdata/script/controllers on one server.
@@ -33,15 +33,15 @@ func TestControllers(t *testing.T) {
 	})
 }
 
-// withControllers is the server of all tests that need its controllers, and look at no
-// namespace but their own. It is started when the first of them needs it.
+// withControllers starts the server of all tests that need its controllers and use only their own namespace. It runs
+// once, for the first of these tests.
 var withControllers = sync.OnceValues(func() (*testenv.Cluster, error) { return testenv.StartCluster("--controllers") })
 
-// controllersBed is that server, where there is a kubectl.
+// controllersBed returns the server of withControllers. It skips the test if there is no kubectl.
 func controllersBed(t *testing.T) *testenv.Cluster {
 	t.Helper()
 	if _, err := os.Stat(readme.Path(t, "bin/kubectl")); errors.Is(err, os.ErrNotExist) {
-		t.Skip("make bin/kubectl builds what this is compared with")
+		t.Skip("kubectl is missing, run make bin/kubectl")
 	}
 	controlling.Store(true)
 	c, err := withControllers()
@@ -51,7 +51,7 @@ func controllersBed(t *testing.T) *testenv.Cluster {
 	return c
 }
 
-// controlling says that there is something for stopControllers to do.
+// controlling is true once withControllers was called, so that stopControllers has to stop the server.
 var controlling atomic.Bool
 
 func stopControllers() error {
@@ -60,7 +60,7 @@ func stopControllers() error {
 	}
 	c, err := withControllers()
 	if err != nil {
-		return nil // it was said
+		return nil // controllersBed has reported the error
 	}
 	return c.Stop()
 }

@@ -14,7 +14,7 @@ import (
 	"dwatch/testdata/stderrlog"
 )
 
-// TestDemo runs what make demo runs.
+// TestDemo builds and runs the program of make demo.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	demo := filepath.Join(t.TempDir(), "demo")
@@ -29,7 +29,7 @@ func TestDemo(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, demo)
 	cmd.Dir = readme.Path(t, ".")                                         // as make does
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it has things to end
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it has processes to stop
 	cmd.WaitDelay = patience
 	cmd.Env = append(os.Environ(), "DWATCH="+filepath.Join(binaries, "dwatch"))
 	out, err := cmd.CombinedOutput()

@@ -16,7 +16,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// TestWrongExpressions: what is no expression is one line, before any server is asked.
+// TestWrongExpressions checks that an invalid expression is a usage error of one line, before dwatch sends a request.
 func TestWrongExpressions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../watcher/object/expression/testdata/wrong.txt")
@@ -56,13 +56,13 @@ func TestWrongExpressions(t *testing.T) {
 	}
 	select {
 	case <-reached:
-		t.Error("the server was asked")
+		t.Error("dwatch sent a request")
 	default:
 	}
 }
 
-// TestExpensiveExpressions: an expression that costs too much for an object of 1 MB is
-// given up soon, which is told once, and the stream goes on.
+// TestExpensiveExpressions checks that dwatch soon stops evaluating an expression that is too expensive for an object of
+// 1 MB, warns about it once, and keeps watching.
 func TestExpensiveExpressions(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -79,7 +79,7 @@ func TestExpensiveExpressions(t *testing.T) {
 		}
 	}
 	const changes = 3
-	expressions := []string{ // that hold for what is small
+	expressions := []string{ // all hold for the small object
 		"object.data.all(a, object.data.all(b, a + b != ''))",
 		"object.data.map(a, object.data.map(b, object.data)).size() > 0",
 		"object.data.text.replace('', object.data.text) != ''",
@@ -110,7 +110,7 @@ func TestExpensiveExpressions(t *testing.T) {
 		line := regexp.QuoteMeta(fmt.Sprintf("%q does not hold for cm/big, as it can't be evaluated: ", expressions[i])) + "the expression takes too long or too much memory for this object\n"
 		p.ends(t, fail.ExitOK, "watching .*\n"+line)
 	}
-	// Some 0.3 s for each event of the big one; the race detector takes its time.
+	// Each event of the big object takes about 0.3 s, and more with the race detector.
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}

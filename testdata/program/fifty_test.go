@@ -26,11 +26,11 @@ const (
 	objectsOf = 1000
 )
 
-// onlySends plays API servers, of which c0 hangs.
+// onlySends simulates API servers. c0 hangs.
 var onlySends = &testenv.FakeServers{Objects: objectsOf, HangingServer: "c0"}
 
-// TestFifty: of fifty clusters one hangs, and all that is in the others comes. How long it takes and what
-// it costs is in docs/clusters.md, and here with -v.
+// TestFifty checks that dwatch prints all objects of fifty clusters although one of the clusters hangs. With -v it logs
+// time and memory, which docs/clusters.md reports.
 func TestFifty(t *testing.T) {
 	server := httptest.NewServer(onlySends)
 	defer server.Close()
@@ -38,7 +38,7 @@ func TestFifty(t *testing.T) {
 	path := sending(t, server.URL, 0, fifty)
 	found, all := measure(t, path, (fifty-1)*objectsOf, "--all-contexts")
 	if len(found) != fifty-1 || found["c0"] > 0 {
-		t.Errorf("of %d clusters", len(found))
+		t.Errorf("objects of %d clusters", len(found))
 	}
 	for name, n := range found {
 		if n != objectsOf {
@@ -53,13 +53,13 @@ func TestFifty(t *testing.T) {
 	}
 }
 
-// TestTenAtOnce: ten clusters begin at once, so that all take what the slowest takes. None of them answers
-// a request before each has been asked for the same.
+// TestTenAtOnce checks that dwatch starts its watches of ten clusters in parallel, so that together they take as long as
+// the slowest one. No server answers a request before each server has received the same request.
 func TestTenAtOnce(t *testing.T) {
 	t.Parallel()
 	const ten = 10
 	var mu sync.Mutex
-	together := map[string]*barrier{} // by what is asked for
+	together := map[string]*barrier{} // by request path without the cluster
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		mu.Lock()
@@ -78,15 +78,15 @@ func TestTenAtOnce(t *testing.T) {
 	defer server.CloseClientConnections()
 	found, of := measure(t, sending(t, server.URL, 1, ten), ten*objectsOf, "--all-contexts")
 	if len(found) != ten {
-		t.Errorf("of %d clusters", len(found))
+		t.Errorf("objects of %d clusters", len(found))
 	}
 	t.Logf("%s", of)
 }
 
-// barrier holds back who comes until all have come.
+// barrier blocks requests until every cluster has sent one.
 type barrier struct {
 	names map[string]bool
-	full  chan struct{} // closed then
+	full  chan struct{} // closed when all have arrived
 }
 
 func (b *barrier) enter(name string, all int) <-chan struct{} {
@@ -100,7 +100,7 @@ func (b *barrier) enter(name string, all int) <-chan struct{} {
 	return b.full
 }
 
-// sending is a kubeconfig with a context for each of so many servers, of which the first has that number.
+// sending writes a kubeconfig with count contexts, the first of which is c<first>, and returns its path.
 func sending(t *testing.T, url string, first, count int) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	var names []string
@@ -113,17 +113,17 @@ func sending(t *testing.T, url string, first, count int) string {
 	return path
 }
 
-// cost is what a run took.
+// cost is the time and memory of a run.
 type cost struct {
 	time, cpu time.Duration
-	memory    int // KB; 0: not known
+	memory    int // KB; zero if unknown
 }
 
 func (c cost) String() string {
 	return fmt.Sprintf("%s, %s of CPU, %d MB", c.time.Round(10*time.Millisecond), c.cpu.Round(10*time.Millisecond), c.memory>>10)
 }
 
-// measure watches until so many events have come, and returns how many of each cluster.
+// measure runs dwatch until it has printed count events, and returns the number of events of each cluster.
 func measure(t *testing.T, kubeconfig string, count int, where ...string) (found map[string]int, of cost) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(binaries, "dwatch"), append([]string{"--kubeconfig", kubeconfig, "cm", "-o", "json", "-q"}, where...)...)
@@ -142,7 +142,7 @@ func measure(t *testing.T, kubeconfig string, count int, where ...string) (found
 		found[clusterIn.FindStringSubmatch(lines.Text() + `"cluster":"`)[1]]++
 	}
 	of.time = time.Since(began)
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // what rusage says has the parent's in it
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // the peak in rusage includes that of the parent
 	if peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status); peak != nil {
 		of.memory, _ = strconv.Atoi(string(peak[1]))
 	}

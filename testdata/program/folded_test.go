@@ -17,13 +17,13 @@ import (
 const (
 	folding = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: cart}\nspec: {replicas: 4, selector: {matchLabels: {app: cart}}, " +
 		"template: {metadata: {labels: {app: cart}}, spec: {containers: [{name: cart, image: 'cart:1'}]}}}\n"
-	// mostLines is how many lines a rollout of four pods takes.
+	// mostLines is the maximum number of lines that a rollout of four pods may print.
 	mostLines = 25
 )
 
-// TestFolded: at a terminal what follows a change is one line, and what goes wrong is said at once; it
-// begins with what needs a look, and a signal asks for that. What stands between a Deployment and its pods need not be
-// watched, nor the Deployment.
+// TestFolded checks the output at a terminal. It begins with the problems, the changes that follow from one cause are
+// one line, and failures are printed at once. SIGUSR1 prints the current problems. The changes are also summarized if
+// neither the ReplicaSets nor the Deployment are watched.
 func TestFolded(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
@@ -55,7 +55,7 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// rollsOut: it is one line, whatever happens on the way.
+// rollsOut checks that a successful rollout is summarized in one line.
 func rollsOut(t *testing.T, m *tmux, o *objects, rollout string) {
 	m.shows(`^watching .*, clu\n?ster admin`)
 	m.shows(`^\S+ = no problems$`)
@@ -68,7 +68,7 @@ func rollsOut(t *testing.T, m *tmux, o *objects, rollout string) {
 	t.Logf("a rollout:\n%s", after)
 }
 
-// breaks: the first crash of a rollout is said, with why; the others are counted.
+// breaks checks that the first crash in a rollout is printed with its reason, and further ones are only counted.
 func breaks(t *testing.T, m *tmux, o *objects) {
 	o.mustPatch(t, "deploy/cart", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"cart","image":"cart:3"}]}}}}`)
 	pods, err := o.resource(t.Context(), "pods", o.namespace)
@@ -82,8 +82,8 @@ func breaks(t *testing.T, m *tmux, o *objects) {
 			t.Fatal(err)
 		}
 		broken = all.Items
-		return len(broken) == 2 // as many as may be more, and fewer
-	}, func() string { return fmt.Sprintf("%d pods are new", len(broken)) })
+		return len(broken) == 2 // one may be surplus, and one may be missing
+	}, func() string { return fmt.Sprintf("there are %d new pods, want 2", len(broken)) })
 	for _, restarts := range []int{1, 2, 3} {
 		for _, pod := range broken {
 			status := strings.NewReplacer(`"name":"web"`, `"name":"cart"`, `"restartCount":4`, fmt.Sprintf(`"restartCount":%d`, restarts)).Replace(loops(`{"exitCode":1,"reason":"Error","message":"no such file"}`))
@@ -94,7 +94,7 @@ func breaks(t *testing.T, m *tmux, o *objects) {
 	}
 	m.shows(`^\S+ [~✗◌] po/cart-\S+(  |\n +)(restarted|Failed: CrashLoopBackOff)`)
 	m.shows(`^\S+ > deploy/cart(  |\n +)(rollout|\d+ changes followed,) not done after .*(\n +.*)?CrashLoopBackOff.* ×2`)
-	if again := len(regexp.MustCompile(`(?m) [~✗◌] po/`).FindAllString(m.screen(), -1)); again > 2 { // of a restart, and of what is wrong
+	if again := len(regexp.MustCompile(`(?m) [~✗◌] po/`).FindAllString(m.screen(), -1)); again > 2 { // one for a restart, and one for a problem
 		t.Errorf("%d lines are of pods:\n%s", again, m.screen())
 	}
 	syscall.Kill(m.pid(), syscall.SIGUSR1)

@@ -21,20 +21,18 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// The scripts of testdata/golden are sequences of changes on a real API server with
-// its controllers. Two dwatch look on: one with -o changes, and one that records the
-// events as JSON. What the first one prints has to be what the view makes of the
-// events that the second one has; and its shape, which objects change at which paths,
-// is in the script. What it looks like in full is tested with recorded events, in
-// output/changes: that is the same each time.
+// The scripts of testdata/golden are sequences of changes on a real API server with its controllers. Two dwatch processes
+// watch them: one with -o changes, and one that records the events as JSON. The first one has to print what the changes view
+// prints for the recorded events. The script contains the shape of its output: which objects change at which paths. The full
+// output is tested in output/changes with recorded events, because it is reproducible there.
 //
-// Besides the commands of testdata/script, they have these:
+// The scripts can use some commands of testdata/script, and these:
 //
-//	watch RESOURCES [ARG...]  start both, and wait until they have all that exists
+//	watch RESOURCES [ARG...]  start both, and wait until they have listed the existing objects
 //	await events REGEXP [N]   wait until the recorded events match
-//	shape [REGEXP]            wait until both have the same, end them, and print the
-//	                          shape of what is shown, without the lines that match:
-//	                          states that controllers may skip
+//	shape [REGEXP]            wait until both agree, stop them, and print the shape of
+//	                          the output, without the lines that match: states that
+//	                          controllers may skip
 //	doom TYPE/NAME            delete an object, without waiting until it is gone
 //	huge N                    apply the N-th state of a huge ConfigMap
 //
@@ -48,7 +46,7 @@ const (
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	c := goldenBed(t)
-	// The scripts run in parallel: they end after this function does.
+	// The scripts run in parallel, and would otherwise outlive this function.
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir:                 goldens,
@@ -70,7 +68,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// goldenBed starts a server with its controllers, for all sequences.
+// goldenBed starts a server with controllers for all golden scripts.
 func goldenBed(t *testing.T) *testenv.Cluster {
 	t.Helper()
 	c, err := testenv.StartCluster("--controllers")
@@ -88,7 +86,7 @@ func goldenBed(t *testing.T) *testenv.Cluster {
 	return c
 }
 
-const shown, recorded = "shown", "recorded" // the two programs
+const shown, recorded = "shown", "recorded" // the names of the two programs
 
 func watchBoth(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 {
@@ -99,7 +97,7 @@ func watchBoth(ts *testscript.TestScript, neg bool, args []string) {
 	targets := strings.Count(args[0], ",") + 1
 	p := of(ts).programs
 	awaitMatches(ts, &p[recorded].stdout, p[recorded], `"type":"SYNCED"`, targets)
-	// What is not there is said on the other stream.
+	// Targets without objects are reported on stderr.
 	for deadline := time.Now().Add(patience); ; {
 		text, more := p[shown].stdout.look()
 		missing, moreTalk := p[shown].stderr.look()
@@ -110,9 +108,9 @@ func watchBoth(ts *testscript.TestScript, neg bool, args []string) {
 		case <-more:
 		case <-moreTalk:
 		case <-p[shown].ended:
-			ts.Fatalf("dwatch has ended:\n%s", missing)
+			ts.Fatalf("dwatch ended:\n%s", missing)
 		case <-time.After(time.Until(deadline)):
-			ts.Fatalf("it does not have all that exists:\n%s\n%s", text, missing)
+			ts.Fatalf("dwatch has not listed all targets, stdout:\n%s\nstderr:\n%s", text, missing)
 		}
 	}
 }
@@ -131,11 +129,12 @@ func awaitEvents(ts *testscript.TestScript, neg bool, args []string) {
 
 func awaitMatches(ts *testscript.TestScript, out *transcript, p *program, pattern string, n int) {
 	if !out.await(regexp.MustCompile(pattern), n, p.ended) {
-		ts.Fatalf("there are not %d %s\nstdout:\n%s\nstderr:\n%s", n, pattern, p.stdout.String(), p.stderr.String())
+		ts.Fatalf("fewer than %d matches of %s\nstdout:\n%s\nstderr:\n%s", n, pattern, p.stdout.String(), p.stderr.String())
 	}
 }
 
-// shape compares what is shown with what the view makes of the recorded events.
+// shape waits until the printed changes equal those of the recorded events, and writes their shape to the script's
+// stdout.
 func shape(t *testing.T, ts *testscript.TestScript, args []string) {
 	skipped := regexp.MustCompile(strings.Join(append(args, "^$"), "|"))
 	p := of(ts).programs
@@ -153,7 +152,7 @@ func shape(t *testing.T, ts *testscript.TestScript, args []string) {
 		case <-more:
 		case <-moreEvents:
 		case <-time.After(time.Until(deadline)):
-			ts.Fatalf("shown is not what the events say:\n%s", cmp.Diff(want.plain(), got.plain()))
+			ts.Fatalf("the printed changes (+) differ from those of the recorded events (-):\n%s", cmp.Diff(want.plain(), got.plain()))
 		}
 	}
 	for _, name := range []string{shown, recorded} {
@@ -167,7 +166,7 @@ func shape(t *testing.T, ts *testscript.TestScript, args []string) {
 	}
 }
 
-// viewed is what the view shows of recorded events in a pipe.
+// viewed returns what -o changes prints for recorded events if stdout is a pipe.
 func viewed(t *testing.T, events string) string {
 	var b strings.Builder
 	o := changes.Options{
@@ -180,8 +179,7 @@ func viewed(t *testing.T, events string) string {
 	return b.String()
 }
 
-// sections are the lines about each object, in their order. Those about different
-// objects may come in any.
+// sections are the lines by object, in order. The order between different objects may vary.
 type sections map[string][]string
 
 var (
@@ -206,7 +204,7 @@ func parseSections(text string) sections {
 	return found
 }
 
-// plain leaves out what depends on the time, and the keys of hashes.
+// plain replaces ages and the keys of hashes, which differ between runs.
 func (s sections) plain() sections {
 	plain := sections{}
 	for subject, lines := range s {
@@ -218,7 +216,7 @@ func (s sections) plain() sections {
 	return plain
 }
 
-// shape has a line for each kind of line about each object, without values.
+// shape returns a line for each kind of line of each object, without values.
 func (s sections) shape(namespace string, skipped *regexp.Regexp) string {
 	var lines []string
 	for subject, texts := range s.plain() {
@@ -234,11 +232,11 @@ func (s sections) shape(namespace string, skipped *regexp.Regexp) string {
 	return strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
-// generated are the parts of names that a server makes up, and addresses.
+// generated matches generated parts of names, and addresses.
 var generated = regexp.MustCompile(`-[2456789b-df-hj-np-tv-xz]{8,10}(-[2456789b-df-hj-np-tv-xz]{5})?\b|-[2456789b-df-hj-np-tv-xz]{5}\b|-\d{8}\b|\b\d+\.\d+\.\d+\.\d+\b`)
 
-// shapeOf is a line with its path, and without a value; empty for a part of a value,
-// and for how much noise there is.
+// shapeOf returns a line up to its path, without the value. It returns "" for the continuation of a value and for the
+// count of noise.
 func shapeOf(line string) string {
 	if path, isDetail := strings.CutPrefix(line, detailIndent); isDetail {
 		path, _, _ = strings.Cut(path, "  ")

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostileCRD takes any content.
+// hostileCRD accepts any content.
 const hostileCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -37,7 +37,7 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// hostileContent is what has broken printers before.
+// hostileContent has values that JSON and YAML printers often get wrong.
 const hostileContent = `{
   "integers": [0, -1, 9007199254740993, -9007199254740993, 9223372036854775807, -9223372036854775808, 18446744073709551615],
   "floats": [0.1, 1.5e300, -2.5e-7, 1e21, 100000000000000000000.5, 3.0],
@@ -52,8 +52,8 @@ const hostileContent = `{
   "long": "LONG"
 }`
 
-// TestHostileContent writes hostile objects to the API server and compares what
-// dwatch prints of them with what the server answers to a plain GET.
+// TestHostileContent writes hostile objects to the API server and compares the output of dwatch with the response to a
+// plain GET.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	config, err := testbed.Config("admin")
@@ -96,14 +96,15 @@ func TestHostileContent(t *testing.T) {
 				object = got["items"].([]any)[0]
 			}
 			want := want(!strings.Contains(strings.Join(test.args, " "), "managed"))
-			if !reflect.DeepEqual(want, object) { // of what is nested so deep cmp takes seconds
-				t.Errorf("the server's (-), dwatch's (+):\n%s", cmp.Diff(want, object))
+			if !reflect.DeepEqual(want, object) { // cmp takes seconds for deeply nested values
+				t.Errorf("server (-), dwatch (+):\n%s", cmp.Diff(want, object))
 			}
 		})
 	}
 }
 
-// createHostile returns what the server holds, with or without managedFields.
+// createHostile creates the hostile object. It returns a function that decodes the object as the server returns it, with
+// or without managedFields.
 func createHostile(t *testing.T, config *rest.Config, client dynamic.Interface) func(stripped bool) any {
 	t.Helper()
 	mapping := strings.ReplaceAll(hostileContent, "LONG", strings.Repeat("x", 300_000))
@@ -138,7 +139,7 @@ func createHostile(t *testing.T, config *rest.Config, client dynamic.Interface) 
 	}
 }
 
-// readJSON keeps numbers as they are written.
+// readJSON decodes JSON without a loss of precision.
 func readJSON(t *testing.T, text []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -168,7 +169,7 @@ func readColored(t *testing.T, text []byte) any {
 	return readJSON(t, escapes.ReplaceAll(text, nil))
 }
 
-// normal makes numbers comparable that are written in different ways.
+// normal makes equal numbers comparable that are written differently.
 func normal(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -209,7 +210,7 @@ func runUntilFirst(t *testing.T, args []string) []byte {
 	if _, err := io.ReadFull(out, first); err != nil {
 		t.Fatal(err)
 	}
-	// What was received is written: the whole of the event that has begun.
+	// dwatch finishes the event that it has begun to write.
 	cmd.Process.Signal(os.Interrupt)
 	rest, err := io.ReadAll(out)
 	if err != nil {

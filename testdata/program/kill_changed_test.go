@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestKillChanged kills dwatch --state --where changed() again and again while objects change: the
-// last change of what is asked for is printed of each, and of no other.
+// TestKillChanged kills dwatch --state --where "changed('data.k')" repeatedly while objects change. The last change of
+// data.k is printed for each object, and no other object is printed.
 func TestKillChanged(t *testing.T) {
 	t.Parallel()
 	const objects, kills = 30, 12
@@ -45,7 +45,7 @@ func TestKillChanged(t *testing.T) {
 		random := rand.New(rand.NewPCG(5, 6))
 		for n := 0; ctx.Err() == nil; n++ {
 			name, field := fmt.Sprintf("cm-%02d", random.IntN(objects)), "other"
-			if random.IntN(3) == 0 && !strings.HasSuffix(name, "0") { // of those k never changes
+			if random.IntN(3) == 0 && !strings.HasSuffix(name, "0") { // objects whose name ends with 0 never change k
 				field = "k"
 				want[name] = fmt.Sprint(n)
 			}
@@ -64,7 +64,7 @@ func TestKillChanged(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for i := range kills {
 		k.start()
-		for i == 0 && !k.synced { // what changed before that, has not changed
+		for i == 0 && !k.synced { // changes before SYNCED do not count as changes
 			k.read()
 		}
 		if i == 0 {
@@ -91,18 +91,18 @@ func TestKillChanged(t *testing.T) {
 	t.Logf("%d objects changed, %d lines", len(want), k.lines)
 }
 
-// changedLines is what all runs have printed.
+// changedLines collects the output of all runs.
 type changedLines struct {
 	t          *testing.T
 	args       []string
 	kubeconfig string
 	cmd        *exec.Cmd
-	late       *time.Timer // ends a run that hangs
+	late       *time.Timer // kills a run that hangs
 	out        *bufio.Scanner
 	stderr     strings.Builder
 	synced     bool
 	lines      int
-	printed    map[string]bool // NAME=VALUE
+	printed    map[string]bool // keys are NAME=VALUE
 }
 
 func (k *changedLines) start() {
@@ -117,7 +117,7 @@ func (k *changedLines) start() {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	process := k.cmd.Process // not the one of a later start
+	process := k.cmd.Process // not that of a later start
 	k.late = time.AfterFunc(patience, func() { process.Kill() })
 	k.out = bufio.NewScanner(out)
 	k.out.Buffer(nil, 1<<20)
@@ -126,11 +126,11 @@ func (k *changedLines) start() {
 func (k *changedLines) read() {
 	k.t.Helper()
 	if !k.next() {
-		k.t.Fatalf("it ended: %s", k.stderr.String())
+		k.t.Fatalf("dwatch ended: %s", k.stderr.String())
 	}
 }
 
-// next reads one line; false at the end.
+// next reads one line, and returns false at the end.
 func (k *changedLines) next() bool {
 	if !k.out.Scan() {
 		return false
@@ -143,7 +143,7 @@ func (k *changedLines) next() bool {
 		}
 	}
 	if json.Unmarshal(k.out.Bytes(), &l) != nil {
-		return true // half a line of one that was killed
+		return true // a line cut off by the kill
 	}
 	k.synced = k.synced || l.Type == "SYNCED"
 	if name := l.Object.Metadata.Name; name != "" {

@@ -31,14 +31,14 @@ import (
 	"dwatch/watcher/resume"
 )
 
-// TestKill kills dwatch --state again and again while objects come, change and
-// go, and reads all that was ever printed as one stream. After each kill:
+// TestKill kills dwatch --state repeatedly while objects are created, changed and deleted, and reads the output of all
+// runs as one stream. After each kill:
 //
-//   - what the file has, has been printed: so nothing is lost;
-//   - what the next run repeats, the file did not have.
+//   - all objects in the state file were printed, so no event is lost;
+//   - the next run repeats only events that are missing from the file.
 //
-// At the end the stream is what the server has, and has told each deletion. The
-// first run is killed at its first line.
+// At the end the stream leads to the objects on the server, and contains each deletion. The first run is killed at its first
+// line.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const standing, kills = 1000, 15
@@ -51,7 +51,7 @@ func TestKill(t *testing.T) {
 	client := configMapsOf(o)
 	createMany(t, client, standing)
 	changes := startChanges(t, client)
-	defer changes() // before their namespace goes
+	defer changes() // before the namespace is deleted
 
 	k := &killed{t: t, objects: o, state: filepath.Join(t.TempDir(), "state"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	if err := writeKubeconfig(k.kubeconfig, o.namespace); err != nil {
@@ -63,7 +63,7 @@ func TestKill(t *testing.T) {
 		case i == 0:
 			run.read(1)
 		case i%3 == 2:
-			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // also where nothing is printed
+			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // possibly before anything is printed
 		default:
 			run.read(random.IntN(standing / 2))
 		}
@@ -90,7 +90,7 @@ func newConfigMap(name string) *unstructured.Unstructured {
 	return u
 }
 
-// createMany makes n ConfigMaps that nobody changes.
+// createMany creates n ConfigMaps that no test changes.
 func createMany(t *testing.T, client dynamic.ResourceInterface, n int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -106,8 +106,8 @@ func createMany(t *testing.T, client dynamic.ResourceInterface, n int) {
 	group.Wait()
 }
 
-// startChanges makes, changes and deletes ConfigMaps of a few names, until stop
-// is called, which waits for the last one.
+// startChanges creates, changes and deletes ConfigMaps with a few names until stop is called. stop waits for the last
+// request.
 func startChanges(t *testing.T, client dynamic.ResourceInterface) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -146,7 +146,7 @@ func changeOne(client dynamic.ResourceInterface, name string, n int, remove bool
 	return err
 }
 
-// line is one event as it was printed.
+// line is a printed event.
 type line struct {
 	Type   event.Type
 	Object metav1.PartialObjectMetadata
@@ -156,17 +156,17 @@ func (l line) String() string {
 	return fmt.Sprintf("%s %s/%s/%s", l.Type, l.Object.Name, l.Object.UID, l.Object.ResourceVersion)
 }
 
-// killed is what all runs have printed, and their file.
+// killed is the printed events of all runs, and their state file.
 type killed struct {
 	t                 *testing.T
 	objects           *objects
 	state, kubeconfig string
 	lines             []line
-	// kept is what the file had before the present run, by name.
+	// kept is the content of the file before the present run, by name.
 	kept map[string][]event.ReportedObject
 }
 
-// last is the last line of each object.
+// last returns the last line of each object.
 func (k *killed) last() map[string]line {
 	last := map[string]line{}
 	for _, l := range k.lines {
@@ -175,18 +175,18 @@ func (k *killed) last() map[string]line {
 	return last
 }
 
-// aRun is one process.
+// aRun is one dwatch process.
 type aRun struct {
 	*killed
-	cmd    *exec.Cmd
-	out    *bufio.Reader
-	stderr strings.Builder
-	told   map[string]bool // lines, and UIDs
+	cmd     *exec.Cmd
+	out     *bufio.Reader
+	stderr  strings.Builder
+	printed map[string]bool // by line and by UID
 }
 
 func (k *killed) start() *aRun {
 	k.t.Helper()
-	run := &aRun{killed: k, told: map[string]bool{}}
+	run := &aRun{killed: k, printed: map[string]bool{}}
 	run.cmd = exec.Command(filepath.Join(binaries, "dwatch"), "configmaps", "--state", k.state)
 	run.cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig)
 	run.cmd.Stderr = &run.stderr
@@ -203,7 +203,7 @@ func (k *killed) start() *aRun {
 	return run
 }
 
-// next reads one line; false at the end. Half a line has not been told.
+// next reads one line, and returns false at the end. An incomplete line does not count as printed.
 func (r *aRun) next() bool {
 	text, err := r.out.ReadBytes('\n')
 	if err != nil {
@@ -218,8 +218,7 @@ func (r *aRun) next() bool {
 	return true
 }
 
-// checkRepeat: what was printed by an earlier run may come again only if the
-// file did not have it.
+// checkRepeat checks that an event of an earlier run is repeated only if the file did not contain it.
 func (r *aRun) checkRepeat(l line) {
 	uid := string(l.Object.UID)
 	kept := func(is func(event.ReportedObject) bool) bool { return slices.ContainsFunc(r.kept[l.Object.Name], is) }
@@ -227,32 +226,32 @@ func (r *aRun) checkRepeat(l line) {
 		return o.UID == l.Object.UID && o.ResourceVersion == l.Object.ResourceVersion
 	}
 	switch {
-	case r.told[l.String()]:
-		r.t.Errorf("twice in a run: %s", l)
+	case r.printed[l.String()]:
+		r.t.Errorf("printed twice in one run: %s", l)
 	case l.Type != event.Deleted && kept(func(o event.ReportedObject) bool { return same(o) && !o.Unconfirmed }):
-		r.t.Errorf("%s comes again, though the file has it", l)
-	case l.Type == event.Deleted && !r.told[uid] && !kept(func(o event.ReportedObject) bool { return string(o.UID) == uid }):
-		r.t.Errorf("%s comes, though the file does not have it", l)
+		r.t.Errorf("%s was repeated, although the file contains it", l)
+	case l.Type == event.Deleted && !r.printed[uid] && !kept(func(o event.ReportedObject) bool { return string(o.UID) == uid }):
+		r.t.Errorf("%s was printed, although the file does not contain the object", l)
 	}
-	r.told[l.String()], r.told[uid] = true, true
+	r.printed[l.String()], r.printed[uid] = true, true
 }
 
 func identityOf(l line) string { return string(l.Object.UID) + "/" + l.Object.ResourceVersion }
 
-// read reads n lines, or all that there are.
+// read reads n lines.
 func (r *aRun) read(n int) {
 	for range n {
 		if !r.next() {
-			r.t.Fatalf("it ended after %d lines: %s", len(r.lines), r.stderr.String())
+			r.t.Fatalf("dwatch ended after %d lines: %s", len(r.lines), r.stderr.String())
 		}
 	}
 }
 
-// readTo reads until the last lines say what is there.
-func (r *aRun) readTo(there map[string]string) {
-	for r.out.Buffered() > 0 || !maps.Equal(r.says(), there) {
+// readTo reads until the last line of each object matches want, which maps names to UID/resourceVersion.
+func (r *aRun) readTo(want map[string]string) {
+	for r.out.Buffered() > 0 || !maps.Equal(r.says(), want) {
 		if !r.next() {
-			r.t.Fatalf("it ended and does not say what is there (-there +said):\n%s\n%s", cmp.Diff(there, r.says()), r.stderr.String())
+			r.t.Fatalf("dwatch ended before its output matched the objects on the server (-server +printed):\n%s\n%s", cmp.Diff(want, r.says()), r.stderr.String())
 		}
 	}
 }
@@ -274,8 +273,7 @@ func (r *aRun) quit() {
 	r.look()
 }
 
-// look opens the file as the next run will, and compares it with what has been
-// printed: it may be behind, but never ahead.
+// look reads the file as the next run will, and checks that it contains only events that were printed.
 func (k *killed) look() {
 	k.t.Helper()
 	if _, err := os.Stat(k.state); errors.Is(err, fs.ErrNotExist) {
@@ -301,13 +299,13 @@ func (k *killed) look() {
 	for _, told := range k.kept {
 		for _, o := range told {
 			if !o.Unconfirmed && !printed[o.Name+string(o.UID)+"/"+o.ResourceVersion] {
-				k.t.Errorf("the file has %+v, which was never printed", o)
+				k.t.Errorf("the file contains %+v, which was never printed", o)
 			}
 		}
 	}
 }
 
-// present is the identity of each object that the server has.
+// present returns the UID/resourceVersion of each object on the server, by name.
 func present(t *testing.T, client dynamic.ResourceInterface) map[string]string {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -321,7 +319,7 @@ func present(t *testing.T, client dynamic.ResourceInterface) map[string]string {
 	return there
 }
 
-// says is the identity of each object that is there, as the last lines say.
+// says returns the UID/resourceVersion of each object that exists according to the printed events, by name.
 func (k *killed) says() map[string]string {
 	said := map[string]string{}
 	for name, l := range k.last() {
@@ -332,7 +330,7 @@ func (k *killed) says() map[string]string {
 	return said
 }
 
-// checkDeletions: the end of each object that was told has been told.
+// checkDeletions checks that the deletion of each printed object was printed, too.
 func (k *killed) checkDeletions() {
 	last := k.last()
 	ended := map[types.UID]bool{}
@@ -343,12 +341,12 @@ func (k *killed) checkDeletions() {
 	}
 	for _, l := range k.lines {
 		if l.Type != event.Deleted && last[l.Object.Name].Object.UID != l.Object.UID && !ended[l.Object.UID] {
-			k.t.Errorf("the deletion of %s was not told", l)
+			k.t.Errorf("the deletion of %s was not printed", l)
 		}
 	}
 }
 
-// checkSilent: after a clean end, the next run tells only what is new.
+// checkSilent checks that the run after a clean exit prints only new events.
 func (k *killed) checkSilent(client dynamic.ResourceInterface) {
 	before := len(k.lines)
 	run := k.start()
@@ -360,7 +358,7 @@ func (k *killed) checkSilent(client dynamic.ResourceInterface) {
 	if got := k.lines[before:]; len(got) != 1 || got[0].Object.Name != "last" {
 		k.t.Errorf("%s", got)
 	}
-	k.t.Logf("%d lines, of which %d were repeated", len(k.lines), k.repeated())
+	k.t.Logf("%d lines, %d of them repeated", len(k.lines), k.repeated())
 }
 
 func (k *killed) repeated() (n int) {

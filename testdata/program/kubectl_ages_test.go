@@ -10,13 +10,11 @@ import (
 	"testing"
 )
 
-// serverAge is an age, a duration or a part of one ("3 (5m ago)") in a cell, which the
-// server writes as text.
+// serverAge matches an age or duration, also inside a cell such as "3 (5m ago)", that the server renders as text.
 var serverAge = regexp.MustCompile(`\b(?:\d+[ydhms]){1,2}\b`)
 
-// withoutAges makes all ages in the tables of an answer the same, also in those of a watch:
-// else they are others a second later, and a busy machine takes longer than that to print a
-// table once.
+// withoutAges replaces all ages in the tables of a response or a watch by the same one. Otherwise they change every
+// second, and a busy machine takes longer than that to print a table.
 func withoutAges(answer *http.Response) error {
 	read, write := io.Pipe()
 	body := answer.Body
@@ -36,8 +34,8 @@ func withoutAges(answer *http.Response) error {
 	return nil
 }
 
-// lineWithoutAges is a line of an answer: all of a list, or one event of a watch. What is
-// no table stays as it is.
+// lineWithoutAges replaces the ages in a line of a response: a whole list, or one event of a watch. Lines without a
+// table stay as they are.
 func lineWithoutAges(line []byte) []byte {
 	if !bytes.Contains(line, []byte(`"kind":"Table"`)) {
 		return line

@@ -18,17 +18,17 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// beside runs dwatch and kubectl beside each other.
-type beside struct {
+// comparison runs dwatch and kubectl against the same server and compares their output.
+type comparison struct {
 	t       *testing.T
 	kubectl string
 	server  string // its URL
 	cluster *testenv.Cluster
 }
 
-// newBeside starts an API server with the objects of testdata/kubectl, which nobody
-// changes, and in front of it what leaves out their ages: what both print of it is the same.
-func newBeside(t *testing.T) *beside {
+// newComparison starts an API server with the objects of testdata/kubectl, which do not change, behind a proxy that
+// replaces ages. So both programs print the same.
+func newComparison(t *testing.T) *comparison {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
 	if err != nil {
@@ -53,12 +53,12 @@ func newBeside(t *testing.T) *beside {
 			t.Fatal(err)
 		}
 	}
-	b := &beside{t, kubectl, front{of: c, change: withoutAges}.serve(t), c}
+	b := &comparison{t, kubectl, front{of: c, change: withoutAges}.serve(t), c}
 	b.run(kubectl, "apply", "--server-side", "--subresource=status", "-f", withStatus(t, filepath.Join(folder, "objects.yaml")))
 	return b
 }
 
-// withStatus returns a file with those objects of another one that have a status.
+// withStatus writes a file with the objects of file that have a status, and returns its path.
 func withStatus(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -74,8 +74,8 @@ func withStatus(t *testing.T, file string) string {
 	return kept
 }
 
-// resources are the names of all types whose objects can be listed and watched.
-func (b *beside) resources(c *discovery.DiscoveryClient) (names []string) {
+// resources returns the names of all types whose objects can be listed and watched.
+func (b *comparison) resources(c *discovery.DiscoveryClient) (names []string) {
 	b.t.Helper()
 	lists, err := c.ServerPreferredResources()
 	if err != nil {
@@ -96,10 +96,10 @@ func (b *beside) resources(c *discovery.DiscoveryClient) (names []string) {
 	return names
 }
 
-func (b *beside) run(program string, args ...string) string {
+func (b *comparison) run(program string, args ...string) string {
 	b.t.Helper()
 	cmd := exec.Command(program, append(args, "--kubeconfig", os.DevNull, "--server", b.server)...)
-	cmd.Env = append(os.Environ(), "GOGC=400") // a fifth of the CPU of kubectl; dwatch has it anyway
+	cmd.Env = append(os.Environ(), "GOGC=400") // saves a fifth of kubectl's CPU time; dwatch sets it itself
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -108,10 +108,9 @@ func (b *beside) run(program string, args ...string) string {
 	return stdout.String()
 }
 
-// compare compares what "kubectl get" and "dwatch list" print. Where that is not the
-// same, kubectl is asked again: if it does not print what it did, the server has changed
-// something meanwhile.
-func (b *beside) compare(format string, args ...string) {
+// compare compares the output of "kubectl get" and "dwatch list". If it differs, kubectl runs once more. If its output
+// differs from that of its first run, the objects on the server have changed, and compare tries again.
+func (b *comparison) compare(format string, args ...string) {
 	b.t.Helper()
 	asKubectl, asDwatch := []string{"get"}, []string{"list", "-q"}
 	if format != "table" {
@@ -134,10 +133,9 @@ func (b *beside) compare(format string, args ...string) {
 	b.t.Errorf("%s -o %s: kubectl never printed the same twice", strings.Join(args, " "), format)
 }
 
-// sameTables says whether the tables of kubectl and of dwatch are the same but for two things that are so since
-// Kubernetes 1.37 (docs/kubectl.md): kubectl makes a column as wide as its longest cell has bytes, with
-// what it cuts of it; and which StorageClass is the default one the server says in lists only, where
-// dwatch reads a watch.
+// sameTables reports whether the tables of kubectl and dwatch are equal except for two differences since Kubernetes 1.37
+// (docs/kubectl.md). kubectl makes a column as wide as its longest cell has bytes, including the text that it cuts off.
+// And the server marks the default StorageClass only in lists, whereas dwatch reads a watch.
 func sameTables(kubectl, dwatch string) bool {
 	of, got := strings.Split(kubectl, "\n\n"), strings.Split(dwatch, "\n\n")
 	return slices.EqualFunc(of, got, func(of, got string) bool {
@@ -149,33 +147,32 @@ func sameTables(kubectl, dwatch string) bool {
 	})
 }
 
-// squeezed is text with as much space between columns as there is at least.
+// squeezed reduces the space between columns to the minimum of three.
 func squeezed(text string) string { return spaces.ReplaceAllString(text, "   ") }
 
 var spaces = regexp.MustCompile(` {3,}`)
 
-// TestKubectl: what dwatch list prints in kubectl's formats is byte for byte what kubectl
-// prints (but for sameTables), for objects of every type that the server has by itself, and for custom
-// resources with all kinds of columns.
+// TestKubectl checks that dwatch list prints the same bytes as kubectl in kubectl's formats, except for sameTables, for
+// objects of all built-in types, and for custom resources with all kinds of columns.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
-	b := newBeside(t)
+	b := newComparison(t)
 	config, err := b.cluster.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	resources := b.resources(discovery.NewDiscoveryClientForConfigOrDie(config))
 	if len(resources) < 50 {
-		t.Fatalf("there are few: %q", resources)
+		t.Fatalf("found only %d types: %q", len(resources), resources)
 	}
-	for _, resource := range resources { // wide has all columns of a table
-		if resource == "ipaddresses.networking.k8s.io" { // it has a cell too many, which kubectl shows as the labels
+	for _, resource := range resources { // the wide format has all columns of a table
+		if resource == "ipaddresses.networking.k8s.io" { // its rows have a surplus cell, which kubectl shows as the labels
 			b.compare("table", resource, "-A")
 		} else {
 			b.compare("wide", resource, "-A", "--show-labels")
 		}
 	}
-	// Leases are renewed.
+	// Leases change while the test runs.
 	resources = slices.DeleteFunc(resources, func(name string) bool { return name == "leases.coordination.k8s.io" })
 	everything := strings.Join(resources, ",")
 	b.compare("jsonpath={.items[*]}", everything, "-A")
@@ -195,7 +192,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// kubectlSelections lead to no object, one or several, by name or by selector. They are compared in all formats.
+// kubectlSelections select no object, one or several, by name or by selector. They are compared in all formats.
 var kubectlSelections = []string{
 	"configmaps/long",
 	"configmaps/long --show-managed-fields",
@@ -213,7 +210,7 @@ var kubectlSelections = []string{
 	"odds,samples -A",
 }
 
-// kubectlCases are what is compared beside all types.
+// kubectlCases are compared in addition to the lists of all types.
 var kubectlCases = []struct{ format, args string }{
 	{"table", "all -A"},
 	{"table", "all"},

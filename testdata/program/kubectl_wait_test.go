@@ -14,16 +14,15 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// world is a namespace in which the examples of docs/waiting.md hold, or do not.
+// world is a namespace in which the conditions of the examples in docs/waiting.md are met, or not met.
 type world struct {
 	*objects
 	kubeconfig string
-	column     int // of the table, with the exit codes
+	column     int // column of the table with the expected exit codes
 }
 
-// TestInsteadOfKubectl runs each line of the table in docs/waiting.md that says what
-// stands for a form of kubectl wait or kubectl rollout status, both with kubectl and with
-// dwatch, where it holds and where it does not, and compares the exit codes.
+// TestInsteadOfKubectl runs each line of the table in docs/waiting.md with equivalents of kubectl wait and kubectl
+// rollout status. It runs both commands where the condition is met and where it is not, and compares the exit codes.
 func TestInsteadOfKubectl(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(readme.Read(t, "docs/waiting.md"), "\n## Instead of kubectl wait")
@@ -50,7 +49,7 @@ func TestInsteadOfKubectl(t *testing.T) {
 	}
 }
 
-// begin makes what there is in a world, and waits until it is so.
+// begin creates the objects of a world, and waits until they have the expected status.
 func (w *world) begin(t *testing.T, c *testenv.Cluster, name string) {
 	var err error
 	if w.objects, err = newObjectsOn(c); err != nil {
@@ -71,7 +70,7 @@ func (w *world) begin(t *testing.T, c *testenv.Cluster, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A revision counts once it is rolled out.
+	// The first rollout finishes before a second one starts.
 	w.must(t, "dwatch wait deploy/api --timeout 2m")
 	if err := apply(name); err != nil {
 		t.Fatal(err)
@@ -85,8 +84,8 @@ func (w *world) begin(t *testing.T, c *testenv.Cluster, name string) {
 	}
 }
 
-// compare runs a row. What is to end by its --timeout has a short one, and what is to end
-// before that one that is long enough for a slow machine.
+// compare runs the two commands of a row. Commands that should end by --timeout get a short one. The others get one that
+// is long enough for a slow machine.
 func (w *world) compare(t *testing.T, row []string) {
 	var codes []string
 	text := ""
@@ -103,7 +102,7 @@ func (w *world) compare(t *testing.T, row []string) {
 	}
 	t.Log(text)
 	if got := strings.Join(codes, ", "); got != row[w.column] {
-		t.Errorf("the exit codes are %s, and not %s", got, row[w.column])
+		t.Errorf("the exit codes are %s, want %s", got, row[w.column])
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// replicas are several dwatch with one Lease, and their receiver, which judges what they do.
+// replicas are several dwatch processes with one Lease, and the receiver that records what they deliver.
 type replicas struct {
 	t      *testing.T
 	client dynamic.ResourceInterface
@@ -36,17 +36,17 @@ type replicas struct {
 
 	mu      sync.Mutex
 	got     []delivered
-	changed chan struct{}        // is closed and replaced with each
-	refuse  func(by string) bool // nil: nothing is
+	changed chan struct{}        // closed and replaced with each delivery
+	refuse  func(by string) bool // nil accepts all deliveries
 }
 
-// delivered is what a replica has delivered.
+// delivered is an event, and the replica that delivered it.
 type delivered struct {
 	by string
 	line
 }
 
-// newReplicas are of a namespace of their own. args are those of dwatch send, but for where it sends to.
+// newReplicas creates a namespace and a receiver. args returns additional arguments of dwatch send.
 func newReplicas(t *testing.T, args func(name string) []string) *replicas {
 	o, config := room(t)
 	r := &replicas{t: t, client: configMapsOf(o), config: config, args: args, changed: make(chan struct{})}
@@ -56,7 +56,7 @@ func newReplicas(t *testing.T, args func(name string) []string) *replicas {
 	return r
 }
 
-// ServeHTTP implements http.Handler: the path is the name of the replica.
+// ServeHTTP implements http.Handler. The path is the name of the replica.
 func (r *replicas) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
 	one := delivered{by: strings.TrimPrefix(q.URL.Path, "/")}
@@ -66,7 +66,7 @@ func (r *replicas) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err != nil: // half of what somebody sent who was killed
+	case err != nil: // the replica was killed while it sent the request
 		return
 	case r.refuse != nil && r.refuse(one.by):
 		w.WriteHeader(http.StatusInternalServerError)
@@ -84,7 +84,7 @@ func (r *replicas) start(name string) *piped {
 	return startPiped(r.t, r.config, args...)
 }
 
-// await waits until what was delivered is as it should be, and returns it.
+// await waits until the deliveries satisfy is, and returns them.
 func (r *replicas) await(is func(got []delivered) bool) []delivered {
 	r.t.Helper()
 	late := time.After(patience)
@@ -98,12 +98,12 @@ func (r *replicas) await(is func(got []delivered) bool) []delivered {
 		select {
 		case <-changed:
 		case <-late:
-			r.t.Fatalf("what was delivered is not as it should be: %v", got[max(0, len(got)-30):])
+			r.t.Fatalf("the expected deliveries did not arrive, the last ones are %v", got[max(0, len(got)-30):])
 		}
 	}
 }
 
-// write changes an object, or makes it, and returns once it is written.
+// write creates or changes an object.
 func (r *replicas) write(name string, n int) {
 	r.t.Helper()
 	if err := changeOne(r.client, name, n, false); err != nil {
@@ -118,7 +118,7 @@ func (r *replicas) remove(name string) {
 	}
 }
 
-// awaitOne waits for an event of an object, by a replica.
+// awaitOne waits until a replica has delivered an event of an object.
 func (r *replicas) awaitOne(by, what, name string) {
 	r.t.Helper()
 	r.await(func(got []delivered) bool {
@@ -126,7 +126,7 @@ func (r *replicas) awaitOne(by, what, name string) {
 	})
 }
 
-// count is how often something was delivered.
+// count returns the number of deliveries of an event type and object.
 func (r *replicas) count(what, name string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +138,8 @@ func (r *replicas) count(what, name string) (n int) {
 	return n
 }
 
-// awaitTruth waits until the last that was delivered of each object is what the server has, and of all that are gone the deletion.
+// awaitTruth waits until the last delivery of each existing object has its current resourceVersion, and that of each
+// other object is its deletion.
 func (r *replicas) awaitTruth() []delivered {
 	r.t.Helper()
 	there := map[types.UID]string{}
@@ -168,8 +169,9 @@ func (r *replicas) awaitTruth() []delivered {
 	})
 }
 
-// TestLeaseKilled: replicas that share their state are killed, one after the other, while objects come, change and go. What each object
-// was last is delivered, and each deletion; nobody delivers while another one does; and what comes again is what was delivered at last.
+// TestLeaseKilled kills one replica after the other while objects are created, changed and deleted. The replicas share a
+// state file. The last state of each object and each deletion are delivered, only one replica delivers at a time, and
+// only the last events before a kill are delivered again.
 func TestLeaseKilled(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -196,7 +198,7 @@ func TestLeaseKilled(t *testing.T) {
 	leads.waits(t)
 }
 
-// checkRepeats: one replica after the other has delivered, and each state once, but for what the one before had delivered last.
+// checkRepeats checks that the replicas delivered one after the other, and that each delivered a state at most once.
 func (r *replicas) checkRepeats(got []delivered) {
 	r.t.Helper()
 	first := map[string]int{}
@@ -209,7 +211,7 @@ func (r *replicas) checkRepeats(got []delivered) {
 		key := d.String()
 		if at, again := first[key]; again {
 			if got[at].by == d.by {
-				r.t.Errorf("%s comes twice from %s", key, d.by)
+				r.t.Errorf("%s was delivered twice by %s", key, d.by)
 			}
 			repeated++
 			continue
@@ -220,14 +222,15 @@ func (r *replicas) checkRepeats(got []delivered) {
 			r.t.Fatal(err)
 		}
 		if version < newer[d.Object.UID] {
-			r.t.Errorf("%s comes after %d", key, newer[d.Object.UID])
+			r.t.Errorf("%s was delivered after version %d", key, newer[d.Object.UID])
 		}
 		newer[d.Object.UID] = version
 	}
 	r.t.Logf("%d delivered, %d of them again", len(got), repeated)
 }
 
-// TestLeaseGivenBack: who ends in good order gives the Lease back, with what waits: the other delivers it.
+// TestLeaseGivenBack checks that a replica that ends normally releases the Lease, and the next one delivers its
+// undelivered events.
 func TestLeaseGivenBack(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -254,7 +257,7 @@ func TestLeaseGivenBack(t *testing.T) {
 	b.waits(t)
 }
 
-// gets asks a replica over HTTP until it answers so.
+// gets sends requests to a replica until the response matches.
 func gets(t *testing.T, p *piped, path string, code int, pattern string) {
 	t.Helper()
 	p.says(t, "^listening on ")
@@ -276,8 +279,9 @@ func gets(t *testing.T, p *piped, path string, code int, pattern string) {
 	}
 }
 
-// TestLeaseFrozen: who is frozen loses the Lease, and delivers nothing when it wakes up; it stands by, and leads again. Each has a
-// file of its own: what has gone meanwhile is told by both, once by each.
+// TestLeaseFrozen checks that a frozen replica loses the Lease and delivers nothing when it resumes. It stands by, and
+// can lead again. Each replica has its own state file, so each of them delivers the deletion of an object that was
+// deleted while the other one led.
 func TestLeaseFrozen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -300,7 +304,7 @@ func TestLeaseFrozen(t *testing.T) {
 	a.signal(syscall.SIGCONT)
 	a.says(t, "^standing by: ")
 	if n := r.count("DELETED", "goes"); n != 1 {
-		t.Errorf("the deletion was told %d times", n)
+		t.Errorf("the deletion was delivered %d times", n)
 	}
 	b.signal(syscall.SIGTERM)
 	b.waits(t)
@@ -309,14 +313,14 @@ func TestLeaseFrozen(t *testing.T) {
 	r.write("last", 1)
 	r.awaitOne("a", "ADDED", "last")
 	if n := r.count("DELETED", "goes"); n != 2 {
-		t.Errorf("the deletion was told %d times", n)
+		t.Errorf("the deletion was delivered %d times", n)
 	}
 	a.signal(syscall.SIGTERM)
 	a.waits(t)
 }
 
-// TestLeaseFrozenFile: who is frozen has the file that they share. The other leads, and says what it waits for; it delivers nothing
-// before it has that.
+// TestLeaseFrozenFile freezes the leader while it has the shared state file open. The other replica takes the Lease,
+// reports that it waits for the file, and delivers nothing before it has opened it.
 func TestLeaseFrozenFile(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -341,8 +345,8 @@ func TestLeaseFrozenFile(t *testing.T) {
 	}
 }
 
-// TestLeaseServerAway: while the API server is away for all, nobody delivers. Who led goes on when it is back, with what waits in
-// memory, as nobody else has led meanwhile.
+// TestLeaseServerAway checks that no replica delivers while the Lease cannot be written. Afterwards the leader continues
+// with the events in its memory, because no other replica has held the Lease.
 func TestLeaseServerAway(t *testing.T) {
 	t.Parallel()
 	var away, held atomic.Bool
@@ -372,22 +376,23 @@ func TestLeaseServerAway(t *testing.T) {
 	gets(t, a, "/metrics", 200, "(?m)^dwatch_leading 0$")
 	held.Store(false)
 	r.write("two", 1)
-	time.Sleep(time.Second) // nothing can be waited for
+	time.Sleep(time.Second) // nothing signals that a delivery does not happen
 	if got := len(r.await(func([]delivered) bool { return true })); got != 1 {
-		t.Errorf("%d were delivered", got)
+		t.Errorf("%d events were delivered, want 1", got)
 	}
 	away.Store(false)
 	a.says(t, "^leading since .* still: no other replica has held lease ")
 	r.awaitOne("a", "DELETED", "goes")
 	r.awaitOne("a", "ADDED", "two")
 	if n := r.count("ADDED", "one"); n != 1 {
-		t.Errorf("what was told is told %d times", n)
+		t.Errorf("an event was delivered %d times", n)
 	}
 	a.signal(syscall.SIGTERM)
 	a.waits(t)
 }
 
-// TestLeaseHangup: the signal that has rules read again is not the end of who does not run any yet, or not just now.
+// TestLeaseHangup checks that SIGHUP, which rereads rules, does not end dwatch while it waits for the Lease, or between
+// reads.
 func TestLeaseHangup(t *testing.T) {
 	t.Parallel()
 	_, config := room(t)
@@ -417,8 +422,9 @@ func TestLeaseHangup(t *testing.T) {
 	p.waits(t)
 }
 
-// TestLeaseServerLost: the machine that takes who leads along takes the server, too, that the other one asks: over the connections of
-// before nothing comes any more, and nothing says so. It leads all the same, and asks over new ones.
+// TestLeaseServerLost checks that a replica takes the Lease over although its own connections to the API server are dead
+// and no error reports that, as when the leader and the server run on a machine that fails. It has to open new
+// connections.
 func TestLeaseServerLost(t *testing.T) {
 	t.Parallel()
 	r := newReplicas(t, func(string) []string { return nil })
@@ -446,21 +452,21 @@ func TestLeaseServerLost(t *testing.T) {
 	begun := time.Now()
 	b.says(t, "^leading since ")
 	r.awaitOne("b", "ADDED", "one")
-	if took := time.Since(begun); took > 25*time.Second { // and not as long as HTTP/2 has patience
+	if took := time.Since(begun); took > 25*time.Second { // less than HTTP/2 takes to detect a dead connection
 		t.Errorf("it took %v", took)
 	}
 	b.signal(syscall.SIGTERM)
 	b.waits(t)
 }
 
-// hole passes on connections, until nothing comes over those that there are then, and nobody closes them.
+// hole is a TCP proxy. open makes its present connections drop all data, without closing them.
 type hole struct {
 	mu    sync.Mutex
-	lost  chan struct{} // is closed then, for those of before
+	lost  chan struct{} // closed when the present connections are lost
 	conns []net.Conn
 }
 
-// serve returns where it is for an address. It ends with the test.
+// serve starts the proxy for an address and returns its own address. It ends with the test.
 func (h *hole) serve(t *testing.T, to string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -500,7 +506,7 @@ func (h *hole) serve(t *testing.T, to string) string {
 	return listener.Addr().String()
 }
 
-// open has what there is be lost.
+// open loses the present connections. New ones work.
 func (h *hole) open() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -508,7 +514,7 @@ func (h *hole) open() {
 	h.lost = make(chan struct{})
 }
 
-// pass passes on what comes, and after lost only takes it.
+// pass copies from one connection to the other. Once lost is closed, it drops the data.
 func pass(to, from net.Conn, lost <-chan struct{}) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -15,11 +15,11 @@ import (
 	"dwatch/cli/fail"
 )
 
-// fleet is the server of all tests, eu, and one more, us, with objects in a namespace of the same
-// name; down and hang, which never answer, are in the kubeconfig, too.
+// fleet is two clusters, eu, which all tests share, and us, with objects in namespaces of the same name. The kubeconfig
+// also has asia, and down and hang, which never answer.
 type fleet struct {
 	eu, us     *objects
-	more       map[string]another
+	more       map[string]extraCluster
 	kubeconfig string
 }
 
@@ -40,7 +40,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// TestLiveClusters: the live table of several clusters, on two widths, and the page.
+// TestLiveClusters tests the live table of several clusters at two widths, and the page.
 func TestLiveClusters(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -61,7 +61,7 @@ func TestLiveClusters(t *testing.T) {
 	wide.shows(` ● eu  ● us  ● asia  ✗ down not connected$`)
 	wide.shows(`^ the watched resources have no health status$`) // ConfigMaps
 
-	// What happens in one is seen there alone.
+	// A change in one cluster is shown only there.
 	f.us.mustPatch(t, "configmaps/web", `{"data":{"more":"v"}}`)
 	f.us.applyText(t, liveDeployment)
 	for _, s := range []*tmux{m, wide} {
@@ -71,7 +71,7 @@ func TestLiveClusters(t *testing.T) {
 	m.shows(`^◌.? us +web .*0/2`)
 	m.lacks(`eu +web .*0/2`)
 
-	// An expression, and the Events about an object where it is.
+	// A filter expression, and the Events of an object in its own cluster.
 	m.press("/")
 	m.types(`where cluster == "us" && object.kind == "ConfigMap"`)
 	m.press("Enter")
@@ -93,7 +93,7 @@ func TestLiveClusters(t *testing.T) {
 	m.shows(`data\.more  \+ v`)
 	m.press("q", "q")
 
-	// One that hangs is named, on the page, too, and the others' changes come; one that is lost has its rows as they were.
+	// The page names a hanging cluster and still receives the changes of the others. A lost cluster keeps its rows.
 	served := startPiped(t, f.kubeconfig, "serve", "cm/web", "--context", "eu,asia")
 	page := served.page(t, nil).view(t)
 	page.until(t, `"type":"clusters".*"name":"eu"[^}]*"state":"live".*"name":"asia"[^}]*"state":"live"`)
@@ -115,8 +115,9 @@ func TestLiveClusters(t *testing.T) {
 	wide.shows(`^END=0$`)
 }
 
-// TestFoldedClusters: at a terminal it is said of each of several clusters what needs a look there, and what followed
-// a change in one is one line, with the name of that. A signal asks what needs a look in all.
+// TestFoldedClusters checks the output at a terminal for several clusters. It begins with the problems of each cluster,
+// the changes that follow from one cause are one line with the name of the cluster, and SIGUSR1 prints the problems of
+// all clusters.
 func TestFoldedClusters(t *testing.T) {
 	t.Parallel()
 	controllers := controllersBed(t)
@@ -134,7 +135,7 @@ func TestFoldedClusters(t *testing.T) {
 			}
 			t.Cleanup(us.leave)
 			kubeconfig := filepath.Join(t.TempDir(), "config")
-			if err := writeContexts(kubeconfig, eu.namespace, map[string]another{"us": {controllers, config}}); err != nil {
+			if err := writeContexts(kubeconfig, eu.namespace, map[string]extraCluster{"us": {controllers, config}}); err != nil {
 				t.Fatal(err)
 			}
 			eu.applyText(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: cart}\nspec: {containers: [{name: web, image: 'cart:1'}]}\n")

@@ -18,19 +18,18 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// tmux is a terminal with a shell in it, in which dwatch is started as people do.
+// tmux is a terminal with a shell, in which tests start dwatch as users do.
 type tmux struct {
 	t      *testing.T
 	socket string
-	before string // the settings of the terminal
+	before string // initial settings of the terminal
 }
 
-// startTmux starts a terminal of some size. tmux has a server of its own for it, which
-// ends with the test.
+// startTmux starts a terminal of the given size. It has its own tmux server, which ends with the test.
 func startTmux(t *testing.T, width, height int, kubeconfig string, env ...string) *tmux {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux, which plays the terminal: apt-get install tmux")
+		t.Skip("tmux, which simulates the terminal, is missing: apt-get install tmux")
 	}
 	m := &tmux{t: t, socket: filepath.Join(shortDir(t), "s")}
 	env = append([]string{
@@ -46,7 +45,7 @@ func startTmux(t *testing.T, width, height int, kubeconfig string, env ...string
 	return m
 }
 
-// shortDir is a directory whose name is short enough for a socket.
+// shortDir creates a directory whose path is short enough for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "live")
@@ -73,7 +72,7 @@ func (m *tmux) run(args ...string) string {
 	return out
 }
 
-// press sends keys by the names that tmux has for them.
+// press sends keys by their tmux names.
 func (m *tmux) press(keys ...string) {
 	m.t.Helper()
 	m.run(append([]string{"send-keys"}, keys...)...)
@@ -94,7 +93,7 @@ func (m *tmux) command(text string) {
 
 func (m *tmux) screen() string { return m.run("capture-pane", "-p") }
 
-// until waits for something.
+// until polls until what returns true.
 func (m *tmux) until(what func() bool, complain func() string) {
 	m.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -102,7 +101,7 @@ func (m *tmux) until(what func() bool, complain func() string) {
 		if time.Now().After(deadline) {
 			m.t.Fatal(complain())
 		}
-		time.Sleep(60 * time.Millisecond) // between two looks, each of which starts a program
+		time.Sleep(60 * time.Millisecond) // each poll starts a program
 	}
 }
 
@@ -122,7 +121,7 @@ func (m *tmux) lacks(pattern string) {
 		func() string { return fmt.Sprintf("the screen still matches %s:\n%s", pattern, m.screen()) })
 }
 
-// settings are those of the terminal.
+// settings returns the settings of the terminal.
 func (m *tmux) settings() string {
 	m.t.Helper()
 	device := m.run("display-message", "-p", "#{pane_tty}")
@@ -140,25 +139,24 @@ func (m *tmux) settings() string {
 	return string(out)
 }
 
-// isAsBefore waits until the terminal is as it was: its settings, and all that the screen
-// has set.
+// isAsBefore waits until the terminal has its initial settings, and all modes that the live table sets are reset.
 func (m *tmux) isAsBefore() {
 	m.t.Helper()
 	const flags = "#{alternate_on} #{mouse_any_flag} #{mouse_button_flag} #{mouse_sgr_flag} #{cursor_flag}"
 	state := func() string { return m.run("display-message", "-p", flags) }
 	m.until(func() bool { return m.settings() == m.before && state() == "0 0 0 0 1" },
 		func() string {
-			return fmt.Sprintf("the terminal is not as it was: %s, want 0 0 0 0 1\n%s%s\n%s", state(), m.settings(), m.before, m.screen())
+			return fmt.Sprintf("the terminal was not restored: %s, want 0 0 0 0 1\n%s%s\n%s", state(), m.settings(), m.before, m.screen())
 		})
 }
 
-// live starts dwatch with these arguments; after its end the exit code is on the screen.
+// live starts dwatch live. At its end the shell prints the exit code.
 func (m *tmux) live(args string) {
 	m.t.Helper()
 	m.command("clear; dwatch live " + args + "; echo END=$?")
 }
 
-// pid is the process that has the terminal.
+// pid returns the process ID of dwatch.
 func (m *tmux) pid() int {
 	m.t.Helper()
 	shell := m.run("display-message", "-p", "#{pane_pid}")
@@ -173,18 +171,18 @@ func (m *tmux) pid() int {
 	return pid
 }
 
-// ends waits for the end of a process.
+// ends waits until a process has ended.
 func (m *tmux) ends(pid int) {
 	m.t.Helper()
 	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
 		syscall.Kill(pid, syscall.SIGKILL)
-		return "it does not end"
+		return "dwatch does not end"
 	})
 }
 
 const (
 	liveConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: v}\n"
-	// liveDeployment has no controller here that makes it ready.
+	// liveDeployment never becomes ready, because there is no controller.
 	liveDeployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, selector: {matchLabels: {app: web}}, " +
 		"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'web:1'}]}}}\n"
 )
@@ -207,7 +205,7 @@ func (o *objects) mustPatch(t *testing.T, what, patch string) {
 	}
 }
 
-// TestLive: each key of the live table, and what happens to its rows.
+// TestLive tests each key of the live table, and how changes appear in its rows.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -223,7 +221,7 @@ func TestLive(t *testing.T) {
 	m.shows(`^◌  web .*0/2 +0 +0 +\d+s`)
 	m.shows(`^   CONFIGMAPS \d+ +DATA +AGE`)
 
-	// What changes is marked; ages tick.
+	// Changed rows are marked for a moment.
 	o.mustPatch(t, "configmaps/beta", `{"data":{"more":"v"}}`)
 	m.shows(`^ ~ beta +2 `)
 	m.lacks(`^ ~ beta`)
@@ -234,7 +232,7 @@ func TestLive(t *testing.T) {
 	}
 	m.shows(`^ - gamma`)
 
-	// / s esc
+	// Keys: / s Escape
 	m.press("/")
 	m.types("bet")
 	m.lacks(`alpha`)
@@ -270,7 +268,7 @@ func TestLive(t *testing.T) {
 	m.press("s")
 	m.shows(`sorted: name`)
 
-	// A Secret's value is nowhere.
+	// The value of a Secret is not shown.
 	m.press("/")
 	m.types("secrets key")
 	m.press("Enter", "d")
@@ -281,7 +279,7 @@ func TestLive(t *testing.T) {
 	m.press("Escape")
 	m.shows(`alpha`)
 
-	// p
+	// Key: p
 	m.press("p")
 	m.shows(`PAUSED 0 events since`)
 	o.mustPatch(t, "configmaps/alpha", `{"data":{"x":"1","y":"2"}}`)
@@ -296,7 +294,7 @@ func TestLive(t *testing.T) {
 	m.shows(`messages about the watch`)
 	m.press("q")
 
-	// It fits any size, also in the middle of something.
+	// It fits any terminal size.
 	for _, size := range [][2]string{{"40", "10"}, {"300", "100"}, {"80", "24"}} {
 		m.run("resize-window", "-x", size[0], "-y", size[1])
 		m.shows(`q quit|d yaml`)
@@ -307,7 +305,7 @@ func TestLive(t *testing.T) {
 	m.isAsBefore()
 }
 
-// liveRecorded is what TestLiveFrom shows.
+// liveRecorded is the recording of TestLiveFrom.
 const liveRecorded = `{"type":"ADDED","time":"2026-01-31T02:00:01.000Z","initial":true,"object":{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"creationTimestamp":"2026-01-31T01:59:00Z","managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}},"manager":"kubectl","operation":"Update","time":"2026-01-31T01:59:00Z"}],"name":"alpha","namespace":"default","resourceVersion":"10","uid":"u-default-alpha"}}}
 {"type":"SYNCED","time":"2026-01-31T02:00:01.000Z","resource":"configmaps.v1.","namespace":"default","count":1}
 {"type":"BOOKMARK","time":"2026-01-31T02:00:01.001Z","resource":"configmaps.v1.","namespace":"default","heard":"2026-01-31T02:00:01.001Z"}
@@ -317,7 +315,7 @@ const liveRecorded = `{"type":"ADDED","time":"2026-01-31T02:00:01.000Z","initial
 {"type":"BOOKMARK","time":"2026-01-31T02:00:06.000Z","resource":"configmaps.v1.","namespace":"default","heard":"2026-01-31T02:00:06.000Z"}
 `
 
-// TestLiveFrom: of a recording it shows what was there, without a server.
+// TestLiveFrom checks that live --from shows a recording without a server.
 func TestLiveFrom(t *testing.T) {
 	t.Parallel()
 	rec := filepath.Join(t.TempDir(), "rec")
@@ -342,7 +340,7 @@ func TestLiveFrom(t *testing.T) {
 	m.isAsBefore()
 }
 
-// TestLiveScrolls: arrows and the wheel scroll, and the header stays.
+// TestLiveScrolls checks that arrow keys and the mouse wheel scroll the rows below the fixed header.
 func TestLiveScrolls(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -368,7 +366,7 @@ func TestLiveScrolls(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
-// TestLiveEnds: however it ends, the terminal is as it was, and the exit code says how.
+// TestLiveEnds checks that dwatch restores the terminal and returns the right exit code, however it ends.
 func TestLiveEnds(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -398,17 +396,16 @@ func TestLiveEnds(t *testing.T) {
 	}
 }
 
-// sinkMethod is where the live table takes events.
+// sinkMethod matches the method of the live table that receives events.
 var sinkMethod = regexp.MustCompile(`\) Deliver\(\w+ context\.Context, batch \[\]event\.Event\) error \{`)
 
-// mutant is put there: it panics when it gets an object called panic. It is no part of
-// the product.
+// mutant is inserted there in a test build. It panics for an object called panic.
 const mutant = `
 for _, e := range batch { if e.Type == event.Added && e.Object.Name == "panic" { panic("it went wrong") } }
 `
 
-// TestLivePanics: after a panic where the events are taken the terminal is as it was, and
-// shows it.
+// TestLivePanics checks that after a panic in the method that receives events, the terminal is restored and shows the
+// panic.
 func TestLivePanics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -450,7 +447,7 @@ func TestLivePanics(t *testing.T) {
 	m.shows(` icanon `)
 }
 
-// TestLiveSuspends: Ctrl-Z gives the terminal back, and fg goes on.
+// TestLiveSuspends checks that Ctrl-Z restores the terminal and suspends dwatch, and fg resumes it.
 func TestLiveSuspends(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -469,8 +466,8 @@ func TestLiveSuspends(t *testing.T) {
 	m.isAsBefore()
 }
 
-// TestLiveStopped: who is stopped from outside can't give the terminal back. When it goes
-// on, it has the terminal as it needs it, and the screen is whole; Ctrl-Z still works.
+// TestLiveStopped checks SIGSTOP, after which dwatch cannot restore the terminal. When it resumes, it sets the terminal
+// up again and redraws the whole screen, and Ctrl-Z still works.
 func TestLiveStopped(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -489,17 +486,17 @@ func TestLiveStopped(t *testing.T) {
 	}
 	for _, tidy := range []string{"", "stty sane; printf '\\033[?1049l\\033[?1002l\\033[?1006l\\033[?25h'; "} {
 		syscall.Kill(pid, syscall.SIGSTOP)
-		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "dwatch does not stop" })
 		m.types(tidy + "clear; echo by the shell; fg")
-		m.press("C-j") // Enter is no end of a line there
+		m.press("C-j") // in this mode of the terminal, Enter does not end a line
 		whole("after SIGSTOP and fg")
 		m.lacks(`by the shell`)
 
 		syscall.Kill(pid, syscall.SIGSTOP)
-		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "dwatch does not stop" })
 		m.types("bg")
 		m.press("C-j")
-		m.until(func() bool { return m.stopped(pid) }, func() string { return "it goes on without the terminal" })
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "dwatch runs without the terminal" })
 		m.types("fg")
 		m.press("C-j")
 		whole("after SIGSTOP, bg and fg")
@@ -515,8 +512,7 @@ func TestLiveStopped(t *testing.T) {
 	m.isAsBefore()
 }
 
-// stopped reports whether a process is stopped, and the shell has noticed: it has the
-// terminal again.
+// stopped reports whether a process is stopped and the shell has the terminal again.
 func (m *tmux) stopped(pid int) bool {
 	m.t.Helper()
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
@@ -526,8 +522,7 @@ func (m *tmux) stopped(pid int) bool {
 	return strings.HasPrefix(string(out), "T") && !strings.Contains(string(out), "+")
 }
 
-// TestLiveSuspendsNot: where no shell could continue it, as under ssh -t, Ctrl-Z does not
-// stop it, and it goes on.
+// TestLiveSuspendsNot checks that Ctrl-Z does not stop dwatch if no shell could resume it, as with ssh -t.
 func TestLiveSuspendsNot(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -543,7 +538,7 @@ func TestLiveSuspendsNot(t *testing.T) {
 	m.until(func() bool { return m.run("display-message", "-p", "#{pane_dead}") == "1" }, func() string { return "q does not end it:\n" + m.screen() })
 }
 
-// TestLiveClosedTerminal: it ends when its terminal does.
+// TestLiveClosedTerminal checks that dwatch ends when its terminal is closed.
 func TestLiveClosedTerminal(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -556,7 +551,7 @@ func TestLiveClosedTerminal(t *testing.T) {
 	m.ends(pid)
 }
 
-// TestLiveLoss: a loss is on the screen as long as it lasts, and what came of it after.
+// TestLiveLoss checks that the screen shows a lost connection until it is restored, and then the missed changes.
 func TestLiveLoss(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -579,7 +574,7 @@ func TestLiveLoss(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
-// TestLiveServerGone: a server that is killed is a loss, and q still works.
+// TestLiveServerGone checks that a killed server is shown as a lost connection, and q still works.
 func TestLiveServerGone(t *testing.T) {
 	t.Parallel()
 	cluster, err := testenv.StartCluster()
@@ -596,7 +591,7 @@ func TestLiveServerGone(t *testing.T) {
 	m.isAsBefore()
 }
 
-// TestLiveRights: who may not read Events is told so.
+// TestLiveRights checks that the view of Events reports a missing permission to list them.
 func TestLiveRights(t *testing.T) {
 	t.Parallel()
 	user, namespace := grantWatch(t)
@@ -610,8 +605,8 @@ func TestLiveRights(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
-// TestLiveOwner: what is wrong with pods is said of their Deployment, though the ReplicaSets between them are not watched;
-// on 80 columns with the change before it.
+// TestLiveOwner checks that problems of pods are shown for their Deployment, although the ReplicaSets are not watched,
+// together with the change before the problem, which fits into 80 columns.
 func TestLiveOwner(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
@@ -634,18 +629,18 @@ func TestLiveOwner(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
-// TestLiveRollout: during a rollout the Deployment, its ReplicaSets and their pods are on
-// one screen, those that are not ready first.
+// TestLiveRollout checks that the screen shows a Deployment, its ReplicaSets and their pods during a rollout, pods that
+// are not ready first.
 func TestLiveRollout(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
 	m := startTmux(t, 100, 30, c.Kubeconfig)
 	namespace, kubectl := kubectlOn(t, c)
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
-	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the first change is the one below
+	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the patch below is the first change
 	m.live("deploy,rs,po -n " + namespace)
 	m.shows(`^.. web +3/3 +3 +3 `)
-	// The new pods wait until they were seen.
+	// The new pods stay pending until the test has seen them.
 	kubectl("patch", "deploy/web", "-p", `{"spec":{
 		"strategy":{"rollingUpdate":{"maxSurge":3,"maxUnavailable":0}},
 		"template":{"spec":{"schedulingGates":[{"name":"example.com/seen"}],"containers":[{"name":"web","image":"web:2"}]}}}}`)
@@ -665,7 +660,7 @@ func TestLiveRollout(t *testing.T) {
 	m.isAsBefore()
 }
 
-// kubectlOn calls kubectl in a namespace of the test's own.
+// kubectlOn creates a namespace, and returns a function that runs kubectl in it.
 func kubectlOn(t *testing.T, c *testenv.Cluster) (namespace string, kubectl func(args ...string) string) {
 	t.Helper()
 	o, err := newObjectsOn(c)

@@ -33,7 +33,7 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// manifestsFor returns what dwatch manifests prints for args, in the namespace of o.
+// manifestsFor returns the objects that dwatch manifests prints for args, with the namespace of o as --into.
 func manifestsFor(t *testing.T, o *objects, args ...string) []unstructured.Unstructured {
 	t.Helper()
 	cmd := dwatchCmd(append([]string{"manifests", "--image", "registry.example.com/dwatch:v1", "--into", o.namespace}, args...)...)
@@ -59,7 +59,7 @@ func statefulSetIn(t *testing.T, all []unstructured.Unstructured) *appsv1.Statef
 	t.Helper()
 	i := slices.IndexFunc(all, func(u unstructured.Unstructured) bool { return u.GetKind() == "StatefulSet" })
 	if i < 0 {
-		t.Fatal("there is no StatefulSet")
+		t.Fatal("the manifests have no StatefulSet")
 	}
 	set := new(appsv1.StatefulSet)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(all[i].Object, set, true); err != nil {
@@ -68,7 +68,7 @@ func statefulSetIn(t *testing.T, all []unstructured.Unstructured) *appsv1.Statef
 	return set
 }
 
-// restrict has the API server admit no pod but those of the standard "restricted" in the namespace.
+// restrict makes the API server admit only pods of the Pod Security Standard "restricted" in the namespace.
 func restrict(t *testing.T, o *objects) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -81,9 +81,9 @@ func restrict(t *testing.T, o *objects) {
 	}
 }
 
-// TestManifests: what is printed is taken by the API server, field by field; its pod is one that a
-// namespace for restricted pods admits; and the arguments of that pod, with the files where it has
-// them and the token of its service account, deliver what happens.
+// TestManifests checks that the API server accepts all fields of the printed objects, and that a restricted namespace
+// admits the pod. dwatch then runs with the arguments of that pod, with the mounted files and the token of its service
+// account, and delivers an event.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -111,11 +111,11 @@ func TestManifests(t *testing.T) {
 		t.Errorf("the receiver got %q", token)
 	}
 	if p.Process.Signal(os.Interrupt) != nil || p.Wait() != nil {
-		t.Errorf("the pod ended with %v", p.ProcessState)
+		t.Errorf("dwatch ended with %v", p.ProcessState)
 	}
 }
 
-// TestManifestsRules: the same of rules, which are in a ConfigMap.
+// TestManifestsRules does the same as TestManifests with rules, which the manifests put into a ConfigMap.
 func TestManifestsRules(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -152,7 +152,7 @@ rules:
 	set := statefulSetIn(t, all)
 	o.admit(t, set)
 	if of := set.Spec.Template.Annotations; len(of) > 0 {
-		t.Errorf("other rules make another pod, which reads them itself: %v", of)
+		t.Errorf("the pod template has annotations, so changed rules would restart the pod, although it rereads them: %v", of)
 	}
 	mounted, _, err := unstructured.NestedString(kinds["ConfigMap"].Object, "data", "rules.yaml")
 	if err != nil {
@@ -170,11 +170,11 @@ rules:
 		t.Errorf("the receivers got %s", diff)
 	}
 	if p.Process.Signal(os.Interrupt) != nil || p.Wait() != nil {
-		t.Errorf("the pod ended with %v", p.ProcessState)
+		t.Errorf("dwatch ended with %v", p.ProcessState)
 	}
 }
 
-// admit has the API server admit a pod of the set, which is not made.
+// admit checks by a dry run that the API server admits a pod of the set.
 func (o *objects) admit(t *testing.T, set *appsv1.StatefulSet) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
@@ -184,8 +184,8 @@ func (o *objects) admit(t *testing.T, set *appsv1.StatefulSet) {
 	}
 }
 
-// asPod runs the arguments of a set as its pod would: with the token of its service account, and
-// the files of its mounts in directories here.
+// asPod runs dwatch with the arguments of the set's pod, the token of its service account, and local directories for its
+// mounts.
 func (o *objects) asPod(t *testing.T, set *appsv1.StatefulSet, files string) *exec.Cmd {
 	t.Helper()
 	spec := set.Spec.Template.Spec
@@ -203,7 +203,7 @@ func (o *objects) asPod(t *testing.T, set *appsv1.StatefulSet, files string) *ex
 	if err := os.WriteFile(ca, o.config.CAData, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Without a kubeconfig, as in a pod.
+	// There is no kubeconfig, as in a pod.
 	args = append(args, "--kubeconfig", os.DevNull, "--server", o.config.Host, "--certificate-authority", ca, "--token", token.Status.Token)
 	p := exec.Command(filepath.Join(binaries, "dwatch"), args...)
 	p.Stderr = t.Output()
@@ -214,8 +214,8 @@ func (o *objects) asPod(t *testing.T, set *appsv1.StatefulSet, files string) *ex
 	return p
 }
 
-// TestManifestsRights: the service account may do what dwatch rbac says, of which another test
-// shows that it is enough, and not a verb more.
+// TestManifestsRights checks that the service account gets exactly the permissions that dwatch rbac prints. Another test
+// shows that these suffice.
 func TestManifestsRights(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -227,7 +227,7 @@ func TestManifestsRights(t *testing.T) {
 		})
 		want := printedRBAC(t, append(args, "--as", "system:serviceaccount:"+o.namespace+":dwatch"))
 		if len(want) == 0 || !slices.EqualFunc(roles, want, func(a, b unstructured.Unstructured) bool { return equalJSON(t, a, b) }) {
-			t.Errorf("%s: %v instead of %v", line, roles, want)
+			t.Errorf("%s: got %v, want %v", line, roles, want)
 		}
 	}
 }
@@ -242,7 +242,8 @@ func equalJSON(t *testing.T, a, b unstructured.Unstructured) bool {
 	return err == nil && bytes.Equal(one, other)
 }
 
-// TestManifestsMonitoring: where the server has types for them there are a monitor and alerts.
+// TestManifestsMonitoring checks that the manifests have a PodMonitor and a PrometheusRule if the server has these
+// types, and that the server accepts them.
 func TestManifestsMonitoring(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -257,7 +258,7 @@ func TestManifestsMonitoring(t *testing.T) {
 		there := slices.Contains(kinds, "PodMonitor") && slices.Contains(kinds, "PrometheusRule")
 		for _, u := range all {
 			if there && o.applyOne(t.Context(), &u) != nil {
-				t.Errorf("the server does not take %v", u)
+				t.Errorf("the server rejects %v", u)
 			}
 		}
 		return there, nil
@@ -267,7 +268,7 @@ func TestManifestsMonitoring(t *testing.T) {
 	}
 }
 
-// TestManifestsKustomize: kubectl builds all that is written.
+// TestManifestsKustomize checks that kubectl kustomize builds all written objects.
 func TestManifestsKustomize(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "base")
@@ -277,14 +278,14 @@ func TestManifestsKustomize(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	written := -1 // the kustomization
+	written := -1 // the kustomization.yaml is not an object
 	for _, file := range files {
 		content, readErr := os.ReadFile(file)
 		err = errors.Join(err, readErr)
 		written += bytes.Count(content, []byte("\nkind: "))
 	}
 	if built := bytes.Count(text, []byte("\nkind: ")); err != nil || built != written || built < 7 {
-		t.Errorf("%v, %d objects of %d in\n%s", err, built, written, text)
+		t.Errorf("%v, built %d of %d objects in\n%s", err, built, written, text)
 	}
 }
 

@@ -22,17 +22,17 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// piped is a dwatch whose stdout is a pipe that nobody reads but the test.
+// piped is a dwatch process whose stdout is a pipe that only the test reads.
 type piped struct {
 	cmd    *exec.Cmd
 	read   *os.File
-	write  *os.File      // the end that dwatch has too
-	lines  *bufio.Reader // of read, once there is reads
+	write  *os.File      // dwatch has this end, too
+	lines  *bufio.Reader // reads from read; nil before the first call of reads
 	stderr transcript
 	ended  chan struct{}
 }
 
-// startPiped starts dwatch. Without a kubeconfig args have to name the server.
+// startPiped starts dwatch. If kubeconfig is empty, args have to name the server.
 func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -46,12 +46,12 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
 	p.stderr.isSaid = true
-	p.cmd.WaitDelay = promptly // for what it has started, and left behind with its stderr
+	p.cmd.WaitDelay = promptly // for processes that it left behind with its stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		p.cmd.Wait() // how it ended is in ProcessState
+		p.cmd.Wait() // ProcessState has the exit code
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
@@ -63,7 +63,7 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	return p
 }
 
-// signal sends a signal, unless it has ended.
+// signal sends a signal. It does nothing if dwatch has ended.
 func (p *piped) signal(s os.Signal) { p.cmd.Process.Signal(s) }
 
 // says waits until stderr matches.
@@ -74,7 +74,7 @@ func (p *piped) says(t *testing.T, pattern string) {
 	}
 }
 
-// rest reads stdout to its end, which is that of dwatch.
+// rest reads stdout until dwatch ends.
 func (p *piped) rest(t *testing.T) []byte {
 	t.Helper()
 	p.write.Close()
@@ -86,11 +86,10 @@ func (p *piped) rest(t *testing.T) []byte {
 	return out
 }
 
-// promptly is how long an end that was asked for may take.
+// promptly is how long dwatch may take to end after a signal.
 const promptly = 5 * time.Second
 
-// ends waits for the end that was asked for, and checks the exit code and all
-// of stderr.
+// ends waits until dwatch has ended after a signal, and checks the exit code and all of stderr.
 func (p *piped) ends(t *testing.T, code int, stderr string) {
 	t.Helper()
 	p.endsWithin(t, promptly, code, stderr)
@@ -107,7 +106,7 @@ func (p *piped) endsWithin(t *testing.T, limit time.Duration, code int, stderr s
 		t.Errorf("stderr is not %s:\n%s", stderr, got)
 	}
 	if took := time.Since(since); took > limit {
-		t.Errorf("it took %v to end", took)
+		t.Errorf("dwatch took %v to end", took)
 	}
 }
 
@@ -116,23 +115,23 @@ func (p *piped) waits(t *testing.T) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		t.Fatalf("it does not end\nstderr:\n%s", p.stderr.String())
+		t.Fatalf("dwatch does not end\nstderr:\n%s", p.stderr.String())
 	}
 }
 
-// receive waits for a channel.
+// receive receives a value from a channel, with a time limit.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:
 		return v
 	case <-time.After(patience):
-		t.Fatal("waited in vain")
+		t.Fatal("no value was received")
 		panic("unreachable")
 	}
 }
 
-// room is a namespace and a kubeconfig for one test.
+// room creates a namespace and a kubeconfig for one test.
 func room(t *testing.T) (o *objects, kubeconfig string) {
 	t.Helper()
 	o, err := newObjects()
@@ -147,12 +146,12 @@ func room(t *testing.T) (o *objects, kubeconfig string) {
 	return o, kubeconfig
 }
 
-// front is an HTTP server in front of the API server, for requests as admin.
+// front is an HTTP proxy for the API server. It authenticates its requests as admin.
 type front struct {
-	of *testenv.Cluster // nil: the one that all tests share
-	// instead answers a request in the place of the API server, if it returns true.
+	of *testenv.Cluster // nil means the server that all tests share
+	// instead may answer a request itself. If it returns false, the request goes to the API server.
 	instead func(http.ResponseWriter, *http.Request) bool
-	// change changes an answer.
+	// change modifies a response.
 	change func(*http.Response) error
 }
 
@@ -164,7 +163,7 @@ func (f front) serve(t *testing.T) string {
 	return server.URL
 }
 
-// serveTLS is serve, with a certificate that nobody knows.
+// serveTLS is like serve, with a certificate that no client trusts.
 func (f front) serveTLS(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(f.handler(t))
@@ -185,12 +184,12 @@ func (f front) handler(t *testing.T) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Del("Authorization")   // a plugin's
-			r.Out.Header.Del("Accept-Encoding") // change wants to read what comes: Kubernetes 1.37 compresses watches
+			r.Out.Header.Del("Authorization")   // from a credential plugin
+			r.Out.Header.Del("Accept-Encoding") // change needs uncompressed bodies: Kubernetes 1.37 compresses watches
 		},
 		FlushInterval:  -1,
 		ModifyResponse: f.change,
-		// A client that goes away in mid-answer is no news.
+		// Do not log clients that disconnect during a response.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
 	}
 	if proxy.Transport, err = rest.TransportFor(config); err != nil {

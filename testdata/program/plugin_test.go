@@ -14,8 +14,8 @@ import (
 	"dwatch/cli/fail"
 )
 
-// credentials is a credential plugin. What it gets is out of date at once, so that
-// it runs for each request. While there is a file hang, it waits for the test.
+// credentials is a credential plugin. Its credentials expire at once, so it runs for each request. While a file called
+// hang exists, it waits for the test.
 type credentials struct {
 	dir  string
 	gate *os.File // the plugin waits until something is written to it, or it is closed
@@ -62,27 +62,27 @@ func (c *credentials) write(t *testing.T, name, text string) {
 	}
 }
 
-// hang makes the plugin hang from now on, when it has printed text.
+// hang makes the plugin hang after it has printed text.
 func (c *credentials) hang(t *testing.T, text string) {
 	t.Helper()
 	c.write(t, "hang", text)
 }
 
-// kubeconfig returns the path of one with the plugin.
+// kubeconfig writes a kubeconfig with the plugin, and returns its path.
 func (c *credentials) kubeconfig(t *testing.T, server, namespace string) string {
 	t.Helper()
 	c.write(t, "config", fmt.Sprintf(pluginKubeconfig, namespace, server))
 	return filepath.Join(c.dir, "config")
 }
 
-// promptlyBesides is promptly, and how long the end of stderr is waited for, which a plugin
-// that goes on holds open.
-const promptlyBesides = 2 * promptly
+// promptlyWithPlugin is promptly plus the time that the test waits for the end of stderr, which a running plugin keeps
+// open.
+const promptlyWithPlugin = 2 * promptly
 
 const waitingForPlugin = "waiting for the credential plugin login.sh of the user in the kubeconfig; Ctrl-C ends dwatch"
 
-// A plugin that hangs is named, and the first signal ends dwatch, though the plugin
-// goes on.
+// TestPluginThatHangs checks that dwatch names a hanging plugin, and that the first signal ends dwatch while the plugin
+// still runs.
 func TestPluginThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -100,13 +100,12 @@ func TestPluginThatHangs(t *testing.T) {
 			p := startPiped(t, c.kubeconfig(t, "https://127.0.0.1:1", ""), append(test.args, "--request-timeout", "1s")...)
 			p.says(t, "^"+waitingForPlugin+"$")
 			p.signal(os.Interrupt)
-			p.endsWithin(t, promptlyBesides, test.code, waitingForPlugin+"\n"+test.want)
+			p.endsWithin(t, promptlyWithPlugin, test.code, waitingForPlugin+"\n"+test.want)
 		})
 	}
 }
 
-// The same in the middle of a watch, when the credentials are out of date, or when
-// the server does not take them any more.
+// TestPluginThatHangsLater does the same during a watch, when the credentials have expired, or the server rejects them.
 func TestPluginThatHangsLater(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]bool{"expired": false, "unauthorized": true} {
@@ -142,13 +141,13 @@ func TestPluginThatHangsLater(t *testing.T) {
 			}
 			p.says(t, "^"+waitingForPlugin+"$")
 			p.signal(os.Interrupt)
-			p.endsWithin(t, promptlyBesides, fail.ExitOK, "watching .*\nno configmaps .*\n(connection lost, .*\n)?"+waitingForPlugin+"\n")
+			p.endsWithin(t, promptlyWithPlugin, fail.ExitOK, "watching .*\nno configmaps .*\n(connection lost, .*\n)?"+waitingForPlugin+"\n")
 		})
 	}
 }
 
-// What a plugin prints while the live table has the terminal is a line of its messages,
-// and steers nothing. The table ends, though the plugin goes on.
+// TestPluginInLive checks that the output of a plugin becomes a message in the live table, with its control characters
+// escaped. The table ends while the plugin still runs.
 func TestPluginInLive(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
@@ -175,8 +174,8 @@ func TestPluginInLive(t *testing.T) {
 	m.isAsBefore()
 }
 
-// What a plugin prints is seen at once, as a question has to be. Its answer may take
-// longer than what bounds the questions to the server.
+// TestPluginThatAsks checks that the output of a plugin is printed at once, as it may be a question. The answer may take
+// longer than the timeout of requests.
 func TestPluginThatAsks(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)

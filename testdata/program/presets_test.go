@@ -24,21 +24,21 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// presets are the words that are tried, in an order.
+// presets are the tested words, in alphabetical order.
 var presets = []string{"changed", "config", "deleted", "evicted", "failed", "manual", "newimage", "ready", "restarted", "scaled", "unready"}
 
 var presetResources = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("pods"), appsv1.SchemeGroupVersion.WithResource("deployments"), corev1.SchemeGroupVersion.WithResource("configmaps"),
 }
 
-// occurrence is an event, by which it is known in every watch.
+// occurrence identifies an event in every watch.
 type occurrence struct {
 	Type, UID, Version string
 }
 
-// TestPresets: random writers change pods, Deployments and ConfigMaps, and a plain watch looks on. Of what it
-// sees, and what the writers know that they did, each word says what it means, and nothing else: worked out here
-// once more, from typed objects.
+// TestPresets lets random writers change pods, Deployments and ConfigMaps. It computes the expected events of each
+// preset again, from typed objects of a plain watch and from the writers' own records, and compares them with what
+// dwatch --where prints.
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	o, err := newObjects()
@@ -90,12 +90,12 @@ func TestPresets(t *testing.T) {
 		got := found[word].all()
 		for _, one := range want[word] {
 			if !slices.Contains(got, one) {
-				t.Errorf("%s: %v is missed", word, one)
+				t.Errorf("%s: %v was not printed", word, one)
 			}
 		}
 		for _, one := range got {
 			if !slices.Contains(want[word], one) {
-				t.Errorf("%s: %v is invented", word, one)
+				t.Errorf("%s: %v was printed, but not expected", word, one)
 			}
 		}
 		seen[word] = len(got)
@@ -106,13 +106,13 @@ func TestPresets(t *testing.T) {
 	t.Logf("%v", seen)
 }
 
-// writers are what all who write share.
+// writers is the state that all writers share.
 type writers struct {
 	t       *testing.T
 	objects *objects
 
 	mu sync.Mutex
-	by map[string]string // who made which version of an object
+	by map[string]string // the manager that wrote a version, by UID/resourceVersion
 }
 
 func (w *writers) of(r schema.GroupVersionResource) interface {
@@ -150,18 +150,19 @@ func (w *writers) patch(r schema.GroupVersionResource, name, by string, how type
 	w.note(u, err, by)
 }
 
-// fence changes something of an object that is a change, and no other word.
+// fence writes the last change of a type. It matches only the preset changed.
 func (w *writers) fence(r schema.GroupVersionResource) {
 	w.patch(r, "w0", "fence", types.MergePatchType, `{"metadata":{"annotations":{"fence":"x"}}}`)
 }
 
-// sight is what the plain watch has seen.
+// sight is an event of the plain watch.
 type sight struct {
 	event  watch.Event
-	before *unstructured.Unstructured // nil: nothing
+	before *unstructured.Unstructured // previous state, nil if there is none
 }
 
-// watch looks on until the fences. It returns what waits for that, and for what happened by each word.
+// watch starts the plain watches, which end at the fences. It returns a function that waits for that and returns the
+// expected events by preset.
 func (w *writers) watch(t *testing.T) func() map[string][]occurrence {
 	seen := make(chan []sight)
 	for _, r := range presetResources {
@@ -209,7 +210,7 @@ func (w *writers) watch(t *testing.T) func() map[string][]occurrence {
 	}
 }
 
-// words are those that are said of what the plain watch has seen.
+// words returns the presets that match an event of the plain watch.
 func (w *writers) words(kind watch.EventType, before, u *unstructured.Unstructured) (words []string) {
 	say := func(word string, is bool) {
 		if is {
@@ -249,12 +250,12 @@ func (w *writers) words(kind watch.EventType, before, u *unstructured.Unstructur
 func (w *writers) isManual(u *unstructured.Unstructured) bool {
 	by, known := w.by[string(u.GetUID())+"/"+u.GetResourceVersion()]
 	if !known && u.GetDeletionTimestamp() == nil { // a deletion has no manager
-		w.t.Errorf("nobody wrote %s %s, version %s", u.GetKind(), u.GetName(), u.GetResourceVersion())
+		w.t.Errorf("no writer wrote %s %s, version %s", u.GetKind(), u.GetName(), u.GetResourceVersion())
 	}
 	return by == "kubectl" || strings.HasPrefix(by, "kubectl-")
 }
 
-// stateOf is whether an object is ready, or has failed, by its status alone.
+// stateOf reports whether an object is ready or has failed, by its status alone.
 func stateOf(t *testing.T, u *unstructured.Unstructured) (ready, failed bool) {
 	switch u.GetKind() {
 	case "Pod":
@@ -269,7 +270,7 @@ func stateOf(t *testing.T, u *unstructured.Unstructured) (ready, failed bool) {
 	return true, false
 }
 
-// rolledOut is what kubectl rollout status says, whatever of the Deployment its controller has seen.
+// rolledOut applies the criteria of kubectl rollout status, without those on observedGeneration.
 func rolledOut(d *appsv1.Deployment) bool {
 	n := *d.Spec.Replicas
 	return !isTooLate(d) && d.Status.UpdatedReplicas >= n && d.Status.Replicas <= d.Status.UpdatedReplicas && d.Status.AvailableReplicas >= d.Status.UpdatedReplicas
@@ -308,13 +309,13 @@ func podRestarts(p *corev1.Pod) (n int32) {
 	return n
 }
 
-// presetWriter writes a pod, a Deployment and a ConfigMap of its own, in all ways that are words and in some that
-// are none.
+// presetWriter writes a pod, a Deployment and a ConfigMap of its own. Its changes cover all presets, and some match
+// none.
 type presetWriter struct {
 	*writers
 	name   string
 	random *rand.Rand
-	n      int // of writes: what is written is another value each time
+	n      int // number of writes, so that each writes another value
 	pod    podModel
 }
 
@@ -384,7 +385,7 @@ func (w *presetWriter) write() {
 	}
 }
 
-// writeStatus changes the status of the pod, in one way or in several at once.
+// writeStatus changes one or several fields of the pod's status.
 func (w *presetWriter) writeStatus() {
 	for before := w.pod; w.pod == before; {
 		for _, change := range []func(){
@@ -406,7 +407,7 @@ func (w *presetWriter) writeStatus() {
 		phase, reason, is[w.pod.ready], is[w.pod.disrupted], w.pod.ready, w.pod.restarts), "status")
 }
 
-// writeRollout says of the Deployment how far it is, as its controller does, of this generation or the one before.
+// writeRollout writes a status of the Deployment as its controller does, for the current generation or the one before.
 func (w *presetWriter) writeRollout() {
 	deployments := presetResources[1]
 	list, err := w.of(deployments).List(context.Background(), metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
@@ -429,7 +430,7 @@ func (w *presetWriter) writeRollout() {
 		`"unavailableReplicas":%d,"conditions":[{"type":"Available","status":%q},{"type":"Progressing","status":%[6]q,"reason":%q}]}}`, w.n, observed, replicas, available, replicas-available, is, reason), "status")
 }
 
-// presetRun is dwatch --where WORD.
+// presetRun is a process of dwatch --where WORD.
 type presetRun struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -438,7 +439,7 @@ type presetRun struct {
 	mu      sync.Mutex
 	found   []occurrence
 	synced  int
-	heard   time.Time // of the last event, as heartbeats say
+	heard   time.Time // lastEvent of the latest heartbeat
 	changed chan struct{}
 }
 
@@ -487,7 +488,7 @@ func (p *presetRun) take(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case e.Initial && p.word == "ready": // a state, which what exists may be in
+	case e.Initial && p.word == "ready": // ready also matches existing objects
 	case e.Object != nil:
 		p.found = append(p.found, occurrence{e.Type, e.Object.Metadata.UID, e.Object.Metadata.ResourceVersion})
 	case e.Type == "SYNCED":
@@ -523,10 +524,10 @@ func (p *presetRun) await(what string, is func() bool) {
 }
 
 func (p *presetRun) awaitSynced() {
-	p.await("it does not have what exists", func() bool { return p.synced == len(presetResources) })
+	p.await("dwatch has not listed the existing objects", func() bool { return p.synced == len(presetResources) })
 }
 
-// awaitHeard waits until it has seen an event of after a time.
+// awaitHeard waits until dwatch has received an event after a time.
 func (p *presetRun) awaitHeard(after time.Time) {
-	p.await("it has not seen the last event", func() bool { return p.heard.After(after) })
+	p.await("dwatch has not received the last event", func() bool { return p.heard.After(after) })
 }
