@@ -81,7 +81,7 @@ func TestFromBroken(t *testing.T) {
 	from := fromAt(t, server.URL+"/?token=hunter2")
 	_, err := findStores(t.Context(), from)
 	err = openError(from, err)
-	if want := "--from " + server.URL + ": the connection broke in the middle of an answer: unexpected EOF"; fmt.Sprint(err) != want || fail.ExitCode(err) != fail.ExitFailed {
+	if want := "--from " + server.URL + ": the connection was lost in the middle of a response: unexpected EOF"; fmt.Sprint(err) != want || fail.ExitCode(err) != fail.ExitFailed {
 		t.Error(err)
 	}
 }

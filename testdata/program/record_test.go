@@ -238,7 +238,7 @@ func (w *recordWitness) ask(args ...string) (lines []string, complete bool) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if code := cmd.ProcessState.ExitCode(); err != nil && code != 4 {
-		if code != 2 || !strings.Contains(stderr.String(), "it holds no recording") && !strings.Contains(stderr.String(), "it has nothing yet") && !strings.Contains(stderr.String(), "no such file") {
+		if code != 2 || !strings.Contains(stderr.String(), "it contains no recording") && !strings.Contains(stderr.String(), "it has nothing yet") && !strings.Contains(stderr.String(), "no such file") {
 			w.Fatalf("%v: %v: %s", args, err, stderr.String())
 		}
 	}

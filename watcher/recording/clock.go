@@ -15,8 +15,8 @@ const (
 	stepTolerance = 10 * time.Millisecond
 )
 
-// clockMonitor notices that the process did not run, because it was stopped or its machine slept, and that
-// the wall clock was put back. For the former it looks at the wall clock, because the monotonic clock
+// clockMonitor detects that the process did not run, because it was stopped or its machine slept, and that
+// the wall clock was put back. It detects the former from the wall clock, because the monotonic clock
 // stands still while a machine sleeps.
 type clockMonitor struct {
 	// readOffset returns by how much the wall clock is ahead of the monotonic clock. nil disables the check
@@ -24,11 +24,11 @@ type clockMonitor struct {
 	readOffset func() time.Duration
 
 	mu             sync.Mutex
-	last           time.Time // the last look
-	offset         time.Duration
-	suspendedSince time.Time // the last look before a suspension that take has not returned yet
-	step           clockStep // that take has not returned yet
-	stopLoop       func()    // nil if start was not called
+	last           time.Time     // the last look
+	offset         time.Duration // readOffset at the last look
+	suspendedSince time.Time     // the last look before a suspension that take has not returned yet
+	step           clockStep     // a step that take has not returned yet
+	stopLoop       func()        // nil if start was not called
 }
 
 // clockStep is the range of times that the wall clock may have shown twice when it was put back. It is zero if
@@ -37,7 +37,7 @@ type clockStep struct{ from, to time.Time }
 
 func (s clockStep) isZero() bool { return s.to.IsZero() }
 
-// start looks at the clock of the machine once a second until stop, and calls each with the time.
+// start looks at the clock of the machine once a second until stop is called. After each look, it calls each with the time.
 func (m *clockMonitor) start(each func(now time.Time)) {
 	base := time.Now()
 	m.readOffset = func() time.Duration {
@@ -87,7 +87,7 @@ func (m *clockMonitor) look(now time.Time) {
 // lookForStepLocked extends m.step if the clock was put back since the last look. The exact time is unknown.
 func (m *clockMonitor) lookForStepLocked(now time.Time) {
 	offset := m.readOffset()
-	for n := 0; n < 3 && m.offset-offset > stepTolerance; n++ { // the process may have been interrupted between two clocks
+	for n := 0; n < 3 && m.offset-offset > stepTolerance; n++ { // the process may have been interrupted between reading the two clocks
 		offset = max(offset, m.readOffset())
 	}
 	if back := m.offset - offset; back > stepTolerance && !m.last.IsZero() {
@@ -100,8 +100,8 @@ func (m *clockMonitor) lookForStepLocked(now time.Time) {
 	m.offset = offset
 }
 
-// take looks at the clock, and returns and clears what all looks since the last call noticed. suspendedSince is zero if the
-// process was not suspended, and step is zero if the clock was not put back.
+// take looks at the clock. It returns what was detected since the last call: suspendedSince is zero if the process was not
+// suspended, and step is zero if the clock was not put back.
 func (m *clockMonitor) take(now time.Time) (suspendedSince time.Time, step clockStep) {
 	m.look(now)
 	m.mu.Lock()

@@ -9,9 +9,9 @@ import (
 
 // Comparison is the difference between the objects that existed at two times.
 type Comparison struct {
-	// Events has the differences. Deletions of objects that have no replacement come first, and other events follow. Both are
-	// sorted by target, namespace and name. A Modified event has the earlier state as Old. A replacement of the same name is
-	// a Deleted and an Added event. Events is empty unless both proofs are complete.
+	// Events has the differences: first the deletions of objects that have no replacement, then all other events. Both parts
+	// are sorted by target, namespace and name. A Modified event has the earlier state as Old. An object that was replaced by
+	// one of the same name has a Deleted and an Added event. Events is empty unless both proofs are complete.
 	Events []event.Event
 	// BeforeProof and AfterProof state whether the objects at each time are completely known.
 	BeforeProof, AfterProof *Proof

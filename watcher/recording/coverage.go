@@ -82,20 +82,20 @@ func newCoverage() *coverage { return &coverage{all: map[event.Key]*targetCovera
 
 const (
 	reasonNotRunning = "dwatch record did not run"
-	reasonUnrecorded = "it was not recorded"
+	reasonUnrecorded = "not recorded"
 	reasonDamaged    = "the recording is damaged there"
 	reasonMissing    = "a part of the recording is missing"
-	reasonRelisted   = "relisted, states between are missing"
-	reasonSeenLater  = "all that happened was seen later"
-	reasonDelayed    = "dwatch record was held up"
+	reasonRelisted   = "relisted, states in between are missing"
+	reasonSeenLater  = "changes were recorded later than they happened"
+	reasonDelayed    = "dwatch record was delayed"
 	reasonClockBack  = "the clock was put back"
 )
 
-// reasonUnconfirmed applies from the latest confirmation on, as long as no later one follows.
-const reasonUnconfirmed = "nothing was heard of the server since"
+// reasonUnconfirmed applies after the latest confirmation.
+const reasonUnconfirmed = "not confirmed by the server"
 
-// clockSlack is by how much the time of a line may be before that of the previous one. The events of a batch have the
-// time of their delivery, and status events their own.
+// clockSlack is by how much the time of a line may precede the time of the previous line. The reason is that object events
+// have the time of their delivery, and status events the time when they occurred.
 const clockSlack = time.Second
 
 // observe takes the next line.
@@ -251,8 +251,8 @@ func (s *coverage) complete() {
 	}
 }
 
-// restore takes the coverage that a header states, for use when earlier lines are missing or belong to another run.
-// Targets that it states as covered are covered from now on.
+// restore takes the coverage that a header states. It is used if earlier lines are missing or belong to another run. Targets
+// that the header states as covered are covered from now on.
 func (s *coverage) restore(h *header, now time.Time, why string) {
 	s.endAll(why)
 	for _, state := range h.Targets {
@@ -318,7 +318,7 @@ func (s *coverage) target(key event.Key) *targetCoverage {
 	}
 	for other, t := range s.all {
 		if covers(key, other) {
-			t.end("it is watched with others")
+			t.end("watched as part of another target")
 		}
 	}
 	t := &targetCoverage{current: span{reason: cmp.Or(s.selectionGap, reasonUnrecorded)}}
@@ -428,16 +428,16 @@ func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 		t.interrupt("connection lost: " + message(l))
 	case event.Denied:
 		why := "denied: " + message(l)
-		if t.interrupt(why); !strings.Contains(t.current.reason, why) { // it never was known
+		if t.interrupt(why); !strings.Contains(t.current.reason, why) { // the target has never been covered
 			t.current.reason = why
 		}
 	case event.Gone:
-		t.end("the server did not serve it")
+		t.end("not served by the server")
 	case event.Arrived:
-		t.end("what there was when it came to be served was not known yet")
+		t.end("newly served, existing objects were not listed yet")
 		t.synced = false
 	default: // LEFT, or a type that this version does not know
-		t.end("it was not recorded any more")
+		t.end("no longer recorded")
 		t.synced = false
 	}
 }
@@ -490,7 +490,7 @@ func covers(k, o event.Key) bool {
 	return k.Resource == o.Resource && (k.Namespace == "" || k.Namespace == o.Namespace) && (k.Name == "" || k.Name == o.Name)
 }
 
-// coveredUntil returns up to which time a target is covered, or zero if it is not covered at the latest line.
+// coveredUntil returns the time up to which a target is covered, or zero if it is not covered at the latest line.
 func (s *coverage) coveredUntil(of event.Key) (to time.Time) {
 	for key, t := range s.all {
 		if covers(key, of) && !t.since.IsZero() && !t.current.to.Before(t.current.from) {

@@ -11,17 +11,17 @@ import (
 	"dwatch/watcher/event"
 )
 
-// definitionKey is the target of all CustomResourceDefinitions. The name of a definition is that of its
-// resource, as in "databases.example.com".
+// definitionKey is the target of all CustomResourceDefinitions. Definitions are named after their resource, for example
+// "databases.example.com".
 var definitionKey = event.Key{Resource: schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}}
 
 // definitions tracks when CustomResourceDefinitions existed, according to the lines of a recording. While the
 // definition of a resource does not exist, the resource has no objects. This holds only for resources that
 // have a definition at some time: other resources belong to API servers that may not have answered.
 type definitions struct {
-	tracked map[string]bool // names of definitions that existed at some time
-	existed map[string][]GapInterval
-	exists  map[string]time.Time // since when
+	tracked map[string]bool          // names of the definitions to track
+	existed map[string][]GapInterval // past periods in which a definition existed, by name
+	exists  map[string]time.Time     // since when a definition has existed, by name
 }
 
 func newDefinitions(tracked map[string]bool) *definitions {
@@ -52,12 +52,12 @@ func (d *definitions) end(name string, at time.Time) {
 	}
 }
 
-// tracks reports whether a resource is known to have a definition at some time.
+// tracks reports whether the definition of a resource is tracked. d may be nil.
 func (d *definitions) tracks(resource schema.GroupResource) bool {
 	return d != nil && d.tracked[resource.String()]
 }
 
-// isAbsent reports whether the definition of a resource does not exist now, as far as the lines say.
+// isAbsent reports whether the definition of a resource is tracked and does not exist according to the latest lines.
 func (d *definitions) isAbsent(resource schema.GroupResource) bool {
 	if !d.tracks(resource) {
 		return false
@@ -66,8 +66,8 @@ func (d *definitions) isAbsent(resource schema.GroupResource) bool {
 	return !exists
 }
 
-// mayHaveObjects returns when a resource may have had objects up to end: while its definition existed, and while
-// that was not known.
+// mayHaveObjects returns the periods up to end in which a resource may have had objects: while its definition existed, and
+// while definitions were not covered.
 func (d *definitions) mayHaveObjects(s *coverage, resource schema.GroupResource, end time.Time) (all []GapInterval) {
 	all = slices.Concat(s.gaps(definitionKey, end), d.existed[resource.String()])
 	if since, exists := d.exists[resource.String()]; exists {
@@ -77,8 +77,8 @@ func (d *definitions) mayHaveObjects(s *coverage, resource schema.GroupResource,
 	return all
 }
 
-// trackDefinitions prepares w to find out when the custom resources among targets did not exist yet. It does
-// nothing if all of them were recorded when the first of files began.
+// trackDefinitions makes w track the definitions of the custom resources among targets that were not recorded yet when the
+// first of files began. It does nothing if there are none.
 func (r *Recording) trackDefinitions(ctx context.Context, w *walker, files []file, targets []event.Target) error {
 	selectsObjects := func(s event.Selection) bool { return s.Labels != "" || s.Fields != "" || !s.Shard.IsAll() }
 	if len(files) == 0 || files[0].header == nil || !slices.Contains(r.targets, definitionKey) || slices.ContainsFunc(r.selections, selectsObjects) {

@@ -55,7 +55,7 @@ func nextPart(data []byte, ended bool) (p part, rest []byte) {
 	return part{data[:at], partDamaged}, data[at:]
 }
 
-// isBegin reports whether data is the start of a frame, and too short to contain lines.
+// isBegin reports whether data may be the start of a frame that is too short to contain lines.
 func isBegin(data []byte) bool {
 	if len(data) >= 4 {
 		return magicOf(data) == skipMagic // of an index
@@ -79,8 +79,8 @@ func frameSize(data []byte) int {
 }
 
 // measure returns frameSize. For an incomplete frame it also returns the offset of the incomplete block or checksum, or 0
-// if no block can be read: the frame header is incomplete, or it states the size of the content, which a Recorder never
-// writes block by block.
+// if no block can be read: the frame header is incomplete, or it states the size of the content. A Recorder never states the
+// size in a frame that it writes block by block.
 func measure(data []byte) (size, cutAt int) {
 	if magicOf(data) != zstdMagic {
 		return 0, 0
@@ -139,7 +139,7 @@ func blockAt(data []byte, at int) (b block, whole bool) {
 }
 
 var (
-	errHidden = errors.New("there are blocks behind its last line that can't be found from there")
+	errHidden = errors.New("blocks after the last readable line can't be located")
 	errZeros  = errors.New("it ends with zeros")
 )
 
@@ -163,8 +163,8 @@ func checkHidden(frame []byte) error {
 	return nil
 }
 
-// endsWithBlock reports whether a block after the first byte ends exactly at the end of data. Two of 16 million offsets do
-// by chance.
+// endsWithBlock reports whether a block that begins after the first byte ends exactly at the end of data. In random data,
+// two of 16 million offsets look like such a block.
 func endsWithBlock(data []byte) bool {
 	for at := 1; at < len(data); at++ {
 		b, whole := blockAt(data, at)
@@ -187,7 +187,7 @@ type unpacker struct {
 // chunkBytes is how much is decompressed at once, to avoid buffering a whole frame.
 const chunkBytes = 1 << 20
 
-// unpackers are unused. Each has a window of some megabytes.
+// unpackers is the pool of unused unpackers. Each has a window of some megabytes.
 var unpackers sync.Pool
 
 func newUnpacker() (*unpacker, error) {
@@ -203,8 +203,8 @@ func newUnpacker() (*unpacker, error) {
 	return &unpacker{decoder: whole, partialDecoder: part}, err
 }
 
-// close makes the unpacker available for reuse. A decoder without a reader and with one goroutine has no other resources
-// than memory.
+// close makes the unpacker available for reuse. Decoders need not be closed: without a reader, and with a concurrency of
+// one, they have no resources other than memory.
 func (u *unpacker) close() {
 	if cap(u.buffer) > 4*chunkBytes {
 		u.buffer = nil
@@ -227,8 +227,8 @@ func (u *unpacker) open(p part) (io.Reader, error) {
 }
 
 // lines calls take for chunks of verified lines of a compressed part: those up to the last checksum, or all lines if the
-// frame has a valid checksum. The memory of the chunks is reused. rest has the lines after that. damage is why they are not
-// valid, or nil if only their checksum has not been written yet. err is the error of take.
+// frame has a valid checksum. The memory of the chunks is reused. rest has the remaining lines. damage is why they could not
+// be verified, or nil if only their checksum has not been written yet. err is the error of take.
 func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, damage, err error) {
 	from, damage := u.open(p)
 	var sums sumChecker
@@ -262,5 +262,5 @@ func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, da
 	return text[:bytes.LastIndexByte(text, '\n')+1], damage, nil
 }
 
-// frameEnd completes a truncated frame: an empty last block, and four bytes in place of the checksum.
+// frameEnd completes a truncated frame. It is an empty last block and a checksum, which partialDecoder ignores.
 var frameEnd = []byte{1, 0, 0, 0, 0, 0, 0}

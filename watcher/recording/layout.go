@@ -30,7 +30,7 @@ const (
 type RunInfo struct {
 	Server     string `json:"server,omitempty"`
 	ClusterUID string `json:"cluster,omitempty"` // of the kube-system namespace; empty if it could not be read
-	// EndpointID identifies the server by its address and credentials for verification. If empty, nothing does.
+	// EndpointID identifies the server by its address and the CA that verifies it. It is empty if the server is not verified.
 	EndpointID string `json:"endpoint,omitempty"`
 	// DefaultNamespace is the namespace of requests that do not name one.
 	DefaultNamespace string          `json:"namespace,omitempty"`
@@ -39,7 +39,7 @@ type RunInfo struct {
 	Masks string `json:"masks,omitempty"`
 }
 
-// SameCluster reports whether both are of the same cluster. known is false if that can't be determined.
+// SameCluster reports whether both runs recorded the same cluster. known is false if that can't be determined.
 func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 	switch {
 	case a.ClusterUID != "" && b.ClusterUID != "":
@@ -50,13 +50,13 @@ func (a RunInfo) SameCluster(b RunInfo) (same, known bool) {
 	return false, false
 }
 
-// mismatch returns why a segment of a can't follow a segment of b, or an empty string.
+// mismatch returns why a segment of run a can't follow a segment of run b, or an empty string if it can.
 func (a RunInfo) mismatch(b RunInfo) string {
 	switch same, known := a.SameCluster(b); {
 	case known && !same:
-		return "it is of another cluster than the one before"
+		return "it belongs to another cluster than the previous segment"
 	case !known && a.Server != b.Server:
-		return "it can't be told whether it is of the same cluster as the one before"
+		return "it may belong to another cluster than the previous segment"
 	}
 	return ""
 }
@@ -85,8 +85,8 @@ type index struct {
 	Lines      int                             `json:"lines"`
 	Resources  BoundedList[metav1.APIResource] `json:"resources"`
 	Namespaces []string                        `json:"namespaces"`
-	// Changed lists resources and namespaces with other lines than those at the start of the segment, as
-	// resource.group/namespace. Without a namespace, it may be any.
+	// Changed lists the resources and namespaces that have lines after the start of the segment, as
+	// resource.group/namespace. An empty namespace stands for any.
 	Changed []string                   `json:"changed"`
 	Targets BoundedList[coverageState] `json:"targets"` // at the end
 	Frames  BoundedList[frameInfo]     `json:"frames"`
@@ -107,7 +107,7 @@ func skippable(content string) []byte {
 	return append(frame, content...)
 }
 
-// frame returns the last frame of a segment. Its end allows finding its start.
+// frame returns the index as the last frame of a segment. Readers find it from the length and the trailer at its end.
 func (i *index) frame() ([]byte, error) {
 	text, err := json.Marshal(i)
 	if err == nil && len(text) > maxIndexBytes {
@@ -157,7 +157,7 @@ func (f file) read(ctx context.Context, from, to int64) ([]byte, error) {
 	return f.store.Read(ctx, f.name(), from, to)
 }
 
-// isJustCreated reports whether the file contains at most its first frame, which has no lines.
+// isJustCreated reports whether the file contains nothing but its first frame, which has no lines, or the start of that.
 func (f file) isJustCreated(ctx context.Context) bool {
 	whole := skippable(fmt.Sprint(preamble, FormatVersion))
 	if f.size > int64(len(whole)) {
@@ -169,7 +169,7 @@ func (f file) isJustCreated(ctx context.Context) bool {
 
 var segmentName = regexp.MustCompile(`^\d{8,}-\d{8}T\d{6}Z\` + suffix + `$`)
 
-// isOurs reports whether the file has a name that a Recorder gives. Other files are never removed.
+// isOurs reports whether a Recorder may have chosen the name of the file. Other files are never removed.
 func (f file) isOurs() bool { return segmentName.MatchString(filepath.Base(f.path)) }
 
 func fileName(number int, begun time.Time) string {

@@ -16,7 +16,7 @@ const (
 	maxFrameBytes = 128 << 20
 	// maxLineBytes is the size of a line. A Kubernetes API server accepts objects of up to 3 MiB.
 	maxLineBytes = 32 << 20
-	// maxUncheckedBytes is the size of lines without a checksum, which a reader buffers.
+	// maxUncheckedBytes is the size of consecutive lines without a checksum. A reader buffers these.
 	maxUncheckedBytes = sumBytes + maxLineBytes + maxSumLine
 	// maxSumLine is the size of a CHECKED line.
 	maxSumLine = 1 << 10
@@ -37,11 +37,11 @@ var (
 	errFrameTooLong = fmt.Errorf("a frame is longer than %d MiB", maxFrameBytes>>20)
 	errLineTooLong  = fmt.Errorf("a line is longer than %d MiB", maxLineBytes>>20)
 	errHeader       = fmt.Errorf("a header is longer than %d MiB", maxHeaderBytes>>20)
-	errListElement  = errors.New("a list has an element that dwatch does not write")
+	errListElement  = errors.New("a list has an element that dwatch never writes")
 )
 
-// exceedsLimit reports whether err is about a length that no Recorder writes. The rest of the segment is
-// then not worth decompressing.
+// exceedsLimit reports whether err is about a length that no Recorder writes. In that case, the rest of the segment is not
+// decompressed.
 func exceedsLimit(err error) bool {
 	return errors.Is(err, errFrameTooLong) || errors.Is(err, errLineTooLong)
 }

@@ -209,7 +209,7 @@ func TestSparseFile(t *testing.T) {
 	if got := peakMemory(64<<20, func() { said = readAllOf(t, dir) }); got > 128<<20 {
 		t.Errorf("reading took %d MiB of memory", got>>20)
 	}
-	if !strings.Contains(said, "longer than 1024 MiB") {
+	if !strings.Contains(said, "larger than 1024 MiB") {
 		t.Errorf("got %q", said)
 	}
 }

@@ -22,7 +22,7 @@ const (
 	resourceLine  event.Type = "RESOURCE"  // describes a resource, before its first object
 	presentLine   event.Type = "PRESENT"   // an object that existed when the segment began
 	snapshotLine  event.Type = "SNAPSHOT"  // follows the last PRESENT line, with their number
-	checkedLine   event.Type = "CHECKED"   // a checksum of all previous lines of the frame
+	checkedLine   event.Type = "CHECKED"   // has a checksum of all previous lines of the frame
 	listingLine   event.Type = "LISTING"   // the following events of a target come from a list and are not in order
 	lateLine      event.Type = "LATE"      // the following events may have been delayed
 	stoppedLine   event.Type = "STOPPED"   // the end of a run
@@ -64,9 +64,9 @@ func newReader() *lineReader {
 }
 
 var (
-	errLine     = errors.New("a line is not one of a recording")
+	errLine     = errors.New("a line is invalid")
 	errNoAnswer = errors.New("the server does not answer")
-	errNoReason = errors.New("why was not recorded")
+	errNoReason = errors.New("the reason was not recorded")
 )
 
 // read parses a line. Its object shares the memory of text.
@@ -100,7 +100,7 @@ func (r *lineReader) read(text string) (l line, err error) {
 		l.Err = errors.New(strings.Clone(message.Str))
 	case l.Type == event.Disconnected:
 		l.Err = errNoAnswer
-	case l.Type == event.Denied: // by another hand than dwatch's
+	case l.Type == event.Denied: // dwatch itself always writes a message
 		l.Err = errNoReason
 	}
 	if err != nil || l.Type == "" || l.Time.IsZero() {
@@ -170,7 +170,7 @@ type statusTarget struct{ resource, namespace, name string }
 func (r *lineReader) setTarget(l *line, t statusTarget) error {
 	mapping := r.byResource[t.resource]
 	if mapping == nil {
-		return fmt.Errorf("a mark is about %q, which is not explained before", t.resource)
+		return fmt.Errorf("a status event has resource %q, which no earlier line describes", t.resource)
 	}
 	l.Target = event.Target{Mapping: mapping, Namespace: t.namespace, Name: t.name}
 	return nil
@@ -206,7 +206,7 @@ func (r *lineReader) setObject(l *line, content string) error {
 	gv, known := r.versions[apiVersion]
 	mapping := r.byKind[gv.WithKind(kind)]
 	if !known || mapping == nil || id.Name == "" {
-		return fmt.Errorf("an object is of %s %s, which is not explained before", apiVersion, kind)
+		return fmt.Errorf("an object has kind %s %s, which no earlier line describes", apiVersion, kind)
 	}
 	id.APIVersion, id.Kind = mapping.GroupVersionKind.ToAPIVersionAndKind()
 	l.Target, l.Object = event.Target{Mapping: mapping}, event.NewObject(&id, content)
@@ -223,7 +223,7 @@ func (r *lineReader) addResource(a *metav1.APIResource) {
 	}
 }
 
-// resourceText returns the name of a resource as in status events.
+// resourceText returns the name of a resource as written in status events.
 func resourceText(r schema.GroupVersionResource) string {
 	return r.Resource + "." + r.Version + "." + r.Group
 }

@@ -24,7 +24,7 @@ const multiClusterName = ".clusters"
 // other directories, even if they do not exist.
 func FindClusterRecordings(dir string) (parts []ClusterRecording, err error) {
 	if _, err := os.Stat(filepath.Join(dir, multiClusterName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // or dir is not there, which who reads it finds
+		return nil, nil // dir is no such directory, or does not exist
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func checkSingleCluster(dir string) error {
 	for _, p := range parts {
 		names = append(names, p.Cluster)
 	}
-	return fmt.Errorf("it holds recordings of several clusters: %s", strings.Join(names, ", "))
+	return fmt.Errorf("it contains recordings of several clusters: %s", strings.Join(names, ", "))
 }
 
 // MultiClusterDir is a locked directory for the recordings of several clusters. Each has its own Recorder.
@@ -89,7 +89,7 @@ func OpenMultiClusterDir(dir string) (*MultiClusterDir, error) {
 	}
 	files, _, err := list(dir)
 	if err == nil && len(files) > 0 {
-		err = errors.New("it is of one cluster: take another directory")
+		err = errors.New("it contains a recording of a single cluster: take another directory")
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, multiClusterName), nil, 0o600)

@@ -11,11 +11,11 @@ import (
 
 // Proof states how far the result of a query is complete.
 type Proof struct {
-	// From and To are the requested times. Zero times are replaced: From by the time since when the targets are covered that
-	// the recording started with, and To by the time up to which all targets are covered.
+	// From and To are the requested times. Zero times are replaced: From by the time since which the first targets of the
+	// recording are covered, and To by the time up to which all targets are covered.
 	From, To time.Time
-	// IsInstant means that the proof is about the objects that existed at From, which equals To. Otherwise it is about the
-	// events between them.
+	// IsInstant means that the proof is about the objects that existed at From, which equals To. Otherwise the proof is about
+	// the events from From to To.
 	IsInstant bool
 	// ChangeCount is the number of object events that matched the query, without initial ones.
 	ChangeCount int
@@ -38,7 +38,7 @@ type Gap struct {
 // IsComplete reports whether the result is complete.
 func (p *Proof) IsComplete() bool { return len(p.Gaps) == 0 }
 
-// addDamage adds damage that follows p.To, which is the end of the recording as far as it can be read.
+// addDamage adds damage after p.To, where the readable part of the recording ends.
 func (p *Proof) addDamage(damage []string) {
 	for _, d := range damage {
 		if !slices.Contains(p.Damage, d) {
@@ -62,8 +62,9 @@ func (g Gap) Describe(clock func(time.Time) string) string {
 	return text + " (" + g.Reason + ")"
 }
 
-// newProof returns the proof for events of targets between two times. For zero times, see Proof.From.
-func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []GapInterval) *Proof {
+// newProof returns the proof for events of targets between two times. For zero times, see Proof.From. ambiguous are the
+// periods that clocks may have shown twice.
+func newProof(s *coverage, targets []event.Target, from, to time.Time, ambiguous []GapInterval) *Proof {
 	p := &Proof{From: from, To: to}
 	if from.IsZero() {
 		p.From = s.firstCovered(targets)
@@ -76,7 +77,7 @@ func newProof(s *coverage, targets []event.Target, from, to time.Time, murky []G
 	}
 	for _, t := range targets {
 		t.Cluster = "" // a recording has one cluster
-		for _, b := range slices.Concat(s.gaps(t.Key(), p.To.Add(1)), murky) {
+		for _, b := range slices.Concat(s.gaps(t.Key(), p.To.Add(1)), ambiguous) {
 			p.targetGaps = append(p.targetGaps, Gap{b, []string{t.Text()}})
 		}
 	}
@@ -97,8 +98,8 @@ func (p *Proof) AtInstant(at time.Time) *Proof {
 	return one
 }
 
-// AllGaps returns all gaps, including those that do not affect the result. Gaps of several targets with the same times
-// and reason are combined, others are not.
+// AllGaps returns all gaps, including gaps that do not affect the result. It combines gaps of several targets if their times
+// and reasons are equal.
 func (p *Proof) AllGaps() (all []Gap) {
 	for _, g := range p.targetGaps {
 		n := slices.IndexFunc(all, func(other Gap) bool { return other.GapInterval == g.GapInterval })
@@ -130,7 +131,7 @@ func (p *Proof) truncated(to time.Time) *Proof {
 	return &one
 }
 
-// isAffectedBy reports whether the result may be incomplete because of a gap.
+// isAffectedBy reports whether the result may be incomplete or wrong because of a gap.
 func (p *Proof) isAffectedBy(b GapInterval) bool {
 	if p.From.Equal(p.To) {
 		return b.From.Before(p.From) && b.To.After(p.From)
@@ -148,8 +149,8 @@ func (p *Proof) isAffectedBy(b GapInterval) bool {
 // startTolerance is how much later than the first target others may be covered to count as part of the start.
 const startTolerance = time.Minute
 
-// firstCovered returns since when the targets are covered that were covered first or within startTolerance. If there are
-// none, it returns the time of the latest line.
+// firstCovered returns the time since which the first targets are covered. These are the target that was covered first and
+// those that followed within startTolerance. If no target is covered, firstCovered returns the time of the latest line.
 func (s *coverage) firstCovered(targets []event.Target) (from time.Time) {
 	var all []time.Time
 	for _, t := range targets {
@@ -169,8 +170,8 @@ func (s *coverage) firstCovered(targets []event.Target) (from time.Time) {
 	return from
 }
 
-// lastCovered returns up to which time all targets are covered. If that is not so for the end of the recording, it returns
-// the time of the latest line.
+// lastCovered returns the time up to which all targets are covered. If a target is not covered at the end of the recording,
+// it returns the time of the latest line.
 func (s *coverage) lastCovered(targets []event.Target) time.Time {
 	end := s.latest
 	for _, t := range targets {

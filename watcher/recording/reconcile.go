@@ -8,8 +8,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// unconfirmedObjects are the objects of earlier runs that the current watch has not reported yet. It is used if the watch
-// does not know them, because Options.WatchHasNoHistory is set.
+// unconfirmedObjects are the objects of earlier runs that the current watch has not reported yet. They are needed only if
+// Options.WatchHasNoHistory is set.
 type unconfirmedObjects map[objectKey]storedObject
 
 // convert appends to dst the events to record for an event of the watch. It leaves out objects that have not changed since
@@ -60,8 +60,8 @@ func unseenDeletion(was storedObject, by event.Event) event.Event {
 	return event.Event{Type: event.Deleted, Target: by.Target, Object: o, FinalStateUnknown: true, Listed: true, Time: by.Time}
 }
 
-// ReportDelay reports how long other destinations took to accept the last batch. During a long delay the watch may have
-// received nothing, so the times of the next events are unreliable.
+// ReportDelay tells the Recorder how long other destinations took to accept the last batch. During a long delay the watch may
+// have received nothing, so the times of the next events are unreliable.
 func (r *Recorder) ReportDelay(by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

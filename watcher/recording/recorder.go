@@ -165,7 +165,7 @@ func (r *Recorder) resume() error {
 		return err
 	}
 	for _, name := range foreign {
-		r.warnings = append(r.warnings, name+" is no part of a recording")
+		r.warnings = append(r.warnings, name+": not part of a recording")
 	}
 	if err := removeRepairs(r.dir); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (r *Recorder) takeOver(f file) (isUnused bool, err error) {
 		if f.isOurs() && isBeginning(w.unchecked) {
 			return true, repair.discard()
 		}
-		r.warnings = append(r.warnings, (&damage{f.path, "what was there when it began is missing"}).Error())
+		r.warnings = append(r.warnings, (&damage{f.path, "objects are missing that existed when it began"}).Error())
 		return false, repair.discard()
 	}
 	r.objects, r.reader = now, w.reader
@@ -454,7 +454,7 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	}
 	if r.MaxSize > 0 && r.MaxSize < minSizeFactor*r.snapshotBytes && !r.warnedMaxSize && r.Warn != nil {
 		r.warnedMaxSize = true
-		r.Warn(fmt.Sprintf("what is there takes %d KiB of each segment, and all may take %d KiB: little of what happens is kept", r.snapshotBytes>>10, r.MaxSize>>10))
+		r.Warn(fmt.Sprintf("existing objects take %d KiB of each segment, and all segments may have %d KiB: few changes are kept", r.snapshotBytes>>10, r.MaxSize>>10))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type Recording struct {
 }
 
 // ErrNoRecording means that a Store has no segments.
-var ErrNoRecording = errors.New("it holds no recording: dwatch record DIR RESOURCE... makes one")
+var ErrNoRecording = errors.New("it contains no recording: dwatch record DIR RESOURCE... creates one")
 
 // ErrUnreadable means that no segment is readable.
 var ErrUnreadable = errors.New("the recording is damaged")
@@ -45,7 +45,7 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 	}
 	r := &Recording{withheld: map[int]string{}}
 	for _, name := range foreign {
-		r.warnings = append(r.warnings, name+": it is no part of a recording")
+		r.warnings = append(r.warnings, name+": not part of a recording")
 	}
 	for _, f := range files {
 		if f.withheld != "" {
@@ -78,7 +78,7 @@ func (r *Recording) warnWithheld(files []file) {
 		case n == 1:
 			r.warnings = append(r.warnings, first.name()+" is "+text)
 		default:
-			r.warnings = append(r.warnings, fmt.Sprintf("%s and what follows it to %s are %s", first.name(), files[n-1].name(), text))
+			r.warnings = append(r.warnings, fmt.Sprintf("%s to %s are %s", first.name(), files[n-1].name(), text))
 		}
 		files = files[n:]
 	}
@@ -91,8 +91,8 @@ func asErrors(notes []string) (all []error) {
 	return all
 }
 
-// addSegment reads the header and index of a segment, or all lines if it has no index. Damage after the header is reported
-// by queries.
+// addSegment reads the header and index of a segment, or all lines if it has no index. Queries report damage after the
+// header.
 func (r *Recording) addSegment(ctx context.Context, f file) error {
 	s, err := peek(ctx, f)
 	switch {
@@ -219,13 +219,13 @@ func (r *Recording) EndTime() time.Time { return r.endTime }
 // StartTime returns the time of the first line.
 func (r *Recording) StartTime() time.Time { return r.startTime }
 
-// Resources returns the recorded resources of all runs.
+// Resources returns the resources that any run recorded.
 func (r *Recording) Resources() []metav1.APIResource { return r.resources }
 
-// HasTarget reports whether a run recorded all objects of a target.
+// HasTarget reports whether any run recorded the target, or a target that includes it.
 func (r *Recording) HasTarget(t event.Target) bool {
 	return slices.ContainsFunc(r.targets, func(k event.Key) bool { return covers(k, t.Key()) })
 }
 
-// Targets returns the recorded targets of all runs.
+// Targets returns the targets that any run recorded.
 func (r *Recording) Targets() []event.Key { return r.targets }

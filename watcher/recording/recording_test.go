@@ -222,17 +222,17 @@ func TestPlay(t *testing.T) {
 		gaps     []string
 	}{
 		{"all", 0, 0, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2", "ADDED db 3", "DISCONNECTED", "RECONNECTED", "MODIFIED db 4", "DISCONNECTED", "DELETED db 7", "GAP", "MODIFIED web 8"},
-			[]string{"not known: 1993 to 2100 (connection lost: the server does not answer; relisted, states between are missing)"}},
+			[]string{"not known: 1993 to 2100 (connection lost: the server does not answer; relisted, states in between are missing)"}},
 		{"complete", 500, 900, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2", "ADDED db 3"}, nil},
 		{"nothing", 1250, 1300, []string{"ADDED db 4 initial", "ADDED web 2 initial", "SYNCED"}, nil},
 		{"its end is not in it", 600, 601, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2"}, nil},
 		{"a loss in which nothing was missed", 900, 1150, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED", "DISCONNECTED", "RECONNECTED", "MODIFIED db 4"}, nil},
 		{"it ends in the loss, before that was noticed", 900, 995, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED"},
-			[]string{"not known: 991 to 995 (connection lost: connection refused; all that happened was seen later)"}},
+			[]string{"not known: 991 to 995 (connection lost: connection refused; changes were recorded later than they happened)"}},
 		{"it begins in the loss", 1050, 1150, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED", "RECONNECTED", "MODIFIED db 4"},
-			[]string{"not known: 1050 to 1103 (connection lost: connection refused; all that happened was seen later)"}},
-		{"before the begin", -100, 10, []string{"ADDED web 1 initial", "SYNCED"}, []string{"not known: -100 to 2 (it was not recorded)"}},
-		{"after the end", 3300, 4000, []string{"ADDED web 8 initial", "SYNCED"}, []string{"not known: 3600 to 4000 (nothing was heard of the server since)"}},
+			[]string{"not known: 1050 to 1103 (connection lost: connection refused; changes were recorded later than they happened)"}},
+		{"before the begin", -100, 10, []string{"ADDED web 1 initial", "SYNCED"}, []string{"not known: -100 to 2 (not recorded)"}},
+		{"after the end", 3300, 4000, []string{"ADDED web 8 initial", "SYNCED"}, []string{"not known: 3600 to 4000 (not confirmed by the server)"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := Query{}
@@ -262,8 +262,8 @@ func TestAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seconds, want := range map[int]string{
-		-1: "[] it was not recorded", 3: "[web 1]", 600: "[web 2]", 601: "[db 3 web 2]", 1000: "[db 3 web 2] connection lost",
-		1100: "[db 3 web 2] connection lost", 1110: "[db 4 web 2]", 1200: "[db 4 web 2]", 2050: "[db 4 web 2] connection lost", 2100: "[web 2]", 3000: "[web 8]", 4000: "[web 8] nothing was heard",
+		-1: "[] not recorded", 3: "[web 1]", 600: "[web 2]", 601: "[db 3 web 2]", 1000: "[db 3 web 2] connection lost",
+		1100: "[db 3 web 2] connection lost", 1110: "[db 4 web 2]", 1200: "[db 4 web 2]", 2050: "[db 4 web 2] connection lost", 2100: "[web 2]", 3000: "[web 8]", 4000: "[web 8] not confirmed",
 	} {
 		objects, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, at(seconds))
 		if err != nil {
@@ -511,8 +511,8 @@ func TestForeign(t *testing.T) {
 	}
 	recording := read(t, dir)
 	want := []string{
-		"00000000-x.zst: it is no part of a recording", "notes.zst: it is no part of a recording", "00000007-x.zst: it is no recording of dwatch",
-		"00000008-x.zst: it is empty", "00000009-x.zst: a newer dwatch wrote it, in layout 2; this one knows 1",
+		"00000000-x.zst: not part of a recording", "notes.zst: not part of a recording", "00000007-x.zst: it is not a dwatch recording",
+		"00000008-x.zst: it is empty", "00000009-x.zst: it was written by a newer dwatch, in format 2, and this one knows 1",
 	}
 	if diff := cmp.Diff(want, recording.Warnings()); diff != "" {
 		t.Error(diff)

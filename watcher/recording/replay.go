@@ -21,15 +21,15 @@ type Query struct {
 	LabelSelector labels.Selector // nil means all
 	FieldSelector fields.Selector // on metadata.name and metadata.namespace; nil means all
 	Shard         event.Shard
-	// CoverageGap returns why a run with a selection lacks some of the requested objects, or an empty string. Targets need
-	// not be compared. nil means that no run lacks any.
+	// CoverageGap returns why a run with a selection lacks some of the requested objects, or an empty string. It need not
+	// compare targets. nil means that no run lacks any.
 	CoverageGap func(event.Selection) string
-	// From is inclusive, To exclusive. Zero values stand for the start and the end of the recording.
+	// From is inclusive, To is exclusive. Zero values stand for the start and the end of the recording.
 	From, To time.Time
 	// IncludeOld sets Old of Modified events.
 	IncludeOld bool
 	// ReconcileGaps adds events for changes that happened during a gap, derived from the objects after it. A receiver that
-	// applies all events then has the right objects whenever they are known.
+	// applies all events then has the right objects at each time at which they are known.
 	ReconcileGaps bool
 	// BatchSize is the maximum number of events per delivery. Zero means 256.
 	BatchSize int
@@ -167,8 +167,8 @@ func (r *Recording) newProof(p *player) *Proof {
 	return proof
 }
 
-// isAfterEnd reports whether a line is after p.To. The lines at the start of a segment change nothing, so those at p.To are
-// not needed.
+// isAfterEnd reports whether a line is after p.To, or is at p.To and not needed. The start of a segment at p.To is not needed,
+// because it only repeats existing objects.
 func (p *player) isAfterEnd(l *line) bool {
 	if p.To.IsZero() {
 		return false
@@ -220,10 +220,10 @@ func (p *player) handleLine(l *line) error {
 }
 
 // handleLineAfterEnd takes a line after p.To, which may confirm that all events up to p.To were recorded. It returns errEnd
-// if no further line can.
+// if later lines can't change the proof.
 func (p *player) handleLineAfterEnd(l *line) error {
 	if !l.Time.After(p.To) {
-		return nil // others of that time follow
+		return nil // more lines of that time may follow
 	}
 	decided := func(t event.Target) bool { return p.coverage.isDecided(t.Key(), p.To) }
 	if l.Time.Sub(p.To) <= clockSlack {
@@ -235,7 +235,7 @@ func (p *player) handleLineAfterEnd(l *line) error {
 	return nil
 }
 
-// emit adds an event to the batch. Its object may be in the buffer of a frame until flush.
+// emit adds an event to the batch. The object of the event may share the buffer of a frame, which is reused after flush.
 func (p *player) emit(e event.Event) {
 	if p.deliver != nil {
 		p.batch = append(p.batch, e)
@@ -275,7 +275,7 @@ func (p *player) start() {
 		p.emit(event.Event{Type: event.Added, Target: o.target, Object: o.Object, Initial: true, Time: from})
 	}
 	for _, t := range p.Targets {
-		if p.coverage.isSynced(t.Key()) { // otherwise the event follows
+		if p.coverage.isSynced(t.Key()) { // otherwise the recording has the SYNCED event later
 			p.emit(event.Event{Type: event.Synced, Target: t, Count: p.count(t), Time: from})
 		}
 	}
@@ -330,7 +330,7 @@ func (p *player) handleObject(e *event.Event, happened bool) {
 	if !happened || p.deliver == nil {
 		return
 	}
-	// Two versions of a resource say the same in different words.
+	// Two versions of a resource represent an unchanged object differently.
 	if e.Type == event.Modified && p.IncludeOld && !before.IsZero() && before.APIVersion == e.Object.APIVersion {
 		e.Old = before
 	}
@@ -395,7 +395,7 @@ func (p *player) matches(o event.Object) bool {
 	return p.LabelSelector.Matches(set)
 }
 
-// own returns an event whose memory is its own.
+// cloneEvent returns an event whose object does not share memory with the buffer of a frame.
 func cloneEvent(e event.Event) event.Event {
 	if !e.Type.IsStatus() {
 		e.Object = event.NewObject(e.Object.Identity, strings.Clone(e.Object.Raw()))

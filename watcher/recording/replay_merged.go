@@ -14,8 +14,8 @@ type ClusterQuery struct {
 	Query Query
 }
 
-// ReplayMerged is Replay for several recordings, whose events it merges by time. The events of each recording stay in order.
-// It returns a proof for each recording. If sink returns an error, the proofs are about the events delivered until then.
+// ReplayMerged replays several recordings and merges their events by time. The events of each recording stay in order. It
+// returns a proof for each recording. If sink returns an error, ReplayMerged returns it with proofs for the delivered events.
 func ReplayMerged(ctx context.Context, all []ClusterQuery, sink event.Sink) ([]*Proof, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,7 +141,7 @@ func (m *merger) run(ctx context.Context) error {
 	}
 }
 
-// deliver delivers the next event of a source, and pending ones that follow up to a time. Zero means all pending ones.
+// deliver delivers the next event of a source, and its pending events up to a time. Zero means all pending events.
 func (m *merger) deliver(ctx context.Context, l *mergeSource, until time.Time) error {
 	n := 1
 	for n < len(l.pending) && n != m.size && (until.IsZero() || !l.pending[n].Time.After(until)) {

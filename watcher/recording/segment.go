@@ -32,10 +32,10 @@ type damage struct {
 
 func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.reason }
 
-// peekBytes is more than the size of any usual header, and firstPeekBytes more than that of most.
+// peekBytes is larger than any usual header, and firstPeekBytes is larger than most headers.
 const peekBytes, firstPeekBytes = 256 << 10, 16 << 10
 
-// peek reads the start of a segment and its index.
+// peek reads the start of a segment and its index, unless the Store has provided them already.
 func peek(ctx context.Context, f file) (*segment, error) {
 	if f.head == nil {
 		var failed [3]error
@@ -70,7 +70,7 @@ func hasHeader(head []byte) bool {
 // load reads a segment file.
 func load(ctx context.Context, f file) (*segment, error) {
 	if f.size > MaxSegmentBytes {
-		return nil, &damage{f.path, fmt.Sprintf("it is longer than %d MiB", MaxSegmentBytes>>20)}
+		return nil, &damage{f.path, fmt.Sprintf("it is larger than %d MiB", MaxSegmentBytes>>20)}
 	}
 	data, err := f.read(ctx, 0, -1)
 	if err != nil {
@@ -81,7 +81,7 @@ func load(ctx context.Context, f file) (*segment, error) {
 
 func isDamage(err error) bool { return errors.As(err, new(*damage)) }
 
-// isGone reports whether a segment was removed meanwhile.
+// isGone reports whether err means that the segment file does not exist any more.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // segmentOf returns the segment that begins with data. The error is a *damage if data is no segment.
@@ -95,7 +95,7 @@ func segmentOf(f file, data []byte, index *index) (*segment, error) {
 		switch {
 		case p.kind != partSkippable || err != nil:
 		case version > FormatVersion:
-			return nil, &damage{f.path, fmt.Sprintf("a newer dwatch wrote it, in layout %d; this one knows %d", version, FormatVersion)}
+			return nil, &damage{f.path, fmt.Sprintf("it was written by a newer dwatch, in format %d, and this one knows %d", version, FormatVersion)}
 		default:
 			return s, nil
 		}
@@ -103,7 +103,7 @@ func segmentOf(f file, data []byte, index *index) (*segment, error) {
 	if len(data) == 0 {
 		return nil, &damage{f.path, "it is empty"}
 	}
-	return nil, &damage{f.path, "it is no recording of dwatch"}
+	return nil, &damage{f.path, "it is not a dwatch recording"}
 }
 
 // lastIndex returns the index at the end of a segment, or nil if there is none.
@@ -119,8 +119,8 @@ func lastIndex(data []byte) *index {
 }
 
 // lines calls take for each verified line in order. In damaged and incomplete frames, these are the lines up to the last
-// checksum. It calls lost with the reason for each unreadable part. The error is that of take or frameEnd. The memory of
-// lines is reused after frameEnd.
+// valid checksum. It calls lost with the reason for each unreadable part. It returns errors of take and frameEnd. The memory
+// of lines is reused after frameEnd.
 func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func() error, lost func(why string)) error {
 	damagedParts := 0
 	for data := s.data; len(data) > 0; {
@@ -157,7 +157,7 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 	return nil
 }
 
-var errUnsummed = errors.New("lines have no sum")
+var errUnsummed = errors.New("lines have no checksum")
 
 // checkUnsummed returns an error if more lines follow the last checksum than a Recorder writes without one. In that case
 // the type of a CHECKED line is damaged.
@@ -193,7 +193,7 @@ func takeLines(text []byte, take func(string) error) error {
 
 const checkedBegin = `{"type":"` + string(checkedLine) + `",`
 
-var errSum = errors.New("a sum does not fit the lines before it")
+var errSum = errors.New("a checksum does not match the lines before it")
 
 // sumChecker verifies the checksums among the lines of a frame while the frame is being read.
 type sumChecker struct {

@@ -40,7 +40,7 @@ type Dir string
 // List implements Store.
 func (d Dir) List(context.Context) (all []StoredFile, err error) {
 	if info, err := os.Stat(string(d)); err == nil && !info.IsDir() {
-		return nil, errors.New("it is no directory: a recording is one")
+		return nil, errors.New("it is not a directory, as a recording is")
 	}
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
@@ -79,12 +79,12 @@ func (d Dir) Read(_ context.Context, name string, from, to int64) ([]byte, error
 	data := make([]byte, min(max(to-from, 0), MaxSegmentBytes))
 	n, err := f.ReadAt(data, from)
 	if errors.Is(err, io.EOF) {
-		err = nil // the file was truncated meanwhile, which its checksums show
+		err = nil // the file was truncated after Stat; readers notice by its checksums
 	}
 	return data[:n], err
 }
 
-// isCalledSegment reports whether a file name may be that of a segment.
+// isCalledSegment reports whether a file may be a segment according to its name.
 func isCalledSegment(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }
@@ -121,8 +121,8 @@ func list(dir string) (files []file, foreign []string, err error) {
 type Segment struct {
 	StoredFile
 	RunInfo *RunInfo // nil if the header is unreadable
-	// Targets are the targets with objects in the segment. Without an index, they are those with objects before the segment
-	// began.
+	// Targets are the targets with objects in the segment. If the segment has no index, they are only the targets with
+	// objects before the segment began.
 	Targets []event.Key
 	// IsEmpty means that the segment is being created and has no header yet.
 	IsEmpty bool
@@ -132,7 +132,7 @@ type Segment struct {
 func (s Segment) IsComplete() bool { return s.RunInfo != nil && s.Tail != nil }
 
 // ListSegments returns the segments of a store in order, with Head and Tail. Other files are left out. known has earlier
-// results by file name: complete segments are not read again.
+// results by file name. It is used for complete segments, which are not read again.
 func ListSegments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
 	files, _, err := segmentsOf(ctx, store)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *segment) headBytes() []byte {
 	return s.data
 }
 
-// headerOf reads the header of a segment from peek. It returns nil if the header is damaged or not complete yet.
+// headerOf reads the header of a segment that peek returned. It returns nil if the header is damaged or not complete yet.
 func headerOf(ctx context.Context, s *segment) (h *header, damaged bool, err error) {
 	w, err := newWalker(nil)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// walker reads segments in order, and derives their coverage. All reading of lines uses it, so that unreadable parts always
-// appear as gaps.
+// walker reads segments in order, and derives their coverage. All code that reads lines uses it, so that unreadable parts
+// always appear as gaps.
 type walker struct {
 	coverage *coverage
 	reader   *lineReader
 	unpack   *unpacker
-	// take is called for each line that was written like this, after coverage has observed it. Its error ends the walk.
+	// take is called for each verified line, after coverage has observed it. Its error ends the walk.
 	take func(l *line) error
 	// onFrameEnd is called before the memory of lines is reused. It may be nil.
 	onFrameEnd func() error
@@ -29,12 +29,13 @@ type walker struct {
 }
 
 // errEnd ends a walk without an error.
-var errEnd = errors.New("no more is read")
+var errEnd = errors.New("stop reading")
 
-func newWalker(covers func(event.Selection) string) (*walker, error) {
+// newWalker returns a walker. coverageGap is Query.CoverageGap.
+func newWalker(coverageGap func(event.Selection) string) (*walker, error) {
 	u, err := newUnpacker()
 	w := &walker{coverage: newCoverage(), reader: newReader(), unpack: u}
-	w.coverage.compareSelection = covers
+	w.coverage.compareSelection = coverageGap
 	return w, err
 }
 
@@ -56,7 +57,7 @@ func (w *walker) walk(ctx context.Context, files []file) error {
 	return nil
 }
 
-// skip skips a segment and returns true if that makes no difference: the segment follows the previous one, and its index
+// skip skips a segment and returns true if its lines are not needed: the segment follows the previous one, and its index
 // proves that the targets were covered all the time and have no events.
 func (w *walker) skip(f file) bool {
 	if len(w.targets) == 0 || f.header == nil || f.index == nil || !w.coverage.continues(f.header) {
@@ -157,14 +158,14 @@ func (r *segmentReader) line(text string) error {
 		r.reportDamage(err.Error())
 		return nil
 	case !r.begun && (l.header == nil || l.header.SegmentNumber != r.segment.number):
-		r.reportDamage("its begin is damaged: it is left out")
+		r.reportDamage("its header is damaged, skipping the segment")
 		r.ignored = true
 		return nil
 	case r.begun && l.header != nil:
-		r.reportDamage("it begins twice")
+		r.reportDamage("it has two headers")
 		return nil
 	case l.header != nil && r.header != nil && l.header.mismatch(r.header.RunInfo) != "":
-		r.reportDamage(l.header.mismatch(r.header.RunInfo) + ": it is left out")
+		r.reportDamage(l.header.mismatch(r.header.RunInfo) + ", skipping the segment")
 		r.ignored = true
 		return nil
 	}
@@ -185,9 +186,9 @@ func (r *segmentReader) check(l *line) {
 	case l.Type == presentLine:
 		r.present++
 	case l.Type == checkedLine && l.Count != r.lines-1:
-		r.reportDamage(fmt.Sprintf("lines are missing: it has %d of %d", r.lines-1, l.Count))
+		r.reportDamage(fmt.Sprintf("lines are missing: %d of %d were read", r.lines-1, l.Count))
 	case l.Type == snapshotLine && l.Count != r.present:
-		r.reportDamage(fmt.Sprintf("of what was there when it began %d of %d are missing", l.Count-r.present, l.Count))
+		r.reportDamage(fmt.Sprintf("%d of %d objects are missing that existed when it began", l.Count-r.present, l.Count))
 	case l.Type == snapshotLine && !r.isDamaged:
 		r.coverage.complete()
 	}
@@ -197,12 +198,12 @@ func (r *segmentReader) check(l *line) {
 func (r *segmentReader) end() {
 	index := r.segment.index
 	switch {
-	case !r.begun && r.isLast && !r.isDamaged: // it is being made
+	case !r.begun && r.isLast && !r.isDamaged: // it is being created
 		return
 	case !r.begun && !r.isDamaged:
-		r.reportDamage("it has no begin")
+		r.reportDamage("it has no header")
 	case index != nil && index.Lines != r.lines && !r.isDamaged:
-		r.reportDamage(fmt.Sprintf("lines are missing: it has %d of %d", r.lines, index.Lines))
+		r.reportDamage(fmt.Sprintf("lines are missing: %d of %d were read", r.lines, index.Lines))
 	}
 	r.coverage.segmentEnded = index != nil && !r.isDamaged
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// sumBytes is the size of lines after which a checksum is always written. Readers buffer lines until then.
+	// sumBytes is the size of lines after which a checksum is always written. Readers buffer lines until the next checksum.
 	sumBytes = 1 << 20
 	// windowBytes is how far back the encoder finds similar objects.
 	windowBytes = 8 << 20
@@ -31,8 +31,8 @@ type segmentWriter struct {
 	frame         frameInfo
 	frameBytes    int    // uncompressed size of the current frame; zero if there is none
 	lines         int    // number of lines in the segment
-	lineBytes     int64  // their size
-	sum           uint32 // of the frame
+	lineBytes     int64  // size of the lines in the segment
+	sum           uint32 // checksum of the lines of the current frame
 	summed        bool   // the last line is a checksum
 	unsummedBytes int    // size of the lines after the last checksum
 	index         index
@@ -182,7 +182,7 @@ func changedText(r schema.GroupResource, namespace string) string {
 	return r.String() + "/" + namespace
 }
 
-// touches reports whether the segment may have lines of a target besides those at its start.
+// touches reports whether the segment may have lines of a target after its start.
 func (i *index) touches(of event.Key) bool {
 	return slices.ContainsFunc(i.Changed, func(text string) bool {
 		resource, namespace, _ := strings.Cut(text, "/")

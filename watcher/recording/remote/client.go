@@ -40,7 +40,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	text := fmt.Sprintf("it answers %d %s", e.StatusCode, http.StatusText(e.StatusCode))
+	text := fmt.Sprintf("the server responded %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
@@ -91,10 +91,10 @@ func (c *Client) list(ctx context.Context) (l listing, err error) {
 		return l, err
 	}
 	if err := json.Unmarshal(text, &l); err != nil || l.Version == 0 {
-		return l, errors.New("what it answers is no recording of dwatch")
+		return l, errors.New("the response is not a dwatch recording")
 	}
 	if l.Version > ProtocolVersion {
-		return l, fmt.Errorf("a newer dwatch gives it, as version %d; this one knows %d", l.Version, ProtocolVersion)
+		return l, fmt.Errorf("it is served by a newer dwatch, in version %d, and this one knows %d", l.Version, ProtocolVersion)
 	}
 	return l, nil
 }
@@ -118,7 +118,7 @@ func (s *remoteStore) List(ctx context.Context) ([]recording.StoredFile, error) 
 		s.evictRemoved(p.Segments)
 		return p.Segments, nil
 	}
-	return nil, errors.New("it is not given any more")
+	return nil, errors.New("the server does not serve the recording any more")
 }
 
 // evictRemoved removes segments from the cache that do not exist any more.
@@ -137,22 +137,22 @@ func (s *remoteStore) Read(ctx context.Context, name string, from, to int64) ([]
 	if s.cluster != "" {
 		query.Set("cluster", s.cluster)
 	}
-	if to >= 0 { // the begin of a segment, or its end
+	if to >= 0 { // the start or the end of a segment, which is not cached
 		query.Set("from", strconv.FormatInt(from, 10))
 		query.Set("to", strconv.FormatInt(to, 10))
 		return s.getBytes(ctx, query, max(to-from, 0))
 	}
 	s.mu.Lock()
-	held := s.cache[of]
+	cached := s.cache[of]
 	s.mu.Unlock()
-	if len(held) > 0 {
-		query.Set("from", strconv.Itoa(len(held)))
+	if len(cached) > 0 {
+		query.Set("from", strconv.Itoa(len(cached)))
 	}
-	rest, err := s.getBytes(ctx, query, recording.MaxSegmentBytes-int64(len(held)))
+	rest, err := s.getBytes(ctx, query, recording.MaxSegmentBytes-int64(len(cached)))
 	if err != nil {
 		return nil, err
 	}
-	all := append(slices.Clip(held), rest...)
+	all := append(slices.Clip(cached), rest...)
 	s.addToCache(of, all)
 	return all[min(from, int64(len(all))):], nil
 }
@@ -208,7 +208,7 @@ func (c *Client) fetch(ctx context.Context, query url.Values, limit int64) ([]by
 		return nil, newRefusedError(answer)
 	}
 	if query.Has("segment") && answer.ContentLength < 0 { // a truncated response would not be noticed
-		return nil, errors.New("it answers without saying how much: what is between may have changed that")
+		return nil, errors.New("the response has no Content-Length, perhaps because of a proxy")
 	}
 	body := &countingReader{answer.Body, func(n int) {
 		quiet.Reset(readTimeout)
@@ -218,18 +218,18 @@ func (c *Client) fetch(ctx context.Context, query url.Values, limit int64) ([]by
 	}}
 	data := make([]byte, 0, min(max(answer.ContentLength, 0), maxPreallocatedBytes)+1)
 	if answer.ContentLength > limit {
-		return nil, fmt.Errorf("it answers with %d bytes, and at most %d may come", answer.ContentLength, limit)
+		return nil, fmt.Errorf("the response has %d bytes, and may have at most %d", answer.ContentLength, limit)
 	}
 	if data, err = readAll(io.LimitReader(body, limit+1), data); err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("it answers with more than the %d bytes that may come", limit)
+		return nil, fmt.Errorf("the response has more than %d bytes, which it may have at most", limit)
 	}
 	if err != nil {
-		return nil, cmp.Or(timeoutError(ctx), fmt.Errorf("the connection broke in the middle of an answer: %w", err))
+		return nil, cmp.Or(timeoutError(ctx), fmt.Errorf("the connection was lost in the middle of a response: %w", err))
 	}
 	return data, nil
 }
 
-var errTimeout = fmt.Errorf("nothing came of an answer for %s", readTimeout)
+var errTimeout = fmt.Errorf("the server sent nothing for %s", readTimeout)
 
 // timeoutError returns errTimeout if that is why ctx was cancelled, or nil.
 func timeoutError(ctx context.Context) error {
@@ -256,7 +256,7 @@ func (c *Client) send(ctx context.Context, query url.Values) (*http.Response, er
 
 // newRefusedError returns the error for a response.
 func newRefusedError(answer *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes)) // for want of it the code says it
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes)) // without it, the error has only the status code
 	var p errorResponse
 	if json.Unmarshal(text, &p) != nil {
 		p.Error = ""

@@ -113,10 +113,10 @@ func parseRequest(query string) (asked request, err error) {
 		case "to":
 			asked.to, wrong = strconv.ParseInt(all[0], 10, 64)
 		default:
-			wrong = errors.New("it is not known")
+			wrong = errors.New("unknown parameter")
 		}
 		if wrong != nil || len(all) > 1 || asked.from < 0 {
-			return asked, errors.New("a parameter is wrong: a recording is asked for by cluster, segment, from and to")
+			return asked, errors.New("invalid parameter: use cluster, segment, from and to")
 		}
 	}
 	return asked, nil
@@ -160,7 +160,7 @@ const knownBytes = 32 << 20
 func (h *Handler) listSegments(ctx context.Context, of recording.ClusterRecording) ([]recording.Segment, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := ctx.Err(); err != nil { // the client is gone
+	if err := ctx.Err(); err != nil { // the client disconnected while it waited for mu
 		return nil, err
 	}
 	all, err := recording.ListSegments(ctx, of.Store, h.known[of.Cluster])
@@ -183,7 +183,7 @@ func (h *Handler) listSegments(ctx context.Context, of recording.ClusterRecordin
 // withheldReason returns why a segment is not served, or an empty string.
 func (h *Handler) withheldReason(cluster string, s recording.Segment) string {
 	if s.RunInfo == nil {
-		return "what it hides can't be read"
+		return "its header, which states the masks, can't be read"
 	}
 	return h.WithholdReason(cluster, s)
 }
@@ -256,13 +256,13 @@ func open(store recording.Store, name string) (*os.File, int64, error) {
 }
 
 func writeError(w http.ResponseWriter, code int, err error) {
-	text, _ := json.Marshal(errorResponse{err.Error()}) // of a string
+	text, _ := json.Marshal(errorResponse{err.Error()}) // strings can always be marshaled
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	w.Write(text)
 }
 
-// writeBody writes a response of a known length. If less can be read, the client notices by the length that it is truncated.
+// writeBody writes a response of a known length. If from has fewer bytes, the client notices a truncated response.
 func writeBody(w http.ResponseWriter, kind string, from io.Reader, length int64) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))

@@ -327,13 +327,13 @@ func TestResponseLimits(t *testing.T) {
 		}, "at most"},
 		"a list of numbers": {true, func(w http.ResponseWriter) {
 			io.WriteString(w, `{"version":1,"parts":[{"segments":[`+strings.Repeat("0,", 1<<20)+`0]}]}`)
-		}, "no recording of dwatch"},
+		}, "not a dwatch recording"},
 		"a list of empty segments": {true, func(w http.ResponseWriter) {
 			io.WriteString(w, `{"version":1,"parts":[{"segments":[`+strings.Repeat("{},", 1<<20)+`{}]}]}`)
-		}, "no recording of dwatch"},
+		}, "not a dwatch recording"},
 		"a list of clusters": {true, func(w http.ResponseWriter) {
 			io.WriteString(w, `{"version":1,"parts":[`+strings.Repeat("{},", 1<<20)+`{}]}`)
-		}, "no recording of dwatch"},
+		}, "not a dwatch recording"},
 	} {
 		client := offered(t, dir, nil, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -388,7 +388,7 @@ func TestBroken(t *testing.T) {
 		}
 		if _, p, err := answer(t, stored(t, offered(t, dir, nil, cut(true))), begin, time.Time{}); err == nil {
 			t.Errorf("after %d bytes of a segment: %v", after, p)
-		} else if !strings.Contains(err.Error(), "the connection broke") && after > 0 {
+		} else if !strings.Contains(err.Error(), "the connection was lost") && after > 0 {
 			t.Error(err)
 		}
 	}
@@ -450,7 +450,7 @@ func TestNotFound(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}))
-	if _, p, err := answer(t, far, begin, time.Time{}); err == nil || !strings.HasPrefix(err.Error(), "it answers 404 Not Found") {
+	if _, p, err := answer(t, far, begin, time.Time{}); err == nil || !strings.HasPrefix(err.Error(), "the server responded 404 Not Found") {
 		t.Error(p, err)
 	}
 }
@@ -514,7 +514,7 @@ func TestDamagedLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	read, err := recording.Read(t.Context(), stored(t, offered(t, dir, nil, nil)))
-	if err != nil || !strings.Contains(fmt.Sprint(read.Warnings()), "00000002-20260131T030000Z.zst is withheld: what it hides can't be read") {
+	if err != nil || !strings.Contains(fmt.Sprint(read.Warnings()), "00000002-20260131T030000Z.zst is withheld: its header, which states the masks, can't be read") {
 		t.Error(read.Warnings(), err)
 	}
 }
@@ -547,7 +547,7 @@ func TestWithheld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := fmt.Sprint(read.Warnings()); !strings.Contains(notes, "00000002-20260131T030000Z.zst and what follows it to 00000003-20260131T040000Z.zst are withheld: it hides nothing") {
+	if notes := fmt.Sprint(read.Warnings()); !strings.Contains(notes, "00000002-20260131T030000Z.zst to 00000003-20260131T040000Z.zst are withheld: it hides nothing") {
 		t.Error(notes)
 	}
 	for _, name := range []string{"00000002-20260131T030000Z.zst", "../x.zst", ".lock", "00000009-20260131T030000Z.zst", ""} {
@@ -560,9 +560,9 @@ func TestWithheld(t *testing.T) {
 // TestForeign: who answers something else is no recording.
 func TestForeign(t *testing.T) {
 	for text, want := range map[string]string{
-		"hello":         "what it answers is no recording of dwatch",
-		"{}":            "what it answers is no recording of dwatch",
-		`{"version":9}`: "a newer dwatch gives it, as version 9; this one knows 1",
+		"hello":         "the response is not a dwatch recording",
+		"{}":            "the response is not a dwatch recording",
+		`{"version":9}`: "it is served by a newer dwatch, in version 9, and this one knows 1",
 	} {
 		client := offered(t, t.TempDir(), nil, func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
