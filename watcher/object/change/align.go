@@ -6,9 +6,9 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// align pairs the items of two lists by position: along a longest common subsequence, with
-// moves then equal items that have moved, then what stands between two common items in its
-// order. It returns for each new item the index of the old one, -1 if there is none.
+// align pairs the items of two lists by position. It pairs the items of a longest common subsequence, then, if moves is
+// true, equal items that have moved, then the remaining items between two common items, in order. It returns the index
+// of the old item for each new item, or -1 if there is none.
 func align(old, new []any, moves bool) []int {
 	head, tail := 0, 0
 	for head < min(len(old), len(new)) && equal(old[head], new[head]) {
@@ -18,7 +18,7 @@ func align(old, new []any, moves bool) []int {
 		tail++
 	}
 	a := alignment{old: old[head : len(old)-tail], new: new[head : len(new)-tail]}
-	if len(a.old) == 1 && len(a.new) == 1 { // mostly, and what follows takes longest
+	if len(a.old) == 1 && len(a.new) == 1 { // the most frequent case, without the expensive search
 		a.from = []int{0}
 	} else {
 		a.run(moves)
@@ -41,8 +41,8 @@ func align(old, new []any, moves bool) []int {
 
 type alignment struct {
 	old, new []any
-	from     []int  // of each new item the index of the old one, or -1
-	taken    []bool // old items that are paired
+	from     []int  // index of the old item for each new item, or -1
+	taken    []bool // which old items are paired
 }
 
 func (a *alignment) run(moves bool) {
@@ -91,8 +91,7 @@ func (a *alignment) pairMoved(was, is []string) {
 	}
 }
 
-// pairBetween pairs in their order what is left in a gap: as many as possible, those that
-// are alike first.
+// pairBetween pairs the remaining items of a gap in their order. It pairs as many as possible and prefers similar ones.
 func (a *alignment) pairBetween(gap lcs.Diff) {
 	var old, new []int
 	for i := gap.Start; i < gap.End; i++ {
@@ -111,7 +110,7 @@ func (a *alignment) pairBetween(gap lcs.Diff) {
 		}
 		return
 	}
-	// The most from old[i] and new[j] on.
+	// most[i][j] is the highest total similarity of pairs of old[i:] and new[j:].
 	most := make([][]int, len(old)+1)
 	most[len(old)] = make([]int, len(new)+1)
 	for i := len(old) - 1; i >= 0; i-- {
@@ -133,10 +132,10 @@ func (a *alignment) pairBetween(gap lcs.Diff) {
 	}
 }
 
-// alikeLimit bounds how many pairs of items are compared.
+// alikeLimit is the maximum number of pairs of items whose similarity is computed.
 const alikeLimit = 1 << 10
 
-// alike says how well two items that differ would make a pair, from 1 on.
+// alike returns the similarity of two different items: 1, and 2 more for each equal field.
 func alike(old, new any) int {
 	was, _ := old.(map[string]any)
 	is, _ := new.(map[string]any)
@@ -149,10 +148,10 @@ func alike(old, new any) int {
 	return weight
 }
 
-// increasing returns which of the numbers are in a longest increasing subsequence.
-// Negative ones are in none, and no two others are equal.
+// increasing returns which of the numbers belong to a longest increasing subsequence. Negative numbers do not belong to
+// any. The other numbers must be distinct.
 func increasing(numbers []int) []bool {
-	var ends []int // ends[k]: where the subsequence of length k+1 with the lowest end ends
+	var ends []int // ends[k] is the index of the lowest number that ends a subsequence of length k+1
 	before := make([]int, len(numbers))
 	for j, n := range numbers {
 		if n < 0 {

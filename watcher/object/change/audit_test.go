@@ -28,7 +28,7 @@ type audited struct {
 	}
 }
 
-// manager returns the name under which the server manages what was written.
+// manager returns the field manager that the server records for the request.
 func (a *audited) manager() string {
 	if at, err := url.Parse(a.RequestURI); err == nil && at.Query().Get("fieldManager") != "" {
 		return at.Query().Get("fieldManager")
@@ -37,8 +37,8 @@ func (a *audited) manager() string {
 	return name
 }
 
-// readAudit returns the records by resource, object and the version that was made.
-// What was written by more than one is not there.
+// readAudit returns the audit records by object and the resource version that the request created. The record is nil if
+// several clients got the same version as a response, because one of them changed nothing.
 func readAudit(t *testing.T, path string) map[string]*audited {
 	t.Helper()
 	file, err := os.Open(path)
@@ -55,11 +55,11 @@ func readAudit(t *testing.T, path string) map[string]*audited {
 			t.Fatal(err)
 		}
 		if a.ResponseObject.Metadata.ResourceVersion == "" {
-			continue // a failure, or it answers with something else
+			continue // the request failed, or its response is not an object
 		}
 		key := versionKey(a.ObjectRef.Resource, a.ObjectRef.Namespace, a.ObjectRef.Name, a.ResponseObject.Metadata.ResourceVersion)
 		if other, there := records[key]; there && (other == nil || other.UserAgent != a.UserAgent) {
-			a = nil // one of them changed nothing
+			a = nil
 		}
 		records[key] = a
 	}
@@ -73,7 +73,7 @@ func versionKey(resource, namespace, name, version string) string {
 	return strings.Join([]string{resource, namespace, name, version}, "|")
 }
 
-// verdicts counts how who did it compares with the audit log.
+// verdicts counts how the writers of changes compare with the audit log.
 type verdicts struct {
 	events, unrecorded, right int
 	wrong                     []string
@@ -82,7 +82,7 @@ type verdicts struct {
 
 func (v *verdicts) compare(c change, a *audited) {
 	v.events++
-	r := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
+	r := diffObjects(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
 	for _, d := range r.Changes {
 		isApply := strings.Contains(d.Writer.Operation, "Apply")
 		switch {
@@ -99,9 +99,9 @@ func (v *verdicts) compare(c change, a *audited) {
 
 var brackets = regexp.MustCompile(`\[[^\]]*\]`)
 
-// TestWhoAudit compares who did it with the audit log of the server, while several
-// managers write to the same objects at once, and controllers roll out.
-func TestWhoAudit(t *testing.T) {
+// TestWriterMatchesAuditLog compares the writers of changes with the server's audit log, while several managers write to
+// the same objects and controllers roll out workloads.
+func TestWriterMatchesAuditLog(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	policy, err := filepath.Abs("testdata/audit.yaml")
 	if err != nil {
@@ -131,11 +131,11 @@ func TestWhoAudit(t *testing.T) {
 	v.report(t)
 }
 
-// writeAll lets all managers write, each 30 times.
+// writeAll runs all writers concurrently, each of which writes 30 times.
 func writeAll(t *testing.T, c *testenv.Cluster) {
 	t.Helper()
 	var all sync.WaitGroup
-	for name, write := range writing {
+	for name, write := range concurrentWrites {
 		w := writer{t.Context(), client(t, c, name+"/v1 (test)"), name}
 		all.Go(func() {
 			for i := range 30 {
@@ -161,9 +161,9 @@ func (v *verdicts) report(t *testing.T) {
 		t.Logf("unknown: %3d %s", v.unknown[path], path)
 		unknown += v.unknown[path]
 	}
-	t.Logf("%d events, %d without a record; of their changes %d are right, %d unknown, %d wrong", v.events+v.unrecorded, v.unrecorded, v.right, unknown, len(v.wrong))
+	t.Logf("%d events, %d without an audit record; writers of changes: %d right, %d unknown, %d wrong", v.events+v.unrecorded, v.unrecorded, v.right, unknown, len(v.wrong))
 	if v.right < 300 {
-		t.Error("these are too few to prove anything")
+		t.Error("less than 300 writers were checked")
 	}
 }
 

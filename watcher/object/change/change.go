@@ -5,88 +5,86 @@ import (
 	"slices"
 )
 
-// Kind says what happened to a value.
+// Kind is the type of a change.
 type Kind string
 
 const (
-	// Added: it is in the new object only, maybe as null. Old is nil.
+	// Added values exist only in the new object. They may be null. Old is nil.
 	Added Kind = "added"
-	// Removed: it was in the old object only, maybe as null. New is nil.
+	// Removed values existed only in the old object. They may have been null. New is nil.
 	Removed Kind = "removed"
-	// Changed: another value of the same JSON type.
+	// Changed values have the same JSON type as before.
 	Changed Kind = "changed"
-	// TypeChanged: a value of another JSON type; null is one.
+	// TypeChanged values have another JSON type than before. Null is a type.
 	TypeChanged Kind = "typeChanged"
-	// Rewritten: written otherwise, with the same meaning, as 1 and 1.0 or, as a quantity, 1000m.
+	// Rewritten values have another spelling with the same meaning, such as 1 and 1.0, or the quantities 1 and 1000m.
 	Rewritten Kind = "rewritten"
-	// Moved: an item has another place among those that are in both lists. Old and
-	// New are its indexes (int64). What changed in it is reported besides.
+	// Moved items are in both lists, at another position relative to the other common items. Old and New are the two
+	// indexes (int64). Changes in the item are separate.
 	Moved Kind = "moved"
 )
 
-// Change is one difference between two objects: of a scalar, or of a map, a list or
-// an item of a list that was added, removed or got another type as a whole.
+// Change is one difference between two objects: of a scalar, or of a map, list or list item that was added, was removed
+// or got another type as a whole.
 type Change struct {
 	Path Path
 	Kind Kind
-	// Old and New are the values, to be read only, without noise and hidden values.
+	// Old and New are the values without noise, with hidden values masked. They must not be modified.
 	Old, New any
-	// Masked: something in Path, Old or New is hidden.
+	// Masked is true if a value in Path, Old or New is hidden.
 	Masked bool
 	Writer Writer
 }
 
 type Result struct {
-	// Changes are sorted: fields by name, items by index, what was removed first.
+	// Changes are sorted: fields by name, items by index, removed items before others.
 	Changes []Change
-	// Noise is the number of changes that were left out. What a pattern names counts
-	// once, whatever changed below it.
+	// NoiseCount is the number of changes that were left out as noise. All changes below the path of a noise pattern
+	// count as one.
 	NoiseCount int
 }
 
-// Options say which changes count, and what is shown of them. With the zero value
-// all changes count.
+// Options select the changes to report and the values to hide. The zero value reports all changes and hides nothing.
 type Options struct {
-	// Only, if there are any, names what counts, also of what was added or removed as a whole.
+	// Only restricts the result to changes at or below these paths, including parts of values that were added or removed
+	// as a whole. If empty, all changes are reported.
 	Only Patterns
-	// Noise is what does not count, unless Only names the same or something below.
+	// Noise is left out, unless a pattern of Only names the same path or one below it.
 	Noise Noise
-	// Masks hide values; nil hides none.
+	// Masks hide values. Nil hides none.
 	Masks *Masks
-	// Apart: the two are not states of one object, but objects of two clusters. Who removed something
-	// does not follow from their managed fields.
+	// DistinctObjects is true if old and new are not two states of one object, but objects of two clusters. Their
+	// managed fields then do not show who removed something.
 	DistinctObjects bool
 }
 
-// Between returns the changes from old to new, two states of one object as JSON. Each is
-// valid, and a map as its one value. Numbers in the result are json.Number, as they were
-// written. What both have in common is not decoded, so that most changes of a large object
-// cost little.
+// Diff returns the changes from old to new, two states of one object as valid JSON. Numbers in the result are
+// json.Number, as they are written in the objects. Diff does not decode values that are equal in both states, so a small
+// change of a large object, the usual case, is fast.
 //
-// Items of lists are compared by key: by the one that field managers use (KEP-555;
-// metadata.managedFields of old and new, so let them be in there), else by the first
-// of name, type, key, host, ip, path, port and uid that all items have and no two
-// share. Sets of scalars are compared by value. Items of other lists are compared
+// List items are compared by the keys that field managers use (KEP-555). These are read from metadata.managedFields, so
+// callers should not strip them. Without managed keys, the key is the first of name, type, key, host, ip, path, port and
+// uid that all items have with distinct values. Sets of scalars are compared by value. Items of other lists are compared
 // along a longest common subsequence.
 func Diff(old, new string, o Options) Result {
 	w := walk{options: o, masks: o.Masks.rules(old, new), path: make(Path, 0, 16)}
 	before, after := managedFieldsOf(old), managedFieldsOf(new)
-	w.fields = fields{old: before.Raw, new: after.Raw, apart: o.DistinctObjects}
-	if before.Raw != after.Raw && !w.reports(managedFields) { // they are not decoded
+	w.fields = fields{old: before.Raw, new: after.Raw, distinctObjects: o.DistinctObjects}
+	if before.Raw != after.Raw && !w.reports(managedFields) { // replace them by a short noise change
 		old, new = replace(old, before, "0"), replace(new, after, "1")
 	}
 	was, is := sparse(old, new)
 	w.maps(w.masks.hideManaged(was), w.masks.hideManaged(is))
 	slices.SortFunc(w.changes, func(a, b Change) int {
-		return cmp.Or(a.Path.compare(b.Path), cmp.Compare(b.Kind, a.Kind)) // moved before changed
+		return cmp.Or(a.Path.compare(b.Path), cmp.Compare(b.Kind, a.Kind)) // Moved before Changed
 	})
 	return Result{w.changes, w.noise}
 }
 
-// managedFields is where objects have their managed fields.
+// managedFields is the path of an object's managed fields.
 var managedFields = Path{{Field: "metadata"}, {Field: "managedFields"}}
 
-// reports reports whether changes at or below the path are more than noise.
+// reports returns true if changes at the path, or some changes below it, are reported.
 func (w *walk) reports(path Path) bool {
 	w.path = append(w.path[:0], path...)
 	decision, _ := w.decide()

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// describe returns a line for each change.
+// describe returns one line per change.
 func describe(r Result) (lines []string) {
 	for _, c := range r.Changes {
 		line := fmt.Sprintf("%s %s", c.Kind, c.Path)
@@ -27,32 +27,32 @@ func describe(r Result) (lines []string) {
 	return lines
 }
 
-// between is a case: two objects in YAML, and the changes.
-type between struct {
+// diffTest is a test case: two objects in YAML and the expected changes.
+type diffTest struct {
 	name, old, new string
 	options        Options
 	want           []string
 }
 
-func (c between) run(t *testing.T) {
+func (c diffTest) run(t *testing.T) {
 	old, new := decode(t, c.old), decode(t, c.new)
 	before := text([]any{old, new})
-	result := compared(old, new, c.options)
+	result := diffObjects(old, new, c.options)
 	if diff := cmp.Diff(c.want, describe(result)); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 	if after := text([]any{old, new}); after != before {
-		t.Errorf("the objects have changed:\n%s\n%s", before, after)
+		t.Errorf("Diff modified the objects:\n%s\n%s", before, after)
 	}
-	for range 5 { // in any order of the fields of a map
-		if again := compared(old, new, c.options); !slices.Equal(describe(again), describe(result)) {
-			t.Errorf("another time: %q", describe(again))
+	for range 5 { // map iteration is in random order
+		if again := diffObjects(old, new, c.options); !slices.Equal(describe(again), describe(result)) {
+			t.Errorf("got another result the second time: %q", describe(again))
 		}
 	}
 }
 
-func TestBetween(t *testing.T) {
-	for _, c := range []between{
+func TestDiff(t *testing.T) {
+	for _, c := range []diffTest{
 		{name: "nothing", old: `{a: 1, b: [x, {c: null}]}`, new: `{b: [x, {c: null}], a: 1}`},
 		{name: "no object before", old: ``, new: `{a: 1}`, want: []string{`added a -> 1`}},
 		{name: "scalars of each type",
@@ -81,7 +81,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestNumbers: numbers as json.Number holds them, with any number of digits.
+// TestNumbers compares numbers of different Go types and any number of digits.
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		old, new any
@@ -102,7 +102,7 @@ func TestNumbers(t *testing.T) {
 		{float32(0.5), 0.5, ""},
 		{-0.5, 0.5, Changed},
 	} {
-		result := compared(map[string]any{"n": c.old}, map[string]any{"n": c.new}, Options{})
+		result := diffObjects(map[string]any{"n": c.old}, map[string]any{"n": c.new}, Options{})
 		got := Kind("")
 		if len(result.Changes) > 0 {
 			got = result.Changes[0].Kind

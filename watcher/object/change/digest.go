@@ -13,19 +13,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Digester tells by short digests whether what patterns name in an object is what it was, where the
-// object of before is not there any more.
+// Digester detects changes of the parts of an object that patterns name, without the old object: it compares short
+// digests of them.
 type Digester struct {
-	// Key makes the digests of one place say nothing about those of another.
+	// Key is part of each hash. Digests with different keys can't be compared.
 	Key      []byte
 	Patterns Patterns
-	// Noise is what does not count, as with [Between]: a pattern that names the same or something below
-	// asks for it. What was written with another Noise says nothing.
+	// Noise is ignored as in [Diff], unless a pattern names the same path or one below it. Digests with different noise
+	// can't be compared.
 	Noise Noise
 }
 
-// A digest is written as digestSize bytes in base64: which pattern it is of, and the hash of what
-// that names.
+// A digest is digestSize bytes in base64: an ID of digestID bytes (a hash of the key, the API version, the pattern and
+// the noise), then the hash of the values that the pattern names.
 const (
 	digestID   = 4
 	digestSize = digestID + 8
@@ -33,7 +33,8 @@ const (
 
 var digestText = base64.RawStdEncoding.EncodedLen(digestSize)
 
-// Of returns the digests of an object, as JSON, one for each pattern; empty if there are none.
+// DigestObject returns the digests of an object (JSON), one for each pattern. It returns an empty string if there are no
+// patterns.
 func (d *Digester) DigestObject(object string) string {
 	var b strings.Builder
 	for _, p := range d.Patterns {
@@ -42,13 +43,12 @@ func (d *Digester) DigestObject(object string) string {
 	return b.String()
 }
 
-// Changed reports whether something at or below what a pattern names is not as in the object of which
-// digests are, by what [Between] would report; but of what is named by a field below an item, or by
-// the keys of one, not that the item moved. It is not known where they have none of the pattern, or
-// the object was of another version of its API.
+// Changed reports whether a value at or below the path of a pattern differs from the object of the digests. It reports
+// what [Diff] would report, with one exception: for patterns that name an item by its keys, or a field below an item, it
+// ignores moves of the item. known is false if the digests contain none with the same key, API version, pattern and noise.
 func (d *Digester) Changed(digests string, p Pattern, object string) (changed, known bool) {
 	now := d.digest(p, object)
-	id := base64.RawStdEncoding.EncodedLen(digestID) - 1 // the last character has bits of what follows
+	id := base64.RawStdEncoding.EncodedLen(digestID) - 1 // the last character of the ID also encodes bits of the hash
 	for ; len(digests) >= digestText; digests = digests[digestText:] {
 		if digests[:id] == now[:id] {
 			return digests[:digestText] != now, true
@@ -72,23 +72,23 @@ func (d *Digester) digest(p Pattern, object string) string {
 	facts := sha256.New()
 	io.WriteString(facts, strconv.Quote(string(d.Key)))
 	for _, f := range d.facts(p, object) {
-		io.WriteString(facts, f.list+f.step+"="+f.value+"\n")
+		io.WriteString(facts, f.parent+f.step+"="+f.value+"\n")
 	}
 	return base64.RawStdEncoding.EncodeToString(facts.Sum(which.Sum(nil)[:digestID])[:digestSize])
 }
 
-// fact is one part of an object that a pattern names, without noise.
+// fact is one value in an object that a pattern names, without noise.
 type fact struct {
-	list, step, value string // what leads to it, but for the last step; that; and the part
-	place             int    // in a list of which the order counts
+	parent, step, value string // the path without its last step, the last step, and the value
+	index               int    // in an ordered list
 }
 
-// facts returns what a pattern names: it is what comparing reports of an object that was not there.
+// facts returns the values that a pattern names: the changes that Diff would report if the object was just created.
 func (d *Digester) facts(p Pattern, object string) (facts []fact) {
 	w := walk{options: Options{Only: Patterns{p}, Noise: d.Noise}, path: make(Path, 0, 16)}
 	managed := managedFieldsOf(object)
 	w.fields = fields{new: managed.Raw}
-	if !w.reports(managedFields) { // they are not decoded
+	if !w.reports(managedFields) { // do not decode them
 		object = replace(object, managed, "0")
 	}
 	value, there := w.enter(p.FixedPrefix(), gjson.Parse(object))
@@ -99,24 +99,24 @@ func (d *Digester) facts(p Pattern, object string) (facts []fact) {
 	for _, c := range w.changes {
 		w.path = c.Path
 		last := len(c.Path) - 1
-		f := fact{list: identityText(c.Path[:last]), step: identityText(c.Path[last:]), value: w.canonical(c.New)}
+		f := fact{parent: identityText(c.Path[:last]), step: identityText(c.Path[last:]), value: w.canonical(c.New)}
 		if item := c.Path[last].Item; item != nil {
 			if item.managed == "" {
-				f.step = "" // its place says it
+				f.step = "" // the item has no name, only an index
 			}
 			if !w.options.Noise.UnorderedLists.Match(c.Path) {
-				f.place = item.Index
+				f.index = item.Index
 			}
 		}
 		facts = append(facts, f)
 	}
 	slices.SortFunc(facts, func(a, b fact) int {
-		return cmp.Or(strings.Compare(a.list, b.list), cmp.Compare(a.place, b.place), strings.Compare(a.step, b.step), strings.Compare(a.value, b.value))
+		return cmp.Or(strings.Compare(a.parent, b.parent), cmp.Compare(a.index, b.index), strings.Compare(a.step, b.step), strings.Compare(a.value, b.value))
 	})
 	return facts
 }
 
-// enter goes down to what the fields lead to; false if there is no such thing.
+// enter returns the value below the named fields and pushes them to the path. found is false if there is no such value.
 func (w *walk) enter(names []string, value gjson.Result) (gjson.Result, bool) {
 	for _, name := range names {
 		if !value.IsObject() {
@@ -132,8 +132,7 @@ func (w *walk) enter(names []string, value gjson.Result) (gjson.Result, bool) {
 	return value, true
 }
 
-// identityText writes the steps so that no others are written the same: an item with what tells it
-// from the others, or where there is nothing with its place.
+// identityText returns a unique text for the steps. Items have the name that field managers use, or else their index.
 func identityText(steps Path) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -149,9 +148,8 @@ func identityText(steps Path) string {
 	return b.String()
 }
 
-// canonical writes the value at the path in the same way in whatever order its fields are, and the
-// items of lists of which the order does not count. Numbers are as they were written: 1 and 1.0
-// differ for [Between], too.
+// canonical returns the same text for equal values at the path, regardless of the order of fields and of items in
+// unordered lists. Numbers keep their spelling: 1 and 1.0 differ, as in [Diff].
 func (w *walk) canonical(value any) string {
 	if isScalar(value) {
 		return string(appendScalar(nil, value))

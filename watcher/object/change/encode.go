@@ -1,7 +1,7 @@
 package change
 
-// MarshalJSON writes the path as [Path.String] has it, old and new where there is one, and
-// what is known of who made the change.
+// MarshalJSON encodes the path as [Path.String] does. It omits old for added values, new for removed values, and unknown
+// members of the writer.
 func (c Change) MarshalJSON() ([]byte, error) {
 	line := struct {
 		Path   string `json:"path"`

@@ -6,13 +6,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Fields are the names of fields that lead from an object down, each in the one before.
+// FieldPath contains the names of nested fields, starting at the root of the object.
 type FieldPath []string
 
-// AnyField stands for an item of a list, or for a field of whatever name.
+// AnyField stands for any list item or any field.
 const AnyField = "*"
 
-// Fields returns what the pattern names, as far as its depth is known.
+// FieldPath returns the steps of the pattern up to the first "..". Items and wildcards become AnyField.
 func (p Pattern) FieldPath() (f FieldPath) {
 	for _, m := range p.steps {
 		switch {
@@ -27,7 +27,7 @@ func (p Pattern) FieldPath() (f FieldPath) {
 	return f
 }
 
-// String writes them as [ParsePattern] reads it: spec.containers[*].image.
+// String returns the path in the syntax of [ParsePattern], such as spec.containers[*].image.
 func (f FieldPath) String() string {
 	var p Path
 	for _, name := range f {
@@ -36,7 +36,7 @@ func (f FieldPath) String() string {
 	return strings.NewReplacer(`["*"]`, "[*]").Replace(p.String())
 }
 
-// In reports whether an object, as JSON, has the fields.
+// ExistsIn reports whether an object (JSON) contains the fields.
 func (f FieldPath) ExistsIn(object string) bool { return f.in(gjson.Parse(object)) }
 
 func (f FieldPath) in(value gjson.Result) (found bool) {

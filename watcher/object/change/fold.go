@@ -1,6 +1,7 @@
 package change
 
-// Fold makes one change of those of a condition whose status has changed, with reason and message.
+// FoldConditions merges the changes of a condition's status, reason and message into one change of the condition, if its
+// status changed.
 func FoldConditions(changes []Change) (folded []Change) {
 	for len(changes) > 0 {
 		n := 1
@@ -29,7 +30,8 @@ func isCondition(path Path) bool {
 	return last > 0 && path[last].Item != nil && ListKey(path[:last]) == "type"
 }
 
-// flipped is the one change; false if it would not be all, or its status is the same.
+// flipped merges the changes of one condition. ok is false if the status did not change, or if a field other than status,
+// reason and message did.
 func flipped(members []Change) (flip Change, ok bool) {
 	why := map[string]any{}
 	for _, c := range members {

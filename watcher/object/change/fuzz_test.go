@@ -11,8 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// fuzzed decodes an object as the dynamic client does, or with numbers as they are
-// written where that can't.
+// fuzzed decodes an object as the dynamic client does. If that fails, it decodes numbers as json.Number.
 func fuzzed(text string) (object map[string]any, ok bool) {
 	if utiljson.Unmarshal([]byte(text), &object) == nil {
 		return object, object != nil
@@ -24,7 +23,7 @@ func fuzzed(text string) (object map[string]any, ok bool) {
 
 var characters = regexp.MustCompile(`, character (\d+): `)
 
-// FuzzParsePattern: any text is a pattern, or an error that says at which character.
+// FuzzParsePattern checks that any text is a pattern, or causes an error that contains a valid position.
 func FuzzParsePattern(f *testing.F) {
 	for text := range patternExamples {
 		f.Add(text)
@@ -41,18 +40,18 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		said := characters.FindAllStringSubmatch(err.Error(), -1)
-		if len(said) == 0 {
-			t.Fatalf("no place: %v", err)
+		positions := characters.FindAllStringSubmatch(err.Error(), -1)
+		if len(positions) == 0 {
+			t.Fatalf("error without a position: %v", err)
 		}
-		at, _ := strconv.Atoi(said[len(said)-1][1])
+		at, _ := strconv.Atoi(positions[len(positions)-1][1])
 		if utf8.ValidString(text) && !strings.Contains(text, ", character ") && (at < 1 || at > utf8.RuneCountInString(text)+1) {
 			t.Errorf("character %d of %d: %v", at, utf8.RuneCountInString(text), err)
 		}
 	})
 }
 
-// FuzzPath: what a path is written as matches it, and is one line.
+// FuzzPath checks that the text of a path is a pattern that matches the path, and contains no control characters.
 func FuzzPath(f *testing.F) {
 	f.Add("spec", "name", "web", 3)
 	f.Add("a.b/c", "", "\x1b[31m", 0)
@@ -60,10 +59,10 @@ func FuzzPath(f *testing.F) {
 		path := Path{field(name), item(index, Key{key, v}), value(index, v), item(max(index, 0)), field(v)}
 		text := path.String()
 		if p, err := ParsePattern(text); err != nil || !p.Match(path) {
-			t.Errorf("%s does not match itself: %v", text, err)
+			t.Errorf("pattern %s does not match its path: %v", text, err)
 		}
 		if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
-			t.Errorf("%q", text)
+			t.Errorf("unprintable character in %q", text)
 		}
 	})
 }

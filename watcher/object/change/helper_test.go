@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode returns what the dynamic client makes of a text in YAML.
+// decode decodes YAML as the dynamic client decodes objects.
 func decode(t testing.TB, text string) map[string]any {
 	t.Helper()
 	encoded, err := yaml.YAMLToJSON([]byte(text))
@@ -35,11 +35,11 @@ func text(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// compared is [Between] for decoded objects.
-func compared(old, new map[string]any, o Options) Result { return Diff(text(old), text(new), o) }
+// diffObjects is [Diff] for decoded objects.
+func diffObjects(old, new map[string]any, o Options) Result { return Diff(text(old), text(new), o) }
 
-// patched is [Patch] for decoded objects of which all is shown.
-func patched(old, new map[string]any) []Operation { return Patch(text(old), text(new), nil, true) }
+// patchObjects is [Patch] for decoded objects, with managed fields and without masks.
+func patchObjects(old, new map[string]any) []Operation { return Patch(text(old), text(new), nil, true) }
 
 func patterns(t testing.TB, texts ...string) (ps Patterns) {
 	t.Helper()
@@ -53,8 +53,8 @@ func patterns(t testing.TB, texts ...string) (ps Patterns) {
 	return ps
 }
 
-// pointer returns the path as a JSON pointer (RFC 6901) into the new object; of what was
-// removed, with the index that it had in the old one.
+// pointer returns the path as a JSON pointer (RFC 6901) into the new object. For a removed item, it points into the old
+// object.
 func pointer(p Path) string {
 	var b strings.Builder
 	for _, s := range p {

@@ -8,22 +8,22 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// hider makes copies of values in which others are hidden.
+// hider copies values and masks the hidden ones.
 type hider struct {
 	masks  masks
 	fields *fields
-	path   Path // to the value
-	hidden bool // something has been
+	path   Path // of the current value
+	found  bool // a value was hidden
 }
 
-// value returns the value at the path as it may be shown.
+// value returns the value at the path with hidden values masked.
 func (h *hider) value(v any) any {
-	m, below := h.masks.at(h.path)
+	m, below := h.masks.find(h.path)
 	switch {
-	case m != nil && (m.cover == copied || m.cover == maybe):
-		return h.copied(m, v)
+	case m != nil && (m.content == embeddedObject || m.content == maybeObject):
+		return h.hideEmbedded(m, v)
 	case m != nil:
-		return h.all(m, v)
+		return h.hideAll(m, v)
 	case !below || isScalar(v):
 		return v
 	}
@@ -35,34 +35,35 @@ func (h *hider) value(v any) any {
 	})
 }
 
-// all hides every scalar of a value.
-func (h *hider) all(m *mask, v any) any {
+// hideAll masks every scalar of a value.
+func (h *hider) hideAll(m *mask, v any) any {
 	if isScalar(v) {
-		h.hidden = h.hidden || v != nil
+		h.found = h.found || v != nil
 		return m.placeholder(v)
 	}
-	return h.fields.rebuild(h.path, v, func(_ Step, part any) (any, bool) { return h.all(m, part), false })
+	return h.fields.rebuild(h.path, v, func(_ Step, part any) (any, bool) { return h.hideAll(m, part), false })
 }
 
-// copied hides in a text that is an object what is hidden in an object.
-func (h *hider) copied(m *mask, v any) any {
+// hideEmbedded masks the hidden values of an object in a JSON string, such as the last-applied-configuration annotation.
+// If the string contains no object, it masks the whole string, or nothing if the rule is for maybeObject.
+func (h *hider) hideEmbedded(m *mask, v any) any {
 	text, _ := v.(string)
 	var object map[string]any
 	if gjson.Valid(text) {
 		object, _ = decodeText(gjson.Parse(text)).(map[string]any)
 	}
 	if object == nil {
-		if m.cover == maybe {
+		if m.content == maybeObject {
 			return v
 		}
-		return h.all(m, v)
+		return h.hideAll(m, v)
 	}
 	inner := hider{masks: h.masks, fields: &fields{new: managedFieldsOf(text).Raw}}
 	hidden := inner.value(inner.masks.hideManaged(object))
-	if !inner.hidden && !managedFieldsOf(text).Exists() && !repeats(gjson.Parse(text)) {
+	if !inner.found && !managedFieldsOf(text).Exists() && !repeats(gjson.Parse(text)) {
 		return v
 	}
-	h.hidden = true
+	h.found = true
 	encoded := encodeText(hidden)
 	if strings.HasSuffix(text, "\n") {
 		encoded += "\n"
@@ -70,8 +71,8 @@ func (h *hider) copied(m *mask, v any) any {
 	return encoded
 }
 
-// repeats reports whether JSON has two members of one name somewhere: what the first one holds is
-// not in what was decoded.
+// repeats reports whether any JSON object in v has two members of the same name. Decoding drops the first one, so masks
+// do not see its value.
 func repeats(v gjson.Result) (found bool) {
 	seen := map[string]bool{}
 	v.ForEach(func(key, part gjson.Result) bool {
@@ -82,18 +83,18 @@ func repeats(v gjson.Result) (found bool) {
 	return found
 }
 
-// encodeText returns what was decoded as a line of JSON.
+// encodeText returns a decoded value as one line of JSON.
 func encodeText(v any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		panic(err) // it was JSON
+		panic(err) // decoded JSON can be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// hidePath returns the path with keys of items and values of sets hidden.
+// hidePath returns the path with hidden keys and set values masked.
 func (h *hider) hidePath(path Path) Path {
 	shown := path
 	for i, s := range path {
@@ -104,28 +105,28 @@ func (h *hider) hidePath(path Path) Path {
 			if &shown[0] == &path[0] {
 				shown = slices.Clone(path)
 			}
-			shown[i].Item, h.hidden = item, true
+			shown[i].Item, h.found = item, true
 		}
 	}
 	return shown
 }
 
-// hideItem returns the item that the path leads to without the values that are hidden:
-// all that tell it from others, or of these the fields that a mask names.
+// hideItem returns the last item of the path with hidden values masked. If a mask matches the item, these are all of its
+// keys or its set value, else the keys that a mask names.
 func (ms masks) hideItem(path Path) (shown *Item, hidden bool) {
 	item := path[len(path)-1].Item
-	whole, below := ms.at(path)
+	whole, below := ms.find(path)
 	if whole == nil && !below {
 		return item, false
 	}
-	shown = &Item{Index: item.Index, InSet: item.InSet, Value: item.Value, Keys: slices.Clone(item.Keys), gone: item.gone}
+	shown = &Item{Index: item.Index, InSet: item.InSet, Value: item.Value, Keys: slices.Clone(item.Keys), removed: item.removed}
 	if whole != nil && item.InSet {
 		shown.Value, hidden = whole.placeholder(item.Value), true
 	}
 	for i, key := range item.Keys {
 		m := whole
 		if m == nil {
-			m, _ = ms.at(append(slices.Clip(path), Step{Field: key.Name}))
+			m, _ = ms.find(append(slices.Clip(path), Step{Field: key.Name}))
 		}
 		if m != nil {
 			shown.Keys[i].Value, hidden = m.placeholder(key.Value), true

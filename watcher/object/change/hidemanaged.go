@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// hideManaged returns the object without what its managed fields say of values: where paths
-// are masked, all keys of items and values of sets are hidden. It shares the rest with it.
+// hideManaged returns the object without the values in its managed fields: if Masks.Paths is set, it masks all keys of
+// items and all values of sets. The result shares everything else with the object.
 func (ms masks) hideManaged(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
-	if len(ms) == 0 || ms[0].cover != plain || len(list) == 0 { // of a Secret they have names
+	if len(ms) == 0 || ms[0].content != plainText || len(list) == 0 { // the managed fields of a Secret contain only field names
 		return object
 	}
 	list = slices.Clone(list)
@@ -27,7 +27,7 @@ func (ms masks) hideManaged(object map[string]any) map[string]any {
 	return object
 }
 
-// hideElements returns a field set, or a part of one, without keys of items and values.
+// hideElements returns a field set, or a part of one, with item keys and set values masked.
 func (m *mask) hideElements(set any) any {
 	shown := map[string]any{}
 	parts, _ := set.(map[string]any)

@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-type how int
+// identityKind is how the items of a list are identified.
+type identityKind int
 
 const (
-	byPosition how = iota
+	byPosition identityKind = iota
 	byKey
 	byValue // a set of scalars
 )
 
-// identity is what tells the items of a list, in two states, apart.
+// identity is how the items of a list are identified, in two states.
 type identity struct {
-	how   how
-	keys  []string // names of the fields that do, by name
-	shown []string // those that are shown instead
-	// The items as field managers name them; not by position.
+	kind      identityKind
+	keys      []string // the fields that identify an item, sorted
+	shownKeys []string // the fields to show in paths, usually the same
+	// old and new are the names of the items in field sets. They are nil if kind is byPosition.
 	old, new []string
 }
 
-// naturalKeys are looked for in this order where the managed fields name no key.
+// naturalKeys are the keys to try, in this order, for lists without managed keys.
 var naturalKeys = []string{"name", "type", "key", "host", "ip", "path", "port", "uid"}
 
-// identify returns what tells the items of the lists at the path apart.
+// identify returns the identity of the items of two lists at the path.
 func (f *fields) identify(path Path, old, new []any) identity {
 	keys, set := f.listType(path)
 	if set || isMetadata(path, "finalizers") {
@@ -37,7 +38,7 @@ func (f *fields) identify(path Path, old, new []any) identity {
 	}
 	if isMetadata(path, "ownerReferences") {
 		if by, ok := identityOf([]string{"uid"}, old, new); ok {
-			by.shown = []string{"name"}
+			by.shownKeys = []string{"name"}
 			return by
 		}
 	}
@@ -57,11 +58,11 @@ func isMetadata(path Path, field string) bool {
 	return len(path) == 2 && path[0].Field == "metadata" && path[1].Item == nil && path[1].Field == field
 }
 
-// identityOf returns the identity by keys, or by value, if it tells all items apart.
+// identityOf returns the identity by keys, or by value if keys is nil. ok is false if that does not identify all items.
 func identityOf(keys []string, old, new []any) (by identity, ok bool) {
-	by = identity{how: byKey, keys: keys, shown: keys}
+	by = identity{kind: byKey, keys: keys, shownKeys: keys}
 	if keys == nil {
-		by.how = byValue
+		by.kind = byValue
 	}
 	if by.old, ok = ids(keys, old); ok {
 		by.new, ok = ids(keys, new)
@@ -72,9 +73,9 @@ func identityOf(keys []string, old, new []any) (by identity, ok bool) {
 	return by, true
 }
 
-// ids returns the items as field managers name them; false if it does not tell them apart.
-func ids(keys []string, items []any) ([]string, bool) {
-	names := make([]string, len(items))
+// ids returns the names of the items in field sets. ok is false if an item has no name, or two have the same.
+func ids(keys []string, items []any) (names []string, ok bool) {
+	names = make([]string, len(items))
 	for i, item := range items {
 		if names[i] = id(keys, item); names[i] == "" {
 			return nil, false
@@ -83,8 +84,8 @@ func ids(keys []string, items []any) ([]string, bool) {
 	return names, len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names)
 }
 
-// id returns an item as field managers name it, empty if it has none of the keys. A
-// key that is missing has a default in the schema, which field managers would name.
+// id returns the name of an item in field sets. It is empty if the item has none of the keys. Field sets also name keys
+// that are missing in the item because the schema has a default for them; id does not.
 func id(keys []string, item any) string {
 	if keys == nil {
 		if !isScalar(item) {
@@ -130,15 +131,15 @@ func appendScalar(text []byte, v any) []byte {
 // step returns the step to an item of one of the two lists.
 func (by identity) step(items []any, i int) Step {
 	item := &Item{Index: i}
-	item.is, _ = items[i].(map[string]any)
-	switch by.how {
+	item.newFields, _ = items[i].(map[string]any)
+	switch by.kind {
 	case byValue:
 		item.InSet, item.Value = true, items[i]
 		item.managed = id(nil, items[i])
 	case byKey:
-		fields := items[i].(map[string]any) // or it had no id
-		item.Keys = make([]Key, 0, len(by.shown))
-		for _, key := range by.shown {
+		fields := items[i].(map[string]any) // only maps have keys
+		item.Keys = make([]Key, 0, len(by.shownKeys))
+		for _, key := range by.shownKeys {
 			if value, there := fields[key]; there && isScalar(value) {
 				item.Keys = append(item.Keys, Key{key, value})
 			}
@@ -148,7 +149,7 @@ func (by identity) step(items []any, i int) Step {
 	return Step{Item: item}
 }
 
-// children goes through the parts of a value that the other object has none of.
+// children iterates over the fields or items of a value that exists in only one of the two objects.
 func (f *fields) children(path Path, value any) iter.Seq2[Step, any] {
 	return func(yield func(Step, any) bool) {
 		switch v := value.(type) {
@@ -169,8 +170,7 @@ func (f *fields) children(path Path, value any) iter.Seq2[Step, any] {
 	}
 }
 
-// rebuild returns a copy of a map or a list with its parts as a function has them, without
-// those that it drops.
+// rebuild returns a copy of a map or list in which part replaces or drops each field or item.
 func (f *fields) rebuild(path Path, value any, part func(Step, any) (shown any, drop bool)) any {
 	m, list := map[string]any{}, []any{}
 	for step, inner := range f.children(path, value) {

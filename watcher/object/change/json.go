@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// sparse decodes two states of an object without what they have in common, but for the
-// items of lists, which are distinguished by what is in them.
+// sparse decodes two states of an object. It omits equal fields of maps, but no list items, because these are identified
+// by their content.
 func sparse(old, new string) (was, is map[string]any) {
 	if old == new {
 		return nil, nil
@@ -19,8 +19,7 @@ func sparse(old, new string) (was, is map[string]any) {
 	return was, is
 }
 
-// decodeBoth decodes two states of a value. What is the same in both they share, or if
-// sparse it is left out of maps.
+// decodeBoth decodes two states of a value. The results share equal parts, or if sparse is true, maps omit them.
 func decodeBoth(old, new gjson.Result, sparse bool, depth int) (was, is any) {
 	switch {
 	case old.Raw == new.Raw:
@@ -68,7 +67,7 @@ func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 	return was, is
 }
 
-// members returns the members of a map as text; of two with one name the last one.
+// members returns the fields of a map as JSON. If a name occurs twice, the last one wins.
 func members(v gjson.Result) map[string]string {
 	m := make(map[string]string, 14) // 16 slots: most maps fit
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -78,14 +77,14 @@ func members(v gjson.Result) map[string]string {
 	return m
 }
 
-// maxDepth is how deep values are decoded one by one. That reads what is below as
-// often as it is deep; so what is deeper is decoded at once.
+// maxDepth is the number of levels that are decoded one by one. That scans the text below once for each level, so deeper
+// values are decoded in one pass.
 const maxDepth = 32
 
-// decodeText decodes a JSON value: numbers are json.Number.
+// decodeText decodes a JSON value. Numbers are json.Number.
 func decodeText(v gjson.Result) any { return decodeDeep(v, maxDepth) }
 
-// decodeDeep is decodeText for what may be so many levels deeper.
+// decodeDeep is decodeText that decodes depth levels one by one.
 func decodeDeep(v gjson.Result, depth int) any {
 	switch {
 	case v.Type == gjson.String:
@@ -118,7 +117,7 @@ func decodeWhole(text string) (v any) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
-		panic(err) // it is valid JSON
+		panic(err) // callers pass valid JSON
 	}
 	return v
 }

@@ -20,7 +20,7 @@ func (s *scanner) keys() (matcher, error) {
 			return m, s.errorAt(start, `"=" and a value are missing after the key %q`, name)
 		}
 		if s.at < s.end && s.text[s.at] == '=' {
-			return m, s.errorAt(s.at, `one "=" is enough in brackets`)
+			return m, s.errorAt(s.at, `use a single "=" in brackets`)
 		}
 		value, _, err := s.word()
 		if err != nil {
@@ -33,7 +33,7 @@ func (s *scanner) keys() (matcher, error) {
 	}
 }
 
-// filter reads what comes after "[?(" up to and with ")": @.key==value.
+// filter reads @.key==value and the closing parenthesis, after "[?(".
 func (s *scanner) filter() (matcher, error) {
 	m := matcher{kind: keyedItem}
 	s.spaces()
@@ -48,7 +48,7 @@ func (s *scanner) filter() (matcher, error) {
 	name := s.text[start:s.at]
 	s.spaces()
 	if name == "" || !s.skip("==") {
-		return m, s.errorAt(s.at, `only @.key=="value" is known here: "==" is missing`)
+		return m, s.errorAt(s.at, `"==" is missing, the only supported filter is @.key=="value"`)
 	}
 	s.spaces()
 	value, _, err := s.word()
@@ -69,8 +69,7 @@ func (s *scanner) spaces() {
 	}
 }
 
-// word reads a name or a value in brackets. Only with quotes may it be empty, or
-// hold what means something there.
+// word reads a name or a value in brackets. A word that is empty or contains special characters must be quoted.
 func (s *scanner) word() (word string, quoted bool, err error) {
 	start := s.at
 	if s.at < s.end && (s.text[s.at] == '"' || s.text[s.at] == '\'') {
@@ -83,7 +82,7 @@ func (s *scanner) word() (word string, quoted bool, err error) {
 			break
 		}
 		if unicode.IsSpace(r) || strings.ContainsRune(special, r) {
-			return "", false, s.errorAt(s.at, "%q has to be in quotes", r)
+			return "", false, s.errorAt(s.at, "%q must be in quotes", r)
 		}
 		s.at += size
 	}
@@ -93,8 +92,8 @@ func (s *scanner) word() (word string, quoted bool, err error) {
 	return s.text[start:s.at], false, nil
 }
 
-// quoted reads a string in double quotes, as in Go, or in single ones, in which a
-// backslash takes the meaning of the character after it.
+// quoted reads a string in double quotes with the escapes of Go, or in single quotes, where a backslash escapes the next
+// character.
 func (s *scanner) quoted() (string, error) {
 	start, quote := s.at, s.text[s.at]
 	var b strings.Builder
@@ -107,7 +106,7 @@ func (s *scanner) quoted() (string, error) {
 			}
 			text, err := strconv.Unquote(s.text[start:s.at])
 			if err != nil {
-				return "", s.errorAt(start, "%s is not well quoted", s.text[start:s.at])
+				return "", s.errorAt(start, "invalid quoted string %s", s.text[start:s.at])
 			}
 			return text, nil
 		case c == '\\' && s.at+1 < s.end:

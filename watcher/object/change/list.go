@@ -2,8 +2,8 @@ package change
 
 import "slices"
 
-// deepList is in how many fields and items a list may be whose items are compared one
-// by one. All in it is read at each level, so what is deeper is compared as a whole.
+// deepList is the maximum depth of lists whose items are compared one by one. Comparing reads everything below a list at
+// each level, so deeper lists are compared as a whole.
 const deepList = 64
 
 func (w *walk) lists(old, new []any) {
@@ -14,9 +14,9 @@ func (w *walk) lists(old, new []any) {
 		w.emit(Changed, old, new)
 		return
 	}
-	switch decision, quiet := w.decide(); decision {
-	case noise: // not looked into: it may be long
-		w.count(w.path[:quiet])
+	switch decision, noiseDepth := w.decide(); decision {
+	case noise: // do not compare the items, the list may be long
+		w.count(w.path[:noiseDepth])
 		return
 	case skip:
 		return
@@ -25,10 +25,10 @@ func (w *walk) lists(old, new []any) {
 	from := by.pair(old, new)
 	removed := w.removed(by, old, from)
 	stays := increasing(from)
-	order := by.how != byValue || !removed && len(new) == len(old) // of a set, only if that is all
+	order := by.kind != byValue || !removed && len(new) == len(old) // for sets, only if no item was added or removed
 	for j, i := range from {
 		if i < 0 {
-			w.at(by.step(new, j), func() { w.emit(Added, nil, new[j]) })
+			w.withStep(by.step(new, j), func() { w.emit(Added, nil, new[j]) })
 			continue
 		}
 		moved, differs := !stays[j] && order, !equal(old[i], new[j])
@@ -36,23 +36,23 @@ func (w *walk) lists(old, new []any) {
 			continue
 		}
 		step := by.step(new, j)
-		step.Item.was, _ = old[i].(map[string]any)
+		step.Item.oldFields, _ = old[i].(map[string]any)
 		if moved {
-			w.at(step, func() { w.emit(Moved, int64(i), int64(j)) })
+			w.withStep(step, func() { w.emit(Moved, int64(i), int64(j)) })
 		}
 		if differs {
-			w.at(step, func() { w.values(old[i], new[j]) })
+			w.withStep(step, func() { w.values(old[i], new[j]) })
 		}
 	}
 }
 
-func (w *walk) at(s Step, do func()) {
+func (w *walk) withStep(s Step, do func()) {
 	w.push(s)
 	do()
 	w.pop()
 }
 
-// removed reports the old items that no new one comes from, and returns whether there are any.
+// removed reports the old items without a new item, and returns whether there are any.
 func (w *walk) removed(by identity, old []any, from []int) (any bool) {
 	kept := make([]bool, len(old))
 	for _, i := range from {
@@ -64,17 +64,16 @@ func (w *walk) removed(by identity, old []any, from []int) (any bool) {
 		if !kept[i] {
 			any = true
 			step := by.step(old, i)
-			step.Item.gone = true
-			w.at(step, func() { w.emit(Removed, old[i], nil) })
+			step.Item.removed = true
+			w.withStep(step, func() { w.emit(Removed, old[i], nil) })
 		}
 	}
 	return any
 }
 
-// pair returns for each new item the index of the old one that it comes from, -1 if
-// there is none.
+// pair returns the index of the old item for each new item, or -1 if there is none.
 func (by identity) pair(old, new []any) []int {
-	if by.how == byPosition {
+	if by.kind == byPosition {
 		return align(old, new, true)
 	}
 	from := make([]int, len(new))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// managed is metadata with a field set, for lists whose keys it names.
+// managed returns metadata with a field set that names the keys of lists.
 func managed(set string) string {
 	return fmt.Sprintf(`{managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: %s}]}`, set)
 }
@@ -16,7 +16,7 @@ func TestLists(t *testing.T) {
 	ports := managed(`{"f:spec": {"f:ports": {".": {}, 'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}}}}}`)
 	codes := managed(`{"f:spec": {"f:codes": {'v:"a"': {}, 'v:"b"': {}}}}`)
 	nested := managed(`{"f:spec": {"f:rows": {'k:{"id":"a\u003cb"}': {"f:cells": {'k:{"x":1}': {}}}}}}`)
-	for _, c := range []between{
+	for _, c := range []diffTest{
 		{name: "keys of managed fields, not the natural one", options: quiet,
 			old:  `{metadata: ` + ports + `, spec: {ports: [{name: a, port: 80, protocol: TCP}, {name: b, port: 80, protocol: UDP}]}}`,
 			new:  `{metadata: ` + ports + `, spec: {ports: [{name: c, port: 80, protocol: TCP}, {name: b, port: 80, protocol: UDP}]}}`,
@@ -54,9 +54,9 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestUnmanagedLists: lists of which nobody's field set says anything.
+// TestUnmanagedLists compares lists whose items are not in any field set.
 func TestUnmanagedLists(t *testing.T) {
-	for _, c := range []between{
+	for _, c := range []diffTest{
 		{name: "a natural key that all have",
 			old:  `{conditions: [{type: A, name: x, status: "True"}, {type: B, status: "False"}]}`,
 			new:  `{conditions: [{type: B, status: "True"}, {type: A, name: x, status: "True"}]}`,
@@ -108,13 +108,13 @@ func TestAlign(t *testing.T) {
 			used := slices.Clone(got)
 			slices.Sort(used)
 			if i := slices.IndexFunc(used, func(i int) bool { return i >= 0 }); i >= 0 && len(slices.Compact(used[i:])) != len(got)-i {
-				t.Errorf("%s -> %s: %v has one twice", c.old, c.new, got)
+				t.Errorf("%s -> %s: %v contains an index twice", c.old, c.new, got)
 			}
 		}
 	}
 }
 
-// TestLongList: lists for which there is no table are compared along what is unique.
+// TestLongList compares lists that are too long for a table of all pairs.
 func TestLongList(t *testing.T) {
 	var old, new []any
 	for i := range int64(2000) {
@@ -124,12 +124,12 @@ func TestLongList(t *testing.T) {
 		}
 	}
 	new[0], new[1998] = int64(-1), int64(-2)
-	got := describe(compared(map[string]any{"l": old}, map[string]any{"l": new}, Options{}))
+	got := describe(diffObjects(map[string]any{"l": old}, map[string]any{"l": new}, Options{}))
 	want := []string{"changed l[0] 0 -> -1", "removed l[700] 700", "changed l[1998] 1999 -> -2"}
 	if !slices.Equal(got, want) {
-		t.Errorf("%.200q", got)
+		t.Errorf("got %.200q, want %q", got, want)
 	}
-	if n := len(patched(map[string]any{"l": old}, map[string]any{"l": new})); n != 3 {
-		t.Errorf("%d operations", n)
+	if n := len(patchObjects(map[string]any{"l": old}, map[string]any{"l": new})); n != 3 {
+		t.Errorf("%d operations, want 3", n)
 	}
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// fields is what two states of an object say of their fields' managers, and so of what
-// distinguishes the items of lists (KEP-555, and the field sets of structured-merge-diff).
+// fields contains the managed fields of two states of an object. They show who owns a field, and which keys identify list
+// items (KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
-	old, new      string // the managed fields, as JSON
-	apart         bool   // of two objects
-	parsed        bool
-	before, after []*entry
+	old, new        string // managed fields as JSON
+	distinctObjects bool   // Options.DistinctObjects
+	parsed          bool
+	before, after   []*entry
 }
 
-// entry is what one manager set by one operation through one version of the API.
+// entry is an entry of the managed fields: the fields that one manager set by one operation through one API version.
 type entry struct {
 	manager, operation, version, subresource, time string
 
 	set *fieldSet
-	// In comparison with the same entry of the old object, if that has it.
+	// The differences from the same entry of the old object, see fields.parse.
 	isNew, hasNewTime, hasGrown, hasShrunk bool
 }
 
 func managedFieldsOf(object string) gjson.Result { return gjson.Get(object, "metadata.managedFields") }
 
-// replace returns a text with another one in the place of a part that was found in it.
+// replace replaces a part of the text, which gjson found, by another text.
 func replace(text string, part gjson.Result, other string) string {
 	if !part.Exists() {
 		return text
@@ -37,7 +37,7 @@ func replace(text string, part gjson.Result, other string) string {
 	return text[:part.Index] + other + text[part.Index+len(part.Raw):]
 }
 
-// parse reads the managed fields of both objects, when they are first needed.
+// parse decodes the managed fields of both objects at the first call.
 func (f *fields) parse() {
 	if f.parsed {
 		return
@@ -52,8 +52,8 @@ func (f *fields) parse() {
 		}
 		was := f.before[i]
 		e.hasNewTime = e.time != "" && e.time != was.time
-		e.hasGrown = !e.set.within(was.set, maxDepth)
-		e.hasShrunk = !was.set.within(e.set, maxDepth)
+		e.hasGrown = !e.set.isSubsetOf(was.set, maxDepth)
+		e.hasShrunk = !was.set.isSubsetOf(e.set, maxDepth)
 	}
 }
 
@@ -75,33 +75,33 @@ func entries(managedFields string) (found []*entry) {
 	return found
 }
 
-// fieldSet is what a manager owns, or a part of it (fieldsV1; KEP-555). Its parts are found
-// in the text when the first is asked for: few are.
+// fieldSet is the set of fields that a manager owns, or a part of the set (fieldsV1, KEP-555). Its parts are decoded on
+// demand, because few are used.
 type fieldSet struct {
-	text  string
-	known map[string]*fieldSet
+	text   string
+	cached map[string]*fieldSet
 }
 
-// parts returns those of the set by their names.
+// parts returns the direct parts of the set by name.
 func (s *fieldSet) parts() map[string]*fieldSet {
-	if s.known == nil {
-		s.known = map[string]*fieldSet{}
+	if s.cached == nil {
+		s.cached = map[string]*fieldSet{}
 		gjson.Parse(s.text).ForEach(func(name, value gjson.Result) bool {
-			s.known[name.Str] = &fieldSet{text: value.Raw}
+			s.cached[name.Str] = &fieldSet{text: value.Raw}
 			return true
 		})
 	}
-	return s.known
+	return s.cached
 }
 
-// hasParts reports whether the set names something below the part that it is of. "." is that part.
+// hasParts reports whether the set contains more parts than ".", which stands for the value itself.
 func (s *fieldSet) hasParts() bool {
 	_, itself := s.parts()["."]
 	return len(s.parts()) > 1 || len(s.parts()) == 1 && !itself
 }
 
-// child returns what the set says of what one step leads to; nil if that is nothing.
-func (s *fieldSet) child(to Step) *fieldSet {
+// descend returns the part of the set for a step, or nil if there is none.
+func (s *fieldSet) descend(to Step) *fieldSet {
 	switch {
 	case s == nil:
 		return nil
@@ -111,33 +111,33 @@ func (s *fieldSet) child(to Step) *fieldSet {
 	return s.parts()[to.Item.managed]
 }
 
-// ownsItself reports whether the set is of a part that is owned itself, and not only
-// parts of it: it is {} or has ".".
+// ownsItself reports whether the manager owns the value of this set itself, not only parts of it: the set is {} or
+// contains ".".
 func (s *fieldSet) ownsItself() bool {
 	_, itself := s.parts()["."]
 	return itself || len(s.parts()) == 0
 }
 
-// within reports whether the set is a part of another one, so many levels deep.
-func (s *fieldSet) within(whole *fieldSet, depth int) bool {
+// isSubsetOf reports whether the other set contains all of this set. Below depth levels, the sets must be equal.
+func (s *fieldSet) isSubsetOf(whole *fieldSet, depth int) bool {
 	if s.text == whole.text || depth == 0 {
 		return s.text == whole.text
 	}
 	for name, part := range s.parts() {
-		if other := whole.parts()[name]; other == nil || !part.within(other, depth-1) {
+		if other := whole.parts()[name]; other == nil || !part.isSubsetOf(other, depth-1) {
 			return false
 		}
 	}
 	return true
 }
 
-// at returns what the field sets of old and new say of what the path leads to.
-func (f *fields) at(path Path) (found []*fieldSet) {
+// fieldSetsAt returns the field sets for the value at the path, of all managers, of the new object and then of the old.
+func (f *fields) fieldSetsAt(path Path) (found []*fieldSet) {
 	f.parse()
 	for _, e := range slices.Concat(f.after, f.before) {
 		set := e.set
 		for _, step := range path {
-			set = set.child(step)
+			set = set.descend(step)
 		}
 		if set != nil {
 			found = append(found, set)
@@ -146,11 +146,10 @@ func (f *fields) at(path Path) (found []*fieldSet) {
 	return found
 }
 
-// listType returns the names of the keys of the list at the path, or that it is a
-// set, as far as somebody manages items of it.
+// listType returns the keys of the list at the path, or whether it is a set, according to its items in the field sets.
 func (f *fields) listType(path Path) (keys []string, set bool) {
 	least := ""
-	for _, list := range f.at(path) {
+	for _, list := range f.fieldSetsAt(path) {
 		for name := range list.parts() {
 			set = set || strings.HasPrefix(name, "v:")
 			if strings.HasPrefix(name, "k:") && (least == "" || name < least) {

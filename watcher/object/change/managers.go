@@ -7,11 +7,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Managers returns the names of those who have set fields of an object, given as JSON, that still
-// stand, sorted; whoever they were, as Who has it.
+// Managers returns the names of the field managers that own fields of an object (JSON), sorted. It omits
+// ancient-changes, which stands for several managers.
 func Managers(object string) (names []string) {
 	managedFieldsOf(object).ForEach(func(_, entry gjson.Result) bool {
-		if name := entry.Get("manager").String(); name != "" && name != oldest && !slices.Contains(names, name) {
+		if name := entry.Get("manager").String(); name != "" && name != ancientManager && !slices.Contains(names, name) {
 			names = append(names, strings.Clone(name))
 		}
 		return true

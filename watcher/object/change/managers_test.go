@@ -12,7 +12,7 @@ func TestManagers(t *testing.T) {
 		`{"metadata":{"managedFields":"odd"}}`: "[]",
 	} {
 		if got := fmt.Sprint(Managers(object)); got != want {
-			t.Errorf("%s: %s", object, got)
+			t.Errorf("%s: got %s, want %s", object, got, want)
 		}
 	}
 }

@@ -11,25 +11,25 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Masks say which values are not to be shown. In the place of one stands its size and a keyed
-// hash of it, as in <12 bytes, 3f9a1c>, so that a change is seen; of a number or a boolean
-// <number, ...> or <boolean, ...>. A null and names of fields are shown. A value is hidden in
-// kubectl's last-applied-configuration, too, in managedFields, and where it is a key in a path.
+// Masks replace values by placeholders, which contain the size of the value and a keyed hash: <12 bytes, 3f9a1c>. So
+// readers see whether a value changed. Numbers and booleans become <number, ...> and <boolean, ...>. Nulls and the names
+// of fields stay readable. Values are also masked in kubectl's last-applied-configuration, in managedFields, and in list
+// keys of paths.
 //
 // The zero Masks hide nothing.
 type Masks struct {
-	// Paths are what is hidden, with all below.
+	// Paths are the values to hide, with everything below them.
 	Paths Patterns
-	// Secrets hides the values in data and stringData of Secrets (v1), with size and hash of
-	// what is decoded. In their annotations, each JSON object is taken for a copy.
+	// Secrets hides the values in data and stringData of Secrets (v1). Placeholders of data describe the decoded value. Each
+	// JSON object in an annotation of a Secret is treated as a copy of it.
 	Secrets bool
-	// Key of the hash (HMAC-SHA256, of which 24 bits are shown), for a whole run. Without one
-	// there is no hash.
+	// Key is the key of the hashes (HMAC-SHA256, the first 24 bits are shown). Only hashes with the same key can be
+	// compared. If Key is empty, placeholders contain no hash.
 	Key []byte
 }
 
-// Object returns the object with its values hidden. It is not changed; where nothing may be
-// hidden it is what is returned.
+// MaskObject returns the object with masked values. It does not modify the object, and returns it as it is if no mask
+// applies to its type.
 func (m *Masks) MaskObject(object map[string]any) map[string]any {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -38,16 +38,15 @@ func (m *Masks) MaskObject(object map[string]any) map[string]any {
 	}
 	var hidden map[string]any
 	if err := utiljson.Unmarshal([]byte(m.MaskJSON(encodeText(object))), &hidden); err != nil {
-		panic(err) // it was JSON
+		panic(err) // MaskJSON returns valid JSON
 	}
 	return hidden
 }
 
-// ObjectJSON is Object for valid JSON. Where something may be hidden the members of the
-// result are sorted by name.
-func (m *Masks) MaskJSON(object string) string { return m.rules(object, object).object(object) }
+// MaskJSON is MaskObject for valid JSON. If a mask applies to the type, the result has its fields sorted by name.
+func (m *Masks) MaskJSON(object string) string { return m.rules(object, object).maskObject(object) }
 
-func (ms masks) object(object string) string {
+func (ms masks) maskObject(object string) string {
 	if len(ms) == 0 {
 		return object
 	}
@@ -56,51 +55,51 @@ func (ms masks) object(object string) string {
 	return encodeText(h.value(ms.hideManaged(decoded)))
 }
 
-// Concern reports whether there may be something to hide in objects of a type.
+// AppliesTo reports whether values in objects of a type may be masked.
 func (m *Masks) AppliesTo(apiVersion, kind string) bool {
 	return m != nil && (len(m.Paths) > 0 || m.Secrets && apiVersion == "v1" && kind == "Secret")
 }
 
-// mask is one rule of what is hidden, and how.
+// mask is one rule: a pattern and the kind of the values that it hides.
 type mask struct {
 	Pattern
-	cover cover
-	key   []byte
+	content contentKind
+	key     []byte
 }
 
 type masks []mask
 
-// cover says what stands at the path of a mask.
-type cover int
+// contentKind is the kind of value at the path of a mask.
+type contentKind int
 
 const (
-	plain   cover = iota
-	encoded       // base64
-	copied        // an object as JSON, or else nothing that may be shown
-	maybe         // an object as JSON, or else nothing to hide
+	plainText      contentKind = iota
+	base64Text                 // base64
+	embeddedObject             // an object as JSON; other text is masked as a whole
+	maybeObject                // an object as JSON; other text is not masked
 )
 
-// rules returns the masks for an object in two states.
+// rules returns the masks for two states of an object.
 func (m *Masks) rules(old, new string) masks {
 	if m == nil {
 		return nil
 	}
-	rules := m.with(nil, plain, m.Paths)
+	rules := m.appendRules(nil, plainText, m.Paths)
 	secret := m.Secrets && (isSecret(old) || isSecret(new))
 	if secret {
-		rules = m.with(rules, encoded, mustParse("data"))
-		rules = m.with(rules, plain, mustParse("stringData"))
+		rules = m.appendRules(rules, base64Text, mustParse("data"))
+		rules = m.appendRules(rules, plainText, mustParse("stringData"))
 	}
 	if len(rules) > 0 {
-		rules = m.with(rules, copied, mustParse("metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]"))
+		rules = m.appendRules(rules, embeddedObject, mustParse("metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]"))
 	}
 	if secret {
-		rules = m.with(rules, maybe, mustParse("metadata.annotations.*"))
+		rules = m.appendRules(rules, maybeObject, mustParse("metadata.annotations.*"))
 	}
 	return rules
 }
 
-func (m *Masks) with(rules masks, cover cover, patterns Patterns) masks {
+func (m *Masks) appendRules(rules masks, cover contentKind, patterns Patterns) masks {
 	for _, p := range patterns {
 		rules = append(rules, mask{p, cover, m.Key})
 	}
@@ -111,9 +110,8 @@ func isSecret(object string) bool {
 	return gjson.Get(object, "kind").Str == "Secret" && gjson.Get(object, "apiVersion").Str == "v1"
 }
 
-// at returns the first mask that matches the path, nil if there is none, and whether
-// one could match below it.
-func (ms masks) at(path Path) (found *mask, below bool) {
+// find returns the first mask that matches the path, or nil, and whether a mask could match below the path.
+func (ms masks) find(path Path) (found *mask, below bool) {
 	for i := range ms {
 		depth, b := follow(ms[i].steps, path)
 		if depth > 0 {
@@ -124,7 +122,7 @@ func (ms masks) at(path Path) (found *mask, below bool) {
 	return nil, below
 }
 
-// placeholder returns what stands in the place of a scalar.
+// placeholder returns the replacement for a scalar.
 func (m *mask) placeholder(v any) any {
 	size, content := "", []byte(scalarText(v))
 	switch v.(type) {
@@ -135,7 +133,7 @@ func (m *mask) placeholder(v any) any {
 	case json.Number:
 		size = "number"
 	default:
-		if m.cover == encoded {
+		if m.content == base64Text {
 			if decoded, err := base64.StdEncoding.DecodeString(string(content)); err == nil {
 				content = decoded
 			}

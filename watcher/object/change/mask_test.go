@@ -21,7 +21,7 @@ func TestMaskedChanges(t *testing.T) {
 	paths := func(texts ...string) Options {
 		return Options{Masks: &Masks{Paths: patterns(t, texts...), Key: runKey}, Noise: Noise{Paths: patterns(t, "metadata.managedFields")}}
 	}
-	for _, c := range []between{
+	for _, c := range []diffTest{
 		{name: "a Secret", options: secrets,
 			old:  `{apiVersion: v1, kind: Secret, type: a, data: {a: YWJj, b: YWJj, c: "?"}}`,
 			new:  `{apiVersion: v1, kind: Secret, type: b, data: {a: YWJj, b: YWJjZA==, d: YWJj}, stringData: {e: abc}}`,
@@ -30,13 +30,13 @@ func TestMaskedChanges(t *testing.T) {
 			want: []string{`changed data.a "x" -> "z"`}},
 		{name: "a Secret of another group", options: secrets, old: `{apiVersion: x.io/v1, kind: Secret, data: {a: x}}`, new: `{apiVersion: x.io/v1, kind: Secret, data: {a: z}}`,
 			want: []string{`changed data.a "x" -> "z"`}},
-		{name: "it becomes a Secret", options: secrets, old: `{data: {a: x}}`, new: `{apiVersion: v1, kind: Secret}`,
+		{name: "only the new state is a Secret", options: secrets, old: `{data: {a: x}}`, new: `{apiVersion: v1, kind: Secret}`,
 			want: []string{`added apiVersion -> "v1"`, `removed data {"a":"<1 bytes, HASH>"}`, `added kind -> "Secret"`}},
 		{name: "the copies in annotations", options: secrets,
 			old:  `{apiVersion: v1, kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"YWJj\"},\"kind\":\"Secret\",\"n\":1.0}\n", example.com/copy: "{\"data\":{\"a\":\"YWJj\"}}", note: "x", json: "{\"a\":1}"}}}`,
 			new:  `{apiVersion: v1, kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "no json: YWJj", note: "z", json: "{\"a\":2}"}}}`,
 			want: []string{`removed metadata.annotations[example.com/copy] "{\"data\":{\"a\":\"<3 bytes, HASH>\"}}"`, `changed metadata.annotations.json "{\"a\":1}" -> "{\"a\":2}"`, `changed metadata.annotations[kubectl.kubernetes.io/last-applied-configuration] "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"<3 bytes, HASH>\"},\"kind\":\"Secret\",\"n\":1.0}\n" -> "<13 bytes, HASH>"`, `changed metadata.annotations.note "x" -> "z"`}},
-		{name: "what hides nothing stays as it was written", options: secrets,
+		{name: "JSON in an annotation without hidden values", options: secrets,
 			old:  `{apiVersion: v1, kind: Secret, metadata: {annotations: {json: "{ \"b\": 1, \"a\": \"<\" }"}}}`,
 			new:  `{apiVersion: v1, kind: Secret, metadata: {annotations: {json: "{\"a\":\"<\",\"b\":1}"}}}`,
 			want: []string{`changed metadata.annotations.json "{ \"b\": 1, \"a\": \"<\" }" -> "{\"a\":\"<\",\"b\":1}"`}},
@@ -52,7 +52,7 @@ func TestMaskedChanges(t *testing.T) {
 		{name: "no masks", options: Options{Masks: &Masks{Key: runKey}}, old: `{apiVersion: v1, kind: Secret, data: {a: x}}`, new: `{apiVersion: v1, kind: Secret, data: {a: z}}`, want: []string{`changed data.a "x" -> "z"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := describe(compared(decode(t, c.old), decode(t, c.new), c.options))
+			got := describe(diffObjects(decode(t, c.old), decode(t, c.new), c.options))
 			for i := range got {
 				got[i] = hashes.ReplaceAllString(got[i], ", HASH>")
 			}
@@ -63,7 +63,7 @@ func TestMaskedChanges(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks: wherever a hidden value stands, nothing that is printed has it.
+// TestNothingLeaks checks that no output contains a hidden value, wherever the objects contain it.
 func TestNothingLeaks(t *testing.T) {
 	const hidden, encoded = "hunter", "aHVudGVy"
 	secret := func(applied string) string {
@@ -81,40 +81,40 @@ func TestNothingLeaks(t *testing.T) {
 	}{
 		"a member twice":           {Masks{Secrets: true}, secret(`{"data":{"p":"aHVudGVyMQ=="},"data":null}`), secret(`{}`)},
 		"a member twice, in a map": {Masks{Secrets: true}, secret(`{"data":{"p":"aHVudGVyMQ==","p":null}}`), secret(`{}`)},
-		"text behind":              {Masks{Secrets: true}, secret(`{"x":1}]{"data":{"p":"aHVudGVyMQ=="}}`), secret(`{}}hunter`)},
+		"text after the JSON":      {Masks{Secrets: true}, secret(`{"x":1}]{"data":{"p":"aHVudGVyMQ=="}}`), secret(`{}}hunter`)},
 		"no longer a Secret":       {Masks{Secrets: true}, `{"apiVersion":"v1","kind":"Secret","data":{"p":"aHVudGVyMQ=="}}`, `{"apiVersion":"v2","kind":"Secret","data":{"p":"hunter"}}`},
 		"a key":                    {Masks{Paths: patterns(t, "spec.l[*].id")}, item("c", 1), item("c", 2)},
 		"a key, at any depth":      {Masks{Paths: patterns(t, "..id")}, item("c", 1), item("c", 2)},
 		"a key, by another field":  {Masks{Paths: patterns(t, "spec.l[name=c].id")}, item("c", 1), item("c", 2)},
 		"a key, by index":          {Masks{Paths: patterns(t, "spec.l[1].id")}, item("c", 1), item("c", 2)},
-		"of two of one name": {Masks{Paths: patterns(t, "spec.env[name=A].value")},
+		"two items of one name": {Masks{Paths: patterns(t, "spec.env[name=A].value")},
 			`{"spec":{"env":[{"name":"A","value":"hunter"},{"name":"A","value":"hunter2"}]}}`, `{"spec":{"env":[{"name":"A","value":"hunter3"},{"name":"A","value":"hunter4"}]}}`},
 	} {
-		said := text(Patch(c.old, c.new, &c.masks, true)) + text(Patch(c.new, c.old, &c.masks, true))
+		output := text(Patch(c.old, c.new, &c.masks, true)) + text(Patch(c.new, c.old, &c.masks, true))
 		for _, o := range []Options{{Masks: &c.masks}, {Masks: &c.masks, Only: patterns(t, "data", "spec.l[*].v")}} {
-			said += text(Diff(c.old, c.new, o).Changes) + text(Diff(c.new, c.old, o).Changes)
+			output += text(Diff(c.old, c.new, o).Changes) + text(Diff(c.new, c.old, o).Changes)
 		}
-		if name != "no longer a Secret" { // there the new one shows it
-			said += c.masks.MaskJSON(c.old) + c.masks.MaskJSON(c.new)
+		if name != "no longer a Secret" { // the new state is no Secret, so its value is visible
+			output += c.masks.MaskJSON(c.old) + c.masks.MaskJSON(c.new)
 		}
-		if strings.Contains(said, hidden) || strings.Contains(said, encoded) {
-			t.Errorf("%s: there it is: %s", name, said)
+		if strings.Contains(output, hidden) || strings.Contains(output, encoded) {
+			t.Errorf("%s: the output contains the hidden value: %s", name, output)
 		}
 	}
 }
 
-// TestMaskedFlag: a change says whether something in it is hidden.
+// TestMaskedFlag checks which changes are marked as masked.
 func TestMaskedFlag(t *testing.T) {
-	r := compared(decode(t, `{a: 1, b: 1, c: [{name: x, v: 1}]}`), decode(t, `{a: 2, b: 2, c: [{name: x, v: 1}, {name: z, v: 1}]}`),
+	r := diffObjects(decode(t, `{a: 1, b: 1, c: [{name: x, v: 1}]}`), decode(t, `{a: 2, b: 2, c: [{name: x, v: 1}, {name: z, v: 1}]}`),
 		Options{Masks: &Masks{Paths: patterns(t, "a", "c[*].v"), Key: runKey}})
 	for i, want := range []bool{true, false, true} {
 		if r.Changes[i].Masked != want {
-			t.Errorf("%s: %v", r.Changes[i].Path, r.Changes[i].Masked)
+			t.Errorf("%s: Masked is %v", r.Changes[i].Path, r.Changes[i].Masked)
 		}
 	}
 }
 
-// TestPlaceholder: the same for the same value and key, and only then.
+// TestPlaceholder checks that placeholders are equal for equal values and keys, and different otherwise.
 func TestPlaceholder(t *testing.T) {
 	placeholder := func(key, v string) string {
 		m := Masks{Paths: patterns(t, "v"), Key: []byte(key)}
@@ -124,11 +124,11 @@ func TestPlaceholder(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 	if placeholder("k", "x") == placeholder("k", "z") || placeholder("k", "x") == placeholder("l", "x") {
-		t.Error("equal where value or key are not")
+		t.Error("the same placeholder for another value or key")
 	}
 }
 
-// TestMaskObject: nothing of what is hidden is left anywhere, and all else is.
+// TestMaskObject checks that no output contains a hidden value, and that other values stay.
 func TestMaskObject(t *testing.T) {
 	const hidden = "TOPSECRET"
 	encoded := base64.StdEncoding.EncodeToString([]byte(hidden))
@@ -142,33 +142,33 @@ func TestMaskObject(t *testing.T) {
 		before := text(object)
 		masked := masks.MaskObject(object)
 		if text(object) != before {
-			t.Fatal("the object has changed")
+			t.Fatal("MaskObject modified the object")
 		}
 		got := text(masked)
 		if strings.Contains(got, hidden) || strings.Contains(got, encoded) {
-			t.Errorf("there it is: %s", got)
+			t.Errorf("the masked object contains the hidden value: %s", got)
 		}
 		if !strings.Contains(before, "keep") != !strings.Contains(got, "keep") || !strings.Contains(got, `"name":"x"`) {
-			t.Errorf("too much is hidden: %s", got)
+			t.Errorf("other values are hidden: %s", got)
 		}
-		runtime.DeepCopyJSON(masked) // it holds nothing else
+		runtime.DeepCopyJSON(masked) // panics if the object contains a type that is not in decoded JSON
 		for _, o := range []Options{{Masks: masks}, {Masks: masks, Noise: DefaultNoise()}} {
 			for _, pair := range [][2]map[string]any{{object, {}}, {{}, object}, {object, {"metadata": map[string]any{"managedFields": []any{}}, "kind": "Secret", "apiVersion": "v1"}}} {
-				for _, c := range compared(pair[0], pair[1], o).Changes {
-					if said := text(c.Old) + text(c.New) + c.Path.String(); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
-						t.Errorf("there it is: %s", said)
+				for _, c := range diffObjects(pair[0], pair[1], o).Changes {
+					if output := text(c.Old) + text(c.New) + c.Path.String(); strings.Contains(output, hidden) || strings.Contains(output, encoded) {
+						t.Errorf("the output contains the hidden value: %s", output)
 					}
 				}
 			}
 		}
-		if said := text(patched(masks.MaskObject(map[string]any{}), masked)); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
-			t.Errorf("there it is: %s", said)
+		if output := text(patchObjects(masks.MaskObject(map[string]any{}), masked)); strings.Contains(output, hidden) || strings.Contains(output, encoded) {
+			t.Errorf("the output contains the hidden value: %s", output)
 		}
 	}
 	if pod := decode(t, `{kind: Pod, apiVersion: v1, data: {a: b}}`); !reflect.DeepEqual((&Masks{Secrets: true}).MaskObject(pod), pod) {
-		t.Error("what is no Secret is hidden")
+		t.Error("a Pod with data was masked like a Secret")
 	}
 	if same := (*Masks)(nil).MaskObject(secret); text(same) != text(secret) {
-		t.Error("no masks hide something")
+		t.Error("nil masks changed the object")
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// Noise is what changes without telling people anything.
+// Noise names changes that do not interest people.
 type Noise struct {
-	// Paths are those at and below which no change counts.
+	// Paths are ignored, with everything below them.
 	Paths Patterns
-	// Moves are the lists in which the order of items does not count.
+	// UnorderedLists are the lists in which moves are ignored.
 	UnorderedLists Patterns
-	// Zeros are the numbers of which 0 says the same as that there is none.
+	// OptionalZeros are the numbers for which 0 means the same as a missing field.
 	OptionalZeros Patterns
 }
 
-// DefaultNoise returns what is noise in Kubernetes. The result is the caller's to change.
+// DefaultNoise returns the noise in objects of Kubernetes. Callers may modify the result.
 func DefaultNoise() Noise {
 	n := defaultNoise()
 	return Noise{Paths: slices.Clone(n.Paths), UnorderedLists: slices.Clone(n.UnorderedLists), OptionalZeros: slices.Clone(n.OptionalZeros)}
@@ -24,14 +24,14 @@ func DefaultNoise() Noise {
 var defaultNoise = sync.OnceValue(func() Noise {
 	return Noise{
 		Paths: mustParse(
-			// Every write sets these, or whoever sees it.
+			// Set at every write, or by controllers that observed one.
 			"metadata.resourceVersion",
 			"metadata.generation",
 			"metadata.managedFields",
 			"status..observedGeneration",
 			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", // a copy
 
-			// Numbers that controllers of workloads keep for themselves.
+			// Bookkeeping of workload controllers.
 			"metadata.annotations[deployment.kubernetes.io/revision]",
 			"metadata.annotations[deployment.kubernetes.io/revision-history]",
 			"metadata.annotations[deployment.kubernetes.io/desired-replicas]",
@@ -40,13 +40,13 @@ var defaultNoise = sync.OnceValue(func() Noise {
 			"metadata.finalizers[=batch.kubernetes.io/job-tracking]",
 			"status.uncountedTerminatedPods",
 
-			// What is said beside it: by replicas, hostIP, podIP and restartCount.
+			// Repeated in replicas, hostIP, podIP and restartCount.
 			"status.fullyLabeledReplicas",
 			"status.hostIPs",
 			"status.podIPs",
 			"status..containerID",
 
-			// Times of signs of life, and those that say when what changed besides did.
+			// Heartbeats, and times of changes that are visible elsewhere.
 			"spec.renewTime", // of a Lease
 			"metadata.annotations[control-plane.alpha.kubernetes.io/leader]",
 			"metadata.annotations[endpoints.kubernetes.io/last-change-trigger-time]",
@@ -57,37 +57,37 @@ var defaultNoise = sync.OnceValue(func() Noise {
 			"status.startTime",
 			"status..lastState.terminated.startedAt",
 			"status..lastState.terminated.finishedAt",
-			"lastTimestamp", // of an Event, whose count says it
+			"lastTimestamp", // of an Event, whose count changes too
 			"series.lastObservedTime",
 		),
-		// Controllers put the condition that they have set last.
+		// Controllers move the condition that they set to the end.
 		UnorderedLists: mustParse("status"),
-		// Controllers write 0 where there was nothing before, and leave 0 out.
+		// Controllers omit 0, and write it where there was no number.
 		OptionalZeros: mustParse("status"),
 	}
 })
 
-// ServerMade returns what a server, or a controller at its cluster, makes for each object: noise
-// between the same objects of two clusters. The result is the caller's to change.
-func ServerSetFields() Patterns { return slices.Clone(serverMade()) }
+// ServerSetFields returns the fields that the API server or controllers set differently in each cluster. They are noise
+// when objects of two clusters are compared. Callers may modify the result.
+func ServerSetFields() Patterns { return slices.Clone(serverSetFields()) }
 
-var serverMade = sync.OnceValue(func() Patterns {
+var serverSetFields = sync.OnceValue(func() Patterns {
 	return mustParse(
 		"status",
-		"metadata.namespace", // where it is not the same, this is meant
+		"metadata.namespace", // only differs if the user compares two namespaces
 		"metadata.uid",
 		"metadata.creationTimestamp",
 		"metadata.selfLink",
 		"metadata.ownerReferences[*].uid",
 
-		// Where it was put, and what it was bound to.
+		// The node and volume to which the object was bound.
 		"spec.nodeName",   // of a Pod
 		"spec.volumeName", // of a PersistentVolumeClaim
 		"spec.claimRef.uid",
 		"spec.claimRef.resourceVersion",
 		"metadata.annotations[volume.kubernetes.io/selected-node]",
 
-		// The UID of a Job, in what it selects by.
+		// The UID of a Job, in its labels and selector.
 		"metadata.labels[controller-uid]",
 		"metadata.labels[batch.kubernetes.io/controller-uid]",
 		"spec.selector.matchLabels[controller-uid]",
@@ -97,8 +97,8 @@ var serverMade = sync.OnceValue(func() Patterns {
 	)
 })
 
-// prune takes what is noise out of a copy of a value that was added or removed at the
-// path, counts it, and reports whether nothing is left.
+// prune removes noise from a copy of a value that was added or removed at the path, and counts it. It returns true if
+// only noise was in the value.
 func (w *walk) prune(value *any) (gone bool) {
 	if isScalar(*value) {
 		return false
@@ -110,9 +110,9 @@ func (w *walk) prune(value *any) (gone bool) {
 	rest := w.fields.rebuild(w.path, *value, func(step Step, part any) (any, bool) {
 		w.push(step)
 		defer w.pop()
-		decision, quiet := w.decide()
+		decision, noiseDepth := w.decide()
 		if decision == noise {
-			w.count(w.path[:quiet])
+			w.count(w.path[:noiseDepth])
 			return nil, true
 		}
 		gone := w.prune(&part)

@@ -9,22 +9,22 @@ import (
 	"unicode/utf8"
 )
 
-// ParsePattern reads a pattern, as [Path.String] writes a path or as kubectl takes JSONPath:
+// ParsePattern parses a pattern in the syntax of [Path.String] or in the JSONPath syntax of kubectl:
 //
 //	spec.replicas  .spec.replicas  {.spec.replicas}  $.spec.replicas
-//	spec.template.spec.containers[*].image      [*] or .* is any item or field
+//	spec.template.spec.containers[*].image      any item or field, also written .*
 //	spec.template.spec.containers[name=web]     the item with that key
-//	spec.ports[port=80,protocol=TCP]            or with several
+//	spec.ports[port=80,protocol=TCP]            the item with several keys
 //	{.spec.containers[?(@.name=="web")].image}  the same in JSONPath
-//	spec.rules[0]                               an index, from 0; or the field "0"
+//	spec.rules[0]                               an index, from 0, or the field "0"
 //	metadata.finalizers[=example.com/guard]     a value in a set
-//	metadata.annotations[example.com/team]      a field whose name is no identifier
+//	metadata.annotations[example.com/team]      a field whose name is not an identifier
 //	metadata.annotations['example.com/team']    the same in JSONPath
 //	metadata.annotations.example\.com/team      the same with a backslash
 //	status..observedGeneration                  at any depth below status
 //
-// Keys are any fields of the item, before or after the change, compared as text. What
-// else JSONPath has is an error. Errors say at which character they are, counted from 1.
+// Keys can be any fields of an item. They match the value before or after the change, compared as text. Other JSONPath
+// syntax is an error. Errors contain the position of the invalid character, counted from 1.
 func ParsePattern(text string) (Pattern, error) {
 	s := scanner{text: text, end: len(text)}
 	steps, err := s.pattern()
@@ -34,7 +34,7 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{text, steps}, nil
 }
 
-// mustParse is for patterns in this package's source.
+// mustParse parses patterns in the source of this package.
 func mustParse(texts ...string) Patterns {
 	patterns := make(Patterns, len(texts))
 	for i, text := range texts {
@@ -52,12 +52,12 @@ type scanner struct {
 	at, end int
 }
 
-// errorAt is about the character at a byte of the text.
+// errorAt returns an error about the character at a byte offset of the text.
 func (s *scanner) errorAt(at int, format string, args ...any) error {
 	return fmt.Errorf("path %q, character %d: %s", s.text, utf8.RuneCountInString(s.text[:at])+1, fmt.Sprintf(format, args...))
 }
 
-// skip goes past what comes next, if that is prefix.
+// skip consumes prefix and returns true if the remaining text starts with it.
 func (s *scanner) skip(prefix string) bool {
 	if !strings.HasPrefix(s.text[s.at:s.end], prefix) {
 		return false
@@ -89,7 +89,7 @@ func (s *scanner) pattern() ([]matcher, error) {
 	return steps, nil
 }
 
-// step reads .name, ..name, .*, or brackets; the first one needs no dot.
+// step reads .name, ..name, .* or brackets. The first step needs no dot.
 func (s *scanner) step(first bool) (m matcher, err error) {
 	deep := s.skip("..")
 	dot := deep || s.skip(".")
@@ -113,8 +113,7 @@ func (s *scanner) step(first bool) (m matcher, err error) {
 	return m, err
 }
 
-// name reads the name of a field up to the next dot or bracket. A backslash takes
-// the meaning of the character after it.
+// name reads the name of a field up to the next dot or bracket. A backslash escapes the next character.
 func (s *scanner) name() (string, error) {
 	var name strings.Builder
 	start := s.at
@@ -128,11 +127,11 @@ func (s *scanner) name() (string, error) {
 			return name.String(), nil
 		case r == '\\':
 			if s.at++; s.at == s.end {
-				return "", s.errorAt(s.at-1, "nothing comes after the backslash")
+				return "", s.errorAt(s.at-1, "no character after the backslash")
 			}
 			_, size = utf8.DecodeRuneInString(s.text[s.at:s.end])
 		case unicode.IsSpace(r) || strings.ContainsRune(special+"<>|&!", r):
-			return "", s.errorAt(s.at, "%q has to be in brackets and quotes", r)
+			return "", s.errorAt(s.at, "%q must be in brackets and quotes", r)
 		}
 		name.WriteString(s.text[s.at : s.at+size])
 		s.at += size
@@ -173,7 +172,7 @@ func (s *scanner) rune() rune {
 	return r
 }
 
-// nameOrKeys reads what is in brackets if it is a name, an index, or keys.
+// nameOrKeys reads a name, an index or keys in brackets.
 func (s *scanner) nameOrKeys() (m matcher, err error) {
 	start := s.at
 	name, quoted, err := s.word()
@@ -184,15 +183,15 @@ func (s *scanner) nameOrKeys() (m matcher, err error) {
 		s.at = start
 		return s.keys()
 	case s.at < s.end && s.text[s.at] == ',':
-		return m, s.errorAt(s.at, "unions are not known here: give several paths")
+		return m, s.errorAt(s.at, "unions are not supported, use several paths")
 	case quoted || !isNumeric(name):
 		return matcher{kind: namedField, name: name}, nil
 	case !isDigits(name):
-		return m, s.errorAt(start, "%s is no index: one counts from 0, and slices are not known here", name)
+		return m, s.errorAt(start, "%s is not an index; indexes start at 0, and slices are not supported", name)
 	}
 	index, err := strconv.Atoi(name)
 	if err != nil {
-		index = math.MaxInt // the name of a field, then
+		index = math.MaxInt // can only be the name of a field
 	}
 	return matcher{kind: indexOrName, name: name, index: index}, nil
 }

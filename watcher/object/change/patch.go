@@ -10,13 +10,13 @@ import (
 // Operation is one operation of a JSON patch (RFC 6902): add, remove or replace.
 type Operation struct {
 	Op string
-	// Path is a JSON pointer (RFC 6901), valid after the operations before it.
+	// Path is a JSON pointer (RFC 6901) into the object that the previous operations made.
 	Path string
-	// Value is a part of the new object, to be read only; nil for remove.
+	// Value is part of the new object and must not be modified. It is nil for remove.
 	Value any
 }
 
-// MarshalJSON writes a null value, too, and none for remove.
+// MarshalJSON encodes the value even if it is null, and omits it for remove.
 func (o Operation) MarshalJSON() ([]byte, error) {
 	line := struct {
 		Op    string `json:"op"`
@@ -29,14 +29,13 @@ func (o Operation) MarshalJSON() ([]byte, error) {
 	return []byte(encodeText(line)), nil
 }
 
-// Patch returns the operations that make new out of old, both JSON as [Between] takes it:
-// the same bytes, once both are encoded alike, so that 1.0 takes the place of 1. It
-// knows no keys and no noise. In lists it leaves alone the items of a longest common
-// subsequence. Fields come in the order of their names. Where something is masked, it is a
-// patch of the masked objects; without managedFields, of objects that have none.
+// Patch returns the operations that turn old into new, both valid JSON. The result of applying them is identical to new:
+// Patch replaces 1 by 1.0. It does not use keys or noise. In lists, it keeps the items of a longest common subsequence.
+// Fields are in the order of their names. If masks hide values, it is a patch of the masked objects. If managedFields is
+// false, it is a patch of the objects without managed fields.
 func Patch(old, new string, masks *Masks, managedFields bool) []Operation {
 	rules := masks.rules(old, new)
-	old, new = rules.object(old), rules.object(new)
+	old, new = rules.maskObject(old), rules.maskObject(new)
 	if !managedFields {
 		old, new = replace(old, managedFieldsOf(old), "null"), replace(new, managedFieldsOf(new), "null")
 	}
@@ -58,7 +57,7 @@ type patcher struct {
 	depth      int
 }
 
-func (p *patcher) do(op, path string, value any) {
+func (p *patcher) add(op, path string, value any) {
 	p.operations = append(p.operations, Operation{op, path, value})
 }
 
@@ -71,9 +70,9 @@ func (p *patcher) maps(path string, old, new map[string]any) {
 		at := path + "/" + pointerEscapes.Replace(name)
 		switch {
 		case !inNew:
-			p.do("remove", at, nil)
+			p.add("remove", at, nil)
 		case !inOld:
-			p.do("add", at, is)
+			p.add("add", at, is)
 		default:
 			p.values(at, was, is)
 		}
@@ -86,8 +85,8 @@ func (p *patcher) values(path string, old, new any) {
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	if p.depth > deepList { // or all would be compared at each level
-		p.do("replace", path, new)
+	if p.depth > deepList { // comparing reads everything below at each level
+		p.add("replace", path, new)
 		return
 	}
 	switch was := old.(type) {
@@ -102,26 +101,26 @@ func (p *patcher) values(path string, old, new any) {
 			return
 		}
 	}
-	p.do("replace", path, new)
+	p.add("replace", path, new)
 }
 
-// lists goes through both lists from the start; what is before index j is done.
+// lists patches a list from its start. When it handles index j, the items before j are already equal to the new list.
 func (p *patcher) lists(path string, old, new []any) {
 	from := align(old, new, false)
 	i := 0
 	for j, source := range from {
 		at := path + "/" + strconv.Itoa(j)
 		if source < 0 {
-			p.do("add", at, new[j])
+			p.add("add", at, new[j])
 			continue
 		}
 		for ; i < source; i++ {
-			p.do("remove", at, nil)
+			p.add("remove", at, nil)
 		}
 		p.values(at, old[i], new[j])
 		i++
 	}
 	for ; i < len(old); i++ {
-		p.do("remove", path+"/"+strconv.Itoa(len(new)), nil)
+		p.add("remove", path+"/"+strconv.Itoa(len(new)), nil)
 	}
 }

@@ -23,14 +23,14 @@ func TestPatch(t *testing.T) {
 		{`{l: [a, b, c]}`, `{l: []}`, `[{"op":"remove","path":"/l/0"},{"op":"remove","path":"/l/0"},{"op":"remove","path":"/l/0"}]`},
 		{`{l: [a]}`, `{l: {a: b}}`, `[{"op":"replace","path":"/l","value":{"a":"b"}}]`},
 	} {
-		if got := text(patched(decode(t, c.old), decode(t, c.new))); got != c.want {
+		if got := text(patchObjects(decode(t, c.old), decode(t, c.new))); got != c.want {
 			t.Errorf("%s -> %s:\n%s, want\n%s", c.old, c.new, got, c.want)
 		}
 	}
 }
 
-// apply applies a patch to an object, strictly as RFC 6902 has it: what is removed or
-// replaced must be there. The object may be changed.
+// apply applies a patch to an object as RFC 6902 requires: a value that is removed or replaced must exist. It may modify the
+// object.
 func apply(object any, operations []Operation) (_ any, err error) {
 	for _, o := range operations {
 		if object, err = applyOne(object, strings.Split(o.Path, "/")[1:], o); err != nil {
@@ -73,14 +73,13 @@ func applyOne(v any, tokens []string, o Operation) (any, error) {
 		v[i], err = applyOne(v[i], tokens[1:], o)
 		return v, err
 	}
-	return nil, fmt.Errorf("no map or list before %q", token)
+	return nil, fmt.Errorf("parent of %q is no map or list", token)
 }
 
-// checkPatch applies the patch that makes new of old, as it is written, and compares
-// the bytes.
+// checkPatch encodes the patch from old to new, applies it and compares the bytes.
 func checkPatch(t testing.TB, old, new map[string]any) (operations int) {
 	t.Helper()
-	patch := patched(old, new)
+	patch := patchObjects(old, new)
 	var read []Operation
 	decodeNumbers(t, text(patch), &read)
 	var copied any
@@ -95,7 +94,7 @@ func checkPatch(t testing.TB, old, new map[string]any) (operations int) {
 	return len(patch)
 }
 
-// TestPatchOptions: managed fields and what is masked are not in a patch.
+// TestPatchOptions checks patches without managed fields and with masks.
 func TestPatchOptions(t *testing.T) {
 	old := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","managedFields":[{"manager":"x"}]},"data":{"k":"aHVudGVyMg==","l":"aa"}}`
 	new := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","managedFields":[{"manager":"y"}]},"data":{"k":"aHVudGVyMw==","l":"aa"}}`
@@ -114,7 +113,7 @@ func TestPatchOptions(t *testing.T) {
 	}
 }
 
-// TestChangeJSON: a change as programs get it.
+// TestChangeJSON checks the encoding of changes.
 func TestChangeJSON(t *testing.T) {
 	const managed = `"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","subresource":"scale","time":"2026-01-31T09:00:00Z","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`
 	result := Diff(`{"spec":{"replicas":3,"gone":null,"x":1},"list":["a","b"],`+managed+`}`, `{"spec":{"replicas":12345678901234567890,"x":"<"},"new":{},"list":["b","a"],`+managed+`}`, Options{Noise: DefaultNoise()})
@@ -128,7 +127,7 @@ func TestChangeJSON(t *testing.T) {
 	}
 }
 
-// decodeNumbers decodes JSON and keeps numbers as they are written.
+// decodeNumbers decodes JSON with numbers as json.Number.
 func decodeNumbers(t testing.TB, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -138,7 +137,7 @@ func decodeNumbers(t testing.TB, text string, into any) {
 	}
 }
 
-// TestPatchRandom: a patch makes the new object of the old one, for random ones.
+// TestPatchRandom checks patches of random objects.
 func TestPatchRandom(t *testing.T) {
 	for seed := range uint64(5_000) {
 		r := random{rand.New(rand.NewPCG(seed, 1))}
@@ -152,12 +151,12 @@ func TestPatchRandom(t *testing.T) {
 			t.Fatalf("%d operations: %s -> %s", n, text(old), text(new))
 		}
 		if text([]any{old, new}) != before {
-			t.Fatal("the objects have changed")
+			t.Fatal("Patch modified the objects")
 		}
 	}
 }
 
-// random makes JSON.
+// random generates JSON values.
 type random struct{ *rand.Rand }
 
 var names = []string{"name", "type", "a", "b/c", "~", "", "ü.v", "spec"}
@@ -195,7 +194,7 @@ func (r random) number() any {
 	}[r.IntN(14)]
 }
 
-// edit returns a copy in which some of it is another.
+// edit returns a copy with random changes.
 func (r random) edit(v any, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Path leads from the root of an object, the empty Path, to a part of it.
+// Path leads from the root of an object to a part of it. The empty Path is the root.
 type Path []Step
 
 // Step goes down by one level.
@@ -18,33 +18,33 @@ type Step struct {
 	Item *Item
 }
 
-// Item is an item of a list. It is not to be changed: paths share it.
+// Item is an item of a list. It must not be modified, because paths share it.
 type Item struct {
-	// Index is the position in the new list, of an item that was removed in the old one.
+	// Index is the position in the new list, or in the old list if the item was removed.
 	Index int
-	// Keys tell the item from the others of its list; empty if only the position does.
+	// Keys identify the item in its list. If empty, only its position or value does.
 	Keys []Key
-	// Set means that the list is a set of scalars, and Value the one meant.
+	// InSet is true if the list is a set of scalars. Value is then the item.
 	InSet bool
 	Value any
 
-	// gone: the item was removed, and Index is about the old list.
-	gone bool
-	// managed is the item as field managers name it: k:{"name":"web"}, v:"a".
+	// removed is true if the item was removed. Index is then the position in the old list.
+	removed bool
+	// managed is the name of the item in field sets: k:{"name":"web"}, v:"a". It is empty if Index identifies the item.
 	managed string
-	// is and was are what the item holds in the two objects, as far as it is a map there:
-	// patterns may name any field of it, whatever tells it from the others.
-	is, was map[string]any
+	// newFields and oldFields are the fields of the item in the two objects, or nil if it is not a map there. Patterns can
+	// use any of them, not only keys.
+	newFields, oldFields map[string]any
 }
 
-// has reports whether a field of the item has a value.
+// has reports whether a field of the item has the value, given as text.
 func (i *Item) has(field, value string) bool {
 	for _, key := range i.Keys {
 		if key.Name == field {
 			return scalarText(key.Value) == value
 		}
 	}
-	for _, state := range []map[string]any{i.is, i.was} {
+	for _, state := range []map[string]any{i.newFields, i.oldFields} {
 		if v, there := state[field]; there && isScalar(v) && scalarText(v) == value {
 			return true
 		}
@@ -52,22 +52,22 @@ func (i *Item) has(field, value string) bool {
 	return false
 }
 
-// Key is a field that identifies an item of a list, with its value, a scalar.
+// Key is a field that identifies an item of a list, with its value (a scalar).
 type Key struct {
 	Name  string
 	Value any
 }
 
-// String writes the path as in spec.template.spec.containers[name=web].image:
+// String returns the path as text, such as spec.template.spec.containers[name=web].image:
 //
-//	.name               a field whose name is an identifier, here with "-", too
-//	[example.com/team]  any other field; ["a b"] where it could be mistaken
+//	.name                   a field whose name is an identifier, which may contain "-"
+//	[example.com/team]      any other field, quoted if it is ambiguous: ["a b"]
 //	[port=80,protocol=TCP]  an item, by its keys
-//	[=value]            an item of a set
-//	[2]                 an item by its index, from 0
+//	[=value]                an item of a set
+//	[2]                     an item by its index, from 0
 //
-// [ParsePattern] reads it, and the pattern matches the path. Control characters,
-// and what is not printable in other ways, are escaped as in Go.
+// [ParsePattern] parses the text into a pattern that matches the path. Control characters and other characters that are
+// not printable are escaped as in Go.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {
@@ -105,8 +105,8 @@ func (i *Item) write(b *strings.Builder) {
 	b.WriteByte(']')
 }
 
-// compare orders paths: fields by name, items by index, what was removed before what
-// has its index now, what holds others before them.
+// compare orders fields by name, items by index, a removed item before the item that has its index now, and parents
+// before children.
 func (p Path) compare(q Path) int {
 	for i := range min(len(p), len(q)) {
 		a, b := p[i], q[i]
@@ -115,10 +115,10 @@ func (p Path) compare(q Path) int {
 			if c := cmp.Compare(a.Item.Index, b.Item.Index); c != 0 {
 				return c
 			}
-			if a.Item.gone != b.Item.gone {
-				return map[bool]int{true: -1, false: 1}[a.Item.gone]
+			if a.Item.removed != b.Item.removed {
+				return map[bool]int{true: -1, false: 1}[a.Item.removed]
 			}
-		case a.Item != nil || b.Item != nil: // a list here, a map there: not in one object
+		case a.Item != nil || b.Item != nil: // a list and a map can't have the same path in one object
 			return len(p) - len(q)
 		default:
 			if c := strings.Compare(a.Field, b.Field); c != 0 {
@@ -143,17 +143,17 @@ func isDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// isNumeric reports whether text in brackets could be an index, or in JSONPath a slice.
+// isNumeric reports whether text in brackets could be an index, or a slice in JSONPath.
 func isNumeric(text string) bool { return strings.Trim(text, "0123456789-:") == "" }
 
-// isPlain reports whether text can stand in brackets without quotes.
+// isPlain reports whether text needs no quotes in brackets.
 func isPlain(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r == ' ' || r == unicode.ReplacementChar || !unicode.IsPrint(r) || strings.ContainsRune(special, r)
 	})
 }
 
-// special are the characters that mean something in brackets.
+// special contains the characters with a meaning in brackets.
 const special = "[]{}()=,*?@$'\"`\\"
 
 func quoteIfNeeded(text string) string {

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// field and item make steps.
+// field, item, value and gone return steps of paths.
 func field(name string) Step { return Step{Field: name} }
 
 func item(index int, keys ...Key) Step { return Step{Item: &Item{Index: index, Keys: keys}} }
 
 func value(index int, v any) Step { return Step{Item: &Item{Index: index, InSet: true, Value: v}} }
 
-func gone(index int) Step { return Step{Item: &Item{Index: index, gone: true}} }
+func gone(index int) Step { return Step{Item: &Item{Index: index, removed: true}} }
 
-// TestPath: how paths are written; as patterns they match themselves.
+// TestPath checks the text of paths, and that the text is a pattern that matches the path and everything below it.
 func TestPath(t *testing.T) {
 	for _, c := range []struct {
 		path          Path
@@ -49,7 +49,7 @@ func TestPath(t *testing.T) {
 		}
 		p, err := ParsePattern(c.text)
 		if err != nil || !p.Match(c.path) || p.Match(c.path[:len(c.path)-1]) || !p.Match(append(c.path, field("x"))) {
-			t.Errorf("%s does not match itself and what is below, and only that: %v", c.text, err)
+			t.Errorf("pattern %s does not match exactly its path and the paths below: %v", c.text, err)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 	for i, p := range sorted {
 		for j, q := range sorted {
 			if got := p.compare(q); got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("%q and %q: %d", p, q, got)
+				t.Errorf("compare(%q, %q) = %d", p, q, got)
 			}
 		}
 	}

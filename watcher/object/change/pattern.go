@@ -12,8 +12,8 @@ type Patterns []Pattern
 
 func (p Pattern) String() string { return p.text }
 
-// Fields returns the names of the fields with which the pattern begins: whatever it
-// matches is there, or below.
+// FixedPrefix returns the names of the fields with which the pattern starts. Everything that it matches is at or below
+// them.
 func (p Pattern) FixedPrefix() (names []string) {
 	for _, m := range p.steps {
 		if m.kind != namedField || m.deep {
@@ -24,7 +24,7 @@ func (p Pattern) FixedPrefix() (names []string) {
 	return names
 }
 
-// Match reports whether p names the path or something above it.
+// Match reports whether the pattern names the path or a part of the object above it.
 func (p Pattern) Match(path Path) bool {
 	depth, _ := follow(p.steps, path)
 	return depth > 0
@@ -34,8 +34,8 @@ func (ps Patterns) Match(path Path) bool {
 	return slices.ContainsFunc(ps, func(p Pattern) bool { return p.Match(path) })
 }
 
-// match returns the highest depth at which a pattern matches, and whether one could
-// match below.
+// match returns the number of steps in the longest prefix of the path that a pattern names (0 if none), and whether a
+// pattern could match below the path.
 func (ps Patterns) match(path Path) (depth int, below bool) {
 	for i := range ps {
 		d, b := follow(ps[i].steps, path)
@@ -44,8 +44,8 @@ func (ps Patterns) match(path Path) (depth int, below bool) {
 	return depth, below
 }
 
-// follow returns the number of steps of path that a pattern names, 0 if it does not match,
-// and whether it could match something below path instead.
+// follow returns the number of steps in the prefix of the path that the pattern names, or 0 if the pattern does not
+// match. below is true if it could match below the path.
 func follow(steps []matcher, path Path) (depth int, below bool) {
 	for i := range steps {
 		if steps[i].deep {
@@ -65,7 +65,7 @@ func follow(steps []matcher, path Path) (depth int, below bool) {
 	return len(steps), false
 }
 
-// followDeep lets the first of the steps match anywhere, as far up as possible.
+// followDeep is follow for a pattern whose first step may match at any depth. It prefers the shortest prefix.
 func followDeep(steps []matcher, path Path) (depth int, below bool) {
 	for skipped := range path {
 		if !steps[0].matches(path[skipped]) {
@@ -86,7 +86,7 @@ type matcherKind int
 const (
 	anyStep     matcherKind = iota // *
 	namedField                     // name, ["name"]
-	indexOrName                    // [2], which may be the name of a field, too
+	indexOrName                    // [2], which can also be the name of a field
 	keyedItem                      // [name=web]
 	setItem                        // [=value]
 )
@@ -94,10 +94,10 @@ const (
 // matcher is one step of a pattern.
 type matcher struct {
 	kind  matcherKind
-	name  string // of a field, or the value in a set
+	name  string // the field, or the value in a set
 	index int
-	keys  []Key // their values are text
-	deep  bool  // ".." is before it: any number of steps may come first
+	keys  []Key // the values are strings
+	deep  bool  // follows "..", so any number of steps may precede
 }
 
 func (m *matcher) matches(s Step) bool {

@@ -18,7 +18,7 @@ var examples = map[string]Path{
 	"status":     {field("status")},
 }
 
-// patternExamples are patterns, and which of the examples they match.
+// patternExamples contains patterns and the names of the examples that they match.
 var patternExamples = map[string]string{
 	"spec.replicas":                              "replicas",
 	".spec.replicas":                             "replicas",
@@ -75,15 +75,14 @@ var patternExamples = map[string]string{
 	"spec.replicas.x":                                "",
 }
 
-// TestAnyField: a pattern finds an item by any of its fields, as JSONPath does, and by
-// what it was.
-func TestAnyField(t *testing.T) {
+// TestPatternMatchesAnyItemField checks that a pattern finds an item by any of its old or new fields, as JSONPath does.
+func TestPatternMatchesAnyItemField(t *testing.T) {
 	for only, want := range map[string]int{
 		"l[port=80].v": 1, "{.l[?(@.kind=='b')].v}": 1, "{.l[?(@.kind=='c')].v}": 1, "l[name=w].v": 1, "l[kind=e].v": 0, "l[name=x,kind=d].v": 0,
 	} {
 		old := decode(t, `{l: [{name: x, port: 80, kind: b, v: 1}, {name: w, port: 81, kind: d, v: 1}]}`)
 		new := decode(t, `{l: [{name: x, port: 80, kind: c, v: 2}, {name: w, port: 81, kind: d, v: 2}]}`)
-		if got := len(compared(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
+		if got := len(diffObjects(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
 			t.Errorf("%s: %d changes, want %d", only, got, want)
 		}
 	}
@@ -107,23 +106,23 @@ func TestPattern(t *testing.T) {
 		}
 	}
 	if (Pattern{}).Match(examples["image"]) || (Patterns)(nil).Match(Path{}) {
-		t.Error("what is empty matches")
+		t.Error("an empty pattern matches")
 	}
 }
 
-// TestBelow: whether a pattern could match something below a path.
-func TestBelow(t *testing.T) {
+// TestPatternBelowPath checks whether a pattern could match below a path.
+func TestPatternBelowPath(t *testing.T) {
 	for text, want := range map[string]bool{
 		"spec.rules[2].host.x": true, "spec.rules[2].host": false, "spec": false, "spec.rules[1].host.x": false,
 		"..x": true, "spec..x.y": true, "status..x": false, "spec.*.*.*.*": true,
 	} {
 		if _, below := patterns(t, text).match(examples["rule"]); below != want {
-			t.Errorf("%s: %v", text, below)
+			t.Errorf("%s: got %v, want %v", text, below, want)
 		}
 	}
 }
 
-// TestPatternErrors: each says at which place it is.
+// TestPatternErrors checks the messages of invalid patterns and their positions.
 func TestPatternErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           `character 1: the name of a field is missing`,
@@ -135,11 +134,11 @@ func TestPatternErrors(t *testing.T) {
 		"spec.":                      `character 6: the name of a field is missing`,
 		"spec...a":                   `character 7: the name of a field is missing`,
 		"spec.[0]":                   `character 6: the name of a field is missing`,
-		"spec a":                     `character 5: ' ' has to be in brackets and quotes`,
-		"spec.replicas=3":            `character 14: '=' has to be in brackets and quotes`,
-		"{.spec}{.status}":           `character 7: '}' has to be in brackets and quotes`,
-		"spec.x}":                    `character 7: '}' has to be in brackets and quotes`,
-		`spec.a\`:                    `character 7: nothing comes after the backslash`,
+		"spec a":                     `character 5: ' ' must be in brackets and quotes`,
+		"spec.replicas=3":            `character 14: '=' must be in brackets and quotes`,
+		"{.spec}{.status}":           `character 7: '}' must be in brackets and quotes`,
+		"spec.x}":                    `character 7: '}' must be in brackets and quotes`,
+		`spec.a\`:                    `character 7: no character after the backslash`,
 		"spec.ä[":                    `character 8: a name or a value is missing; an empty one is ""`,
 		"spec.a[name=web":            `character 7: "]" is missing`,
 		"spec.a[name=web].b[c=d":     `character 19: "]" is missing`,
@@ -148,31 +147,31 @@ func TestPatternErrors(t *testing.T) {
 		"spec.a[name=]":              `character 13: a name or a value is missing; an empty one is ""`,
 		"spec.a[name=web]b":          `character 17: "." or "[" is missing`,
 		"spec.a[name=web,protocol]":  `character 17: "=" and a value are missing after the key "protocol"`,
-		"spec.a[name==web]":          `character 13: one "=" is enough in brackets`,
+		"spec.a[name==web]":          `character 13: use a single "=" in brackets`,
 		"spec.a[name='web]":          `character 13: the closing quote is missing`,
-		`spec.a["\q"]`:               `character 8: "\q" is not well quoted`,
-		"spec.a[a b]":                `character 9: ' ' has to be in quotes`,
+		`spec.a["\q"]`:               `character 8: invalid quoted string "\q"`,
+		"spec.a[a b]":                `character 9: ' ' must be in quotes`,
 		"spec.a['b'x]":               `character 11: "]" is missing before 'x'`,
-		"spec.a['b','c']":            `character 11: unions are not known here: give several paths`,
-		"spec.a[0:2]":                `character 8: 0:2 is no index: one counts from 0, and slices are not known here`,
-		"spec.a[:]":                  `character 8: : is no index: one counts from 0, and slices are not known here`,
-		"spec.a[-1]":                 `character 8: -1 is no index: one counts from 0, and slices are not known here`,
-		"spec.a[?(@.x>1)]":           `character 13: only @.key=="value" is known here: "==" is missing`,
-		"spec.a[?(@.x.y==1)]":        `character 13: only @.key=="value" is known here: "==" is missing`,
+		"spec.a['b','c']":            `character 11: unions are not supported, use several paths`,
+		"spec.a[0:2]":                `character 8: 0:2 is not an index; indexes start at 0, and slices are not supported`,
+		"spec.a[:]":                  `character 8: : is not an index; indexes start at 0, and slices are not supported`,
+		"spec.a[-1]":                 `character 8: -1 is not an index; indexes start at 0, and slices are not supported`,
+		"spec.a[?(@.x>1)]":           `character 13: "==" is missing, the only supported filter is @.key=="value"`,
+		"spec.a[?(@.x.y==1)]":        `character 13: "==" is missing, the only supported filter is @.key=="value"`,
 		"spec.a[?(x==1)]":            `character 10: "@." and a key are missing`,
 		`spec.a[?(@.x=="1" && @.y)]`: `character 19: ")" is missing`,
 		`spec.a[?(@.x=="1")`:         `character 7: "]" is missing`,
-		"spec.(a)":                   `character 6: '(' has to be in brackets and quotes`,
-		"range .items[*]":            `character 6: ' ' has to be in brackets and quotes`,
+		"spec.(a)":                   `character 6: '(' must be in brackets and quotes`,
+		"range .items[*]":            `character 6: ' ' must be in brackets and quotes`,
 	} {
 		_, err := ParsePattern(text)
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%q: %v\nwant %s", text, err, want)
+			t.Errorf("%q: got %v\nwant %s", text, err, want)
 		}
 	}
 }
 
-func TestFields(t *testing.T) {
+func TestFixedPrefix(t *testing.T) {
 	for text, want := range map[string][]string{
 		"spec.replicas":            {"spec", "replicas"},
 		"spec.containers[*].image": {"spec", "containers"},
@@ -185,7 +184,7 @@ func TestFields(t *testing.T) {
 	} {
 		p, err := ParsePattern(text)
 		if got := p.FixedPrefix(); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q, %v", text, got, err)
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
 		}
 	}
 }

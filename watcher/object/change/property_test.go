@@ -7,39 +7,39 @@ import (
 	"testing"
 )
 
-// check holds Between to what must be true of any two objects.
+// check checks properties of Diff that hold for any two objects.
 func check(t testing.TB, old, new map[string]any) {
 	t.Helper()
 	before := text([]any{old, new})
-	r := compared(old, new, Options{})
+	r := diffObjects(old, new, Options{})
 	if same := text(old) == text(new); same != (len(r.Changes) == 0) {
-		t.Fatalf("%q\n%s\n%s", describe(r), text(old), text(new))
+		t.Fatalf("got changes %q between\n%s\n%s", describe(r), text(old), text(new))
 	}
 	for i, c := range r.Changes {
 		if i > 0 && r.Changes[i-1].Path.compare(c.Path) > 0 {
-			t.Fatalf("%s is before %s", r.Changes[i-1].Path, c.Path)
+			t.Fatalf("%s is sorted before %s", r.Changes[i-1].Path, c.Path)
 		}
 		if c.Kind == Removed {
 			find(t, new, pointer(c.Path[:len(c.Path)-1]))
 		} else if got := find(t, new, pointer(c.Path)); c.Kind != Moved && text(got) != text(c.New) {
-			t.Fatalf("%s is %s, not %s", c.Path, text(got), text(c.New))
+			t.Fatalf("%s of the new object is %s, and the change has %s", c.Path, text(got), text(c.New))
 		}
 		p, err := ParsePattern(c.Path.String())
 		if err != nil || !p.Match(c.Path) {
-			t.Fatalf("%s does not match itself: %v", c.Path, err)
+			t.Fatalf("pattern %s does not match its path: %v", c.Path, err)
 		}
 	}
-	compared(old, new, Options{
+	diffObjects(old, new, Options{
 		Only:  mustParse("..name", "spec"),
 		Noise: Noise{Paths: mustParse("..a.*", "spec..type", "[*].x")},
 		Masks: &Masks{Paths: mustParse("..[name=a]", "spec"), Secrets: true},
 	})
 	if text([]any{old, new}) != before {
-		t.Fatal("the objects have changed")
+		t.Fatal("Diff modified the objects")
 	}
 }
 
-// find returns what a JSON pointer leads to.
+// find returns the value at a JSON pointer.
 func find(t testing.TB, v any, pointer string) any {
 	t.Helper()
 	for _, token := range strings.Split(pointer, "/")[1:] {
@@ -49,17 +49,17 @@ func find(t testing.TB, v any, pointer string) any {
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i >= len(whole) {
-				t.Fatalf("%s leads nowhere in %s", pointer, text(v))
+				t.Fatalf("%s does not exist in %s", pointer, text(v))
 			}
 			v = whole[i]
 		default:
-			t.Fatalf("%s leads nowhere in %s", pointer, text(v))
+			t.Fatalf("%s does not exist in %s", pointer, text(v))
 		}
 	}
 	return v
 }
 
-func TestBetweenRandom(t *testing.T) {
+func TestDiffRandom(t *testing.T) {
 	for seed := range uint64(5_000) {
 		r := random{rand.New(rand.NewPCG(seed, 2))}
 		old := r.object(4)
@@ -68,8 +68,8 @@ func TestBetweenRandom(t *testing.T) {
 	}
 }
 
-// FuzzBetween: any two objects, of which one may have managed fields.
-func FuzzBetween(f *testing.F) {
+// FuzzDiff compares and patches arbitrary objects.
+func FuzzDiff(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"l":[{"name":"a"},{"name":"b"}],"n":1.0}}`,
 		`{"spec":{"l":[{"name":"b","x":null},{"name":"a"}],"n":1e400}}`,

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// telling is what of a rollout tells people something. The rest is noise.
-var telling = mustParse(
+// informative names the changes during a rollout that interest people. All others are noise.
+var informative = mustParse(
 	"spec.template", "spec.replicas", "spec.nodeName",
 	"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
 	"status.phase", "status.hostIP", "status.podIP", "status.containerStatuses",
@@ -26,16 +26,16 @@ var telling = mustParse(
 	"status.active", "status.ready", "status.succeeded", "status.terminating", "status.completionTime",
 )
 
-// noisy is noise that such rollouts have for sure.
-var noisy = mustParse(
+// expectedNoise is noise that these rollouts certainly cause.
+var expectedNoise = mustParse(
 	"metadata.resourceVersion", "metadata.generation", "metadata.managedFields", "status.observedGeneration",
 	"metadata.annotations[deployment.kubernetes.io/revision]", "metadata.annotations[deprecated.daemonset.template.generation]",
 	"metadata.finalizers[=batch.kubernetes.io/job-tracking]", "status.uncountedTerminatedPods", "status.conditions[*].lastTransitionTime",
 	"status.fullyLabeledReplicas", "status.hostIPs", "status.podIPs", "status.startTime",
 )
 
-// TestRollouts: of what real controllers write while workloads of each kind roll out,
-// noise and nothing else is left out.
+// TestRollouts checks that DefaultNoise hides exactly the noise in the writes of controllers while workloads of each
+// kind roll out.
 func TestRollouts(t *testing.T) {
 	c := start(t, "--controllers")
 	admin := client(t, c, "admin")
@@ -47,41 +47,40 @@ func TestRollouts(t *testing.T) {
 		if version > 1 {
 			setImages(t, writer{t.Context(), admin, "admin"}, version)
 		}
-		r.await(t, "the rollouts of version "+fmt.Sprint(version), func(last objects) bool { return rolledOut(last, version) })
+		r.await(t, "the rollouts of version "+fmt.Sprint(version), func(last objects) bool { return isRolledOut(last, version) })
 	}
 	counts := map[string]int{}
 	noise := 0
 	for _, c := range r.all() {
-		result := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
+		result := diffObjects(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
 		noise += result.NoiseCount
 		for _, d := range result.Changes {
-			tells(t, c, d)
+			checkInformative(t, c, d)
 		}
-		for _, d := range compared(c.old.Object, c.new.Object, Options{Only: noisy}).Changes {
-			for _, p := range noisy {
+		for _, d := range diffObjects(c.old.Object, c.new.Object, Options{Only: expectedNoise}).Changes {
+			for _, p := range expectedNoise {
 				if p.Match(d.Path) {
 					counts[p.String()]++
 				}
 			}
 		}
 	}
-	for _, p := range noisy {
+	for _, p := range expectedNoise {
 		if counts[p.String()] == 0 {
 			t.Errorf("%s never changed", p)
 		}
 	}
-	t.Logf("%d events with %d changes that are noise", len(r.all()), noise)
+	t.Logf("%d events with %d noise changes", len(r.all()), noise)
 	for _, p := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%4d %s", counts[p], p)
 	}
 }
 
-// tells complains of a change that tells nothing. One of a map or a list as a whole
-// tells something if a part of it does.
-func tells(t *testing.T, c change, d Change) {
+// checkInformative fails the test if a change is noise. A change of a whole map or list is informative if a part of it is.
+func checkInformative(t *testing.T, c change, d Change) {
 	t.Helper()
 	parts := 0
-	for _, p := range telling {
+	for _, p := range informative {
 		if depth, below := follow(p.steps, d.Path); depth > 0 || below {
 			parts++
 		}
@@ -109,8 +108,8 @@ var workloads = map[string]schema.GroupVersionResource{
 	"daemonsets/rollout/agent": daemonSets,
 }
 
-// rolledOut reports whether that version of all workloads is there, and the Job done.
-func rolledOut(last objects, version int) bool {
+// isRolledOut reports whether all workloads have the version and are ready, and the Job is complete.
+func isRolledOut(last objects, version int) bool {
 	for name := range workloads {
 		w := last[name]
 		if w == nil {

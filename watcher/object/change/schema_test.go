@@ -20,7 +20,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// objectSchema is what of an OpenAPI v3 schema is about lists.
+// objectSchema contains the parts of an OpenAPI v3 schema that describe lists.
 type objectSchema struct {
 	Ref        string                    `json:"$ref"`
 	AllOf      []objectSchema            `json:"allOf"`
@@ -32,7 +32,7 @@ type objectSchema struct {
 	Kinds      []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 }
 
-// schemas are those of the server, by group version, then by name.
+// schemas are the schemas of the server by group version, then by name.
 type schemas map[string]map[string]objectSchema
 
 func readSchemas(t *testing.T, client rest.Interface) schemas {
@@ -52,7 +52,7 @@ func readSchemas(t *testing.T, client rest.Interface) schemas {
 	read("/openapi/v3", &index)
 	all := schemas{}
 	for path, at := range index.Paths {
-		_, version, ok := strings.Cut(path, "/") // of api/v1, apis/apps/v1
+		_, version, ok := strings.Cut(path, "/") // api/v1, apis/apps/v1
 		if !ok {
 			continue
 		}
@@ -65,8 +65,8 @@ func readSchemas(t *testing.T, client rest.Interface) schemas {
 	return all
 }
 
-// of returns the schema of an object, nil if there is none.
-func (s schemas) of(object *unstructured.Unstructured) *objectSchema {
+// find returns the schema of an object's kind, or nil.
+func (s schemas) find(object *unstructured.Unstructured) *objectSchema {
 	gvk := metav1.GroupVersionKind(object.GroupVersionKind())
 	for _, schema := range s[object.GetAPIVersion()] {
 		if slices.Contains(schema.Kinds, gvk) && len(schema.Properties) > 0 {
@@ -76,7 +76,7 @@ func (s schemas) of(object *unstructured.Unstructured) *objectSchema {
 	return nil
 }
 
-// resolve returns the schema that others refer to.
+// resolve returns the schema to which a reference refers.
 func (s schemas) resolve(version string, schema objectSchema) objectSchema {
 	if len(schema.AllOf) == 1 {
 		schema.Ref = schema.AllOf[0].Ref
@@ -87,16 +87,15 @@ func (s schemas) resolve(version string, schema objectSchema) objectSchema {
 	return schema
 }
 
-// lists counts lists of objects by what the server's schema says of them and by what
-// tells their items apart here.
-type lists struct {
+// listStatistics counts the lists in objects by their schema and by how this package identifies their items.
+type listStatistics struct {
 	schemas schemas
 	counts  map[string]int
 	wrong   []string
 }
 
-// walk looks at all lists in a part of an object.
-func (l *lists) walk(object *unstructured.Unstructured, f *fields, path Path, v any, schema objectSchema) {
+// walk checks all lists in a part of an object.
+func (l *listStatistics) walk(object *unstructured.Unstructured, f *fields, path Path, v any, schema objectSchema) {
 	schema = l.schemas.resolve(object.GetAPIVersion(), schema)
 	var other objectSchema
 	if json.Unmarshal(schema.Additional, &other) != nil {
@@ -113,7 +112,7 @@ func (l *lists) walk(object *unstructured.Unstructured, f *fields, path Path, v 
 		}
 	case []any:
 		if len(v) > 0 {
-			l.look(object, f, path, v, schema)
+			l.checkList(object, f, path, v, schema)
 		}
 		by := f.identify(path, v, nil)
 		for i, part := range v {
@@ -124,12 +123,12 @@ func (l *lists) walk(object *unstructured.Unstructured, f *fields, path Path, v 
 	}
 }
 
-// look compares what tells the items of one list apart with the schema.
-func (l *lists) look(object *unstructured.Unstructured, f *fields, path Path, list []any, schema objectSchema) {
+// checkList compares how the items of a list are identified with the schema.
+func (l *listStatistics) checkList(object *unstructured.Unstructured, f *fields, path Path, list []any, schema objectSchema) {
 	managed, set := f.listType(path)
 	by := f.identify(path, list, nil)
 	want := slices.Sorted(slices.Values(schema.Keys))
-	where := fmt.Sprintf("%s %s/%s %s: managed fields %q, set %v, compared by %q; the schema: %q %q",
+	where := fmt.Sprintf("%s %s/%s %s: managed fields have keys %q, set %v; identified by %q; the schema has %q %q",
 		object.GetKind(), object.GetNamespace(), object.GetName(), path, managed, set, by.keys, schema.ListType, want)
 	if isScalar(list[0]) {
 		if set != (schema.ListType == "set") && set {
@@ -140,15 +139,15 @@ func (l *lists) look(object *unstructured.Unstructured, f *fields, path Path, li
 	}
 	how := "by index"
 	switch {
-	case by.how == byKey && len(managed) > 0:
+	case by.kind == byKey && len(managed) > 0:
 		how = "by the key of managed fields"
-	case by.how == byKey:
+	case by.kind == byKey:
 		how = "by a natural key"
 	}
 	l.counts[fmt.Sprintf("objects, %s: %s", schema.ListType, how)]++
 	for _, id := range by.old {
-		if len(managed) > 0 && !named(f, path, id) {
-			l.wrong = append(l.wrong, where+": nobody manages "+id)
+		if len(managed) > 0 && !isManaged(f, path, id) {
+			l.wrong = append(l.wrong, where+": no field set contains "+id)
 		}
 	}
 	isMap := schema.ListType == "map"
@@ -157,9 +156,9 @@ func (l *lists) look(object *unstructured.Unstructured, f *fields, path Path, li
 	}
 }
 
-// named reports whether a field manager has an item under that name.
-func named(f *fields, path Path, id string) bool {
-	for _, set := range f.at(path) {
+// isManaged reports whether a field set contains an item with that name.
+func isManaged(f *fields, path Path, id string) bool {
+	for _, set := range f.fieldSetsAt(path) {
 		if set.parts()[id] != nil {
 			return true
 		}
@@ -167,8 +166,8 @@ func named(f *fields, path Path, id string) bool {
 	return false
 }
 
-// everything returns an object of each type that the server has, and more.
-func everything(t *testing.T, c *testenv.Cluster) (objects []unstructured.Unstructured) {
+// listAll returns all objects of the server, of each type that can be watched.
+func listAll(t *testing.T, c *testenv.Cluster) (objects []unstructured.Unstructured) {
 	t.Helper()
 	config, err := c.Config("admin")
 	if err != nil {
@@ -189,25 +188,24 @@ func everything(t *testing.T, c *testenv.Cluster) (objects []unstructured.Unstru
 	return objects
 }
 
-// TestListKeys compares what tells the items of lists apart with the server's own
-// schema, for all lists of all objects that it has.
+// TestListKeys compares how the items of lists are identified with the schema of the server, for all lists in all objects.
 func TestListKeys(t *testing.T) {
 	c := cluster(t)
 	config, err := c.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, objects := lists{counts: map[string]int{}}, everything(t, c)
+	l, objects := listStatistics{counts: map[string]int{}}, listAll(t, c)
 	openAPI := discovery.NewDiscoveryClientForConfigOrDie(config).RESTClient()
 	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		l.schemas = readSchemas(t, openAPI) // those of custom resources come last
-		return !slices.ContainsFunc(objects, func(o unstructured.Unstructured) bool { return l.schemas.of(&o) == nil }), nil
+		l.schemas = readSchemas(t, openAPI) // the server adds the schemas of custom resources later
+		return !slices.ContainsFunc(objects, func(o unstructured.Unstructured) bool { return l.schemas.find(&o) == nil }), nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]bool{}
 	for _, object := range objects {
-		schema := l.schemas.of(&object)
+		schema := l.schemas.find(&object)
 		kinds[object.GroupVersionKind().String()] = true
 		l.walk(&object, &fields{new: managedFieldsOf(text(object.Object)).Raw}, nil, object.Object, *schema)
 	}
@@ -219,15 +217,15 @@ func TestListKeys(t *testing.T) {
 		t.Logf("%4d lists of %s", l.counts[what], what)
 	}
 	if len(kinds) < 55 || l.counts["objects, map: by the key of managed fields"] < 100 {
-		t.Error("these are too few to prove anything")
+		t.Error("too few kinds or lists were checked")
 	}
 }
 
-// TestPatchObjects: a patch makes each object of the next one of its kind.
+// TestPatchObjects checks the patch from each object to the next one of its kind, and to an empty object.
 func TestPatchObjects(t *testing.T) {
 	last := map[string]map[string]any{}
 	patches, operations := 0, 0
-	for _, object := range everything(t, cluster(t)) {
+	for _, object := range listAll(t, cluster(t)) {
 		if other := last[object.GetKind()]; other != nil {
 			operations += checkPatch(t, other, object.Object)
 			check(t, other, object.Object)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Unfold makes a change for each part of a status, its conditions or containers that came or went.
+// SplitStatus replaces an added or removed status, list of conditions or list of container statuses by one change for each
+// of its parts.
 func SplitStatus(changes []Change) (parts []Change) {
 	for _, c := range changes {
 		switch whole := c.WholeValue().(type) {
@@ -22,7 +23,7 @@ func SplitStatus(changes []Change) (parts []Change) {
 	return parts
 }
 
-// Whole is what came or went as a whole; nil if the change is another one.
+// WholeValue returns the value that was added or removed, or nil if c has another kind.
 func (c *Change) WholeValue() any {
 	switch c.Kind {
 	case Added:
@@ -33,7 +34,7 @@ func (c *Change) WholeValue() any {
 	return nil
 }
 
-// statusParts are those of a status; of anything else it is the change itself.
+// statusParts splits an added or removed status. It returns other changes as they are.
 func statusParts(c Change, status map[string]any) (parts []Change) {
 	if c.Path.String() != "status" || len(status) == 0 {
 		return []Change{c}
@@ -44,7 +45,7 @@ func statusParts(c Change, status map[string]any) (parts []Change) {
 	return SplitStatus(parts)
 }
 
-// listParts are the conditions, or containers, of a list of them.
+// listParts splits an added or removed list of conditions or containers. It returns other changes as they are.
 func listParts(c Change, list []any) (parts []Change) {
 	key := ListKey(c.Path)
 	if key == "" || len(list) == 0 {
@@ -62,7 +63,7 @@ func listParts(c Change, list []any) (parts []Change) {
 	return parts
 }
 
-// part is what happened to a part of what was added or removed.
+// part returns the change of one part of a value that was added or removed.
 func part(c Change, step Step, value any) Change {
 	c.Path = append(slices.Clip(c.Path), step)
 	if c.Kind == Added {
@@ -73,7 +74,7 @@ func part(c Change, step Step, value any) Change {
 	return c
 }
 
-// KeyOfList tells the items of a list of conditions or containers apart; empty for other lists.
+// ListKey returns the key of a list of conditions or container statuses, or an empty string for other lists.
 func ListKey(path Path) string {
 	if len(path) < 2 || path[0].Field != "status" {
 		return ""
@@ -87,8 +88,9 @@ func ListKey(path Path) string {
 	return ""
 }
 
-// Summary says in short what condition, container or state came or went; false if it is more.
-func (c *Change) Summary() (string, bool) {
+// Summary describes a condition, a container status or the state of a container that was added or removed, in a few words.
+// ok is false for other changes, and if the text would omit fields of the condition.
+func (c *Change) Summary() (text string, ok bool) {
 	item, isMap := c.WholeValue().(map[string]any)
 	last := len(c.Path) - 1
 	switch {
@@ -107,7 +109,7 @@ func (c *Change) Summary() (string, bool) {
 	return "", false
 }
 
-// isState reports whether a path leads to why a container waits or has ended.
+// isState reports whether a path leads to the waiting or terminated state of a container.
 func isState(path Path) bool {
 	last := len(path) - 1
 	if last < 3 || path[last-2].Item == nil || ListKey(path[:last-2]) != "name" {
@@ -117,7 +119,7 @@ func isState(path Path) bool {
 	return (state == "state" || state == "lastState") && (kind == "waiting" || kind == "terminated")
 }
 
-// condition is such as "False, Unreachable: no route to host".
+// condition returns text like "False, Unreachable: no route to host".
 func condition(c map[string]any) (string, bool) {
 	for name, value := range c {
 		_, isText := value.(string)
@@ -129,7 +131,7 @@ func condition(c map[string]any) (string, bool) {
 	return join(status, explain(c)), status != ""
 }
 
-// container is such as "web:1, waiting, ImagePullBackOff: no such image".
+// container returns text like "web:1, waiting, ImagePullBackOff: no such image".
 func container(c map[string]any) (string, bool) {
 	image, _ := c["image"].(string)
 	states, _ := c["state"].(map[string]any)
@@ -150,7 +152,7 @@ func container(c map[string]any) (string, bool) {
 	return text, true
 }
 
-// explain says why a condition or a container is as it is: "exit code 137, OOMKilled".
+// explain returns the exit code, reason and message of a condition or container state, like "exit code 137, OOMKilled".
 func explain(state map[string]any) (text string) {
 	if code := state["exitCode"]; code != nil {
 		text = "exit code " + fmt.Sprint(code)

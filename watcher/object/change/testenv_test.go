@@ -17,11 +17,11 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// patience is how long a test waits for what a server is to do.
+// patience is the timeout for events that a test expects from the server.
 const patience = 2 * time.Minute
 
-// shared is a server with controllers, and objects of each kind. It starts when the
-// first test asks for it: fuzzing and benchmarks do without.
+// shared is a server with controllers and objects of each kind. It starts when the first test needs it, because fuzz tests
+// and benchmarks do not.
 var shared = sync.OnceValues(func() (*testenv.Cluster, error) {
 	c, err := testenv.StartCluster("--controllers")
 	if err != nil {
@@ -69,7 +69,7 @@ func start(t *testing.T, flags ...string) *testenv.Cluster {
 	return c
 }
 
-// client returns a client that calls itself by a name.
+// client returns a client with that user agent.
 func client(t *testing.T, c *testenv.Cluster, name string) dynamic.Interface {
 	t.Helper()
 	config, err := c.Config("admin")
@@ -80,28 +80,28 @@ func client(t *testing.T, c *testenv.Cluster, name string) dynamic.Interface {
 	return dynamic.NewForConfigOrDie(config)
 }
 
-// objects are objects by resource, namespace and name.
+// objects contains objects by resource, namespace and name.
 type objects map[string]*unstructured.Unstructured
 
-// change is a change of an object, from one state to the next.
+// change is an update of an object.
 type change struct {
 	resource schema.GroupVersionResource
 	old, new *unstructured.Unstructured
 }
 
-// recorder has all states of the objects of some resources.
+// recorder records all updates of objects of some resources.
 type recorder struct {
 	mu      sync.Mutex
 	changes []change
 	last    objects
-	news    chan struct{} // something has come since the last look
-	stop    func()        // may be called again
+	updated chan struct{} // receives a value after each event
+	stop    func()        // can be called several times
 }
 
-// record watches resources until it is stopped, or the test ends.
+// record watches resources until stop is called or the test ends.
 func record(t *testing.T, client dynamic.Interface, resources ...schema.GroupVersionResource) *recorder {
 	t.Helper()
-	r := &recorder{last: objects{}, news: make(chan struct{}, 1)}
+	r := &recorder{last: objects{}, updated: make(chan struct{}, 1)}
 	var watches sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = func() {
@@ -115,7 +115,7 @@ func record(t *testing.T, client dynamic.Interface, resources ...schema.GroupVer
 			t.Fatal(err)
 		}
 		for i := range list.Items {
-			r.take(resource, watch.Event{Type: watch.Added, Object: &list.Items[i]})
+			r.add(resource, watch.Event{Type: watch.Added, Object: &list.Items[i]})
 		}
 		w, err := client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 		if err != nil {
@@ -123,14 +123,14 @@ func record(t *testing.T, client dynamic.Interface, resources ...schema.GroupVer
 		}
 		watches.Go(func() {
 			for e := range w.ResultChan() {
-				r.take(resource, e)
+				r.add(resource, e)
 			}
 		})
 	}
 	return r
 }
 
-func (r *recorder) take(resource schema.GroupVersionResource, e watch.Event) {
+func (r *recorder) add(resource schema.GroupVersionResource, e watch.Event) {
 	object, ok := e.Object.(*unstructured.Unstructured)
 	if !ok {
 		return // the watch ended
@@ -148,12 +148,12 @@ func (r *recorder) take(resource schema.GroupVersionResource, e watch.Event) {
 		delete(r.last, key)
 	}
 	select {
-	case r.news <- struct{}{}:
+	case r.updated <- struct{}{}:
 	default:
 	}
 }
 
-// await waits until the last states of all objects are as wanted.
+// await waits until the latest states of all objects satisfy the condition.
 func (r *recorder) await(t *testing.T, what string, wanted func(last objects) bool) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -165,14 +165,14 @@ func (r *recorder) await(t *testing.T, what string, wanted func(last objects) bo
 			return
 		}
 		select {
-		case <-r.news:
+		case <-r.updated:
 		case <-timeout:
-			t.Fatalf("not after %v: %s", patience, what)
+			t.Fatalf("timeout after %v waiting for %s", patience, what)
 		}
 	}
 }
 
-// all returns the changes so far.
+// all returns the recorded updates.
 func (r *recorder) all() []change {
 	r.mu.Lock()
 	defer r.mu.Unlock()

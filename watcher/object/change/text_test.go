@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestText(t *testing.T) {
+func TestUnifiedDiff(t *testing.T) {
 	long := strings.Repeat("line\n", 50)
 	for _, c := range []struct{ old, new, want string }{
 		{"a\nb\n", "a\nb\n", ""},

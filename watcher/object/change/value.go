@@ -23,7 +23,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-// equal reports whether a and b are written as the same JSON: 1 and 1.0 are not equal.
+// equal reports whether a and b have the same JSON text except for the order of fields: 1 and 1.0 are not equal.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -41,7 +41,7 @@ func equalMaps(a, b map[string]any) bool {
 		return false
 	}
 	if reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() {
-		return true // one map
+		return true // the same map
 	}
 	for name, value := range a {
 		if other, there := b[name]; !there || !equal(value, other) {
@@ -68,11 +68,11 @@ func scalarText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// maxShort is how many characters a value has at most that is said in short.
+// maxShort is the maximum number of characters that Abbreviate returns.
 const maxShort = 40
 
-// Short is a value in few characters, without what breaks a line: a text without quotes, and a map or a list as
-// JSON. isWhole: it is a scalar, and all of it is said.
+// Abbreviate returns a value in at most 40 characters on one line: a string without quotes, a map or list as JSON.
+// isWhole is true if the value is a scalar and was not shortened.
 func Abbreviate(v any) (text string, isWhole bool) {
 	if isWhole = isScalar(v); isWhole {
 		text = scalarText(v)
@@ -88,8 +88,8 @@ func Abbreviate(v any) (text string, isWhole bool) {
 	return text, isWhole
 }
 
-// sameMeaning reports whether two scalars that are not equal mean the same: the
-// same number, or at a path that holds a quantity, the same quantity.
+// sameMeaning reports whether two different scalars mean the same: equal numbers, or equal quantities at a path that
+// contains a quantity.
 func sameMeaning(path Path, a, b any) bool {
 	m, isNumber := a.(json.Number)
 	n, too := b.(json.Number)
@@ -106,8 +106,8 @@ func sameMeaning(path Path, a, b any) bool {
 	return err == nil && errToo == nil && q.Cmp(r) == 0
 }
 
-// quantities are the paths of the built-in kinds, and of what follows them, at
-// which a resource.Quantity is sure. Elsewhere "1.0" may be a version.
+// quantities are the paths in built-in kinds, and in kinds that follow their conventions, whose values are certainly a
+// resource.Quantity. Elsewhere, "1.0" may be a version.
 var quantities = sync.OnceValue(func() Patterns {
 	return mustParse(
 		"..resources.requests.*", "..resources.limits.*", "spec.overhead.*", "..podTemplate.overhead.*",
@@ -120,8 +120,7 @@ var quantities = sync.OnceValue(func() Patterns {
 	)
 })
 
-// decimal is digits without zeros at either end, times ten to the power of exponent: equal
-// numbers are equal decimals.
+// decimal is digits, without zeros at either end, times ten to the power of exponent. Equal numbers are equal decimals.
 type decimal struct {
 	negative bool
 	digits   string
@@ -143,7 +142,7 @@ func parseDecimal(text string) (d decimal, ok bool) {
 		return d, false
 	}
 	d.digits = strings.TrimRight(whole+fraction, "0")
-	d.exponent += int64(len(whole) - len(d.digits)) // of the last digit that is left
+	d.exponent += int64(len(whole) - len(d.digits)) // position of the last remaining digit
 	if d.digits = strings.TrimLeft(d.digits, "0"); d.digits == "" {
 		return decimal{}, true
 	}

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// walk goes through two objects at the same time.
+// walk compares two objects by traversing them in parallel.
 type walk struct {
-	options Options
-	masks   masks
-	fields  fields
-	path    Path // to what is looked at; changes get copies
-	counted Path // what was counted as noise last
-	changes []Change
-	noise   int
+	options   Options
+	masks     masks
+	fields    fields
+	path      Path // of the current values; changes get copies
+	lastNoise Path // the path that was last counted as noise
+	changes   []Change
+	noise     int
 }
 
 func (w *walk) push(s Step) { w.path = append(w.path, s) }
@@ -77,39 +77,39 @@ type decision int
 
 const (
 	report decision = iota
-	split           // only parts of it are asked for
+	split           // Options.Only names only parts of the value
 	noise
-	skip // not asked for
+	skip // Options.Only names neither the value nor a part of it
 )
 
-// decide returns the decision on a change at the path, and for noise the number of
-// steps that are named as such.
+// decide returns what to do with a change at the path. For noise, it also returns the number of steps in the prefix that a
+// noise pattern names.
 func (w *walk) decide() (decision, int) {
-	quiet, _ := w.options.Noise.Paths.match(w.path)
+	noiseDepth, _ := w.options.Noise.Paths.match(w.path)
 	if len(w.options.Only) == 0 {
-		if quiet > 0 {
-			return noise, quiet
+		if noiseDepth > 0 {
+			return noise, noiseDepth
 		}
 		return report, 0
 	}
-	asked, below := w.options.Only.match(w.path)
+	onlyDepth, below := w.options.Only.match(w.path)
 	switch {
-	case asked > 0 && asked >= quiet:
+	case onlyDepth > 0 && onlyDepth >= noiseDepth:
 		return report, 0
 	case below:
 		return split, 0
-	case asked > 0:
-		return noise, quiet
+	case onlyDepth > 0:
+		return noise, noiseDepth
 	}
 	return skip, 0
 }
 
-// emit reports a change at the path, as far as it counts.
+// emit reports a change at the path, or the parts of it that are not noise and are selected.
 func (w *walk) emit(kind Kind, old, new any) {
-	decision, quiet := w.decide()
+	decision, noiseDepth := w.decide()
 	switch {
 	case decision == noise:
-		w.count(w.path[:quiet])
+		w.count(w.path[:noiseDepth])
 	case decision == split && (kind == Added || kind == Removed):
 		w.parts(kind, old, new)
 	case decision == split && kind == TypeChanged:
@@ -122,14 +122,14 @@ func (w *walk) emit(kind Kind, old, new any) {
 		kind == Removed && isZero(old) && w.options.Noise.OptionalZeros.Match(w.path):
 		w.noise++
 	case kind == Added && w.prune(&new), kind == Removed && w.prune(&old):
-		// Nothing of it but noise, which is counted.
+		// Only noise, which prune has counted.
 	default:
 		w.changes = append(w.changes, w.change(kind, old, new))
 	}
 }
 
 func (w *walk) change(kind Kind, old, new any) Change {
-	c := Change{Path: slices.Clone(w.path), Kind: kind, Old: old, New: new, Writer: w.fields.who(w.path, kind)}
+	c := Change{Path: slices.Clone(w.path), Kind: kind, Old: old, New: new, Writer: w.fields.writerOf(w.path, kind)}
 	if len(w.masks) > 0 {
 		w.hide(&c)
 	}
@@ -138,22 +138,22 @@ func (w *walk) change(kind Kind, old, new any) Change {
 
 func (w *walk) hide(c *Change) {
 	hider := hider{masks: w.masks, fields: &w.fields, path: w.path}
-	if c.Kind != Moved { // then it is two indexes
+	if c.Kind != Moved { // these are indexes
 		c.Old, c.New = hider.value(c.Old), hider.value(c.New)
 	}
 	c.Path = hider.hidePath(c.Path)
-	c.Masked = hider.hidden
+	c.Masked = hider.found
 }
 
-// count counts what the path leads to as noise, once for all changes in it.
+// count counts the value at the path as noise, only once for consecutive changes in it.
 func (w *walk) count(path Path) {
-	if w.noise == 0 || !slices.Equal(path, w.counted) {
+	if w.noise == 0 || !slices.Equal(path, w.lastNoise) {
 		w.noise++
-		w.counted = append(w.counted[:0], path...)
+		w.lastNoise = append(w.lastNoise[:0], path...)
 	}
 }
 
-// parts reports the parts of a value that was added or removed.
+// parts emits the parts of a value that was added or removed.
 func (w *walk) parts(kind Kind, old, new any) {
 	value := old
 	if kind == Added {

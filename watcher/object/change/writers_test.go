@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// writing is what several managers do at the same time, each for the i-th time. No
-// write leaves the object as it is.
-var writing = map[string]func(w writer, i int) error{
+// concurrentWrites are the writes of managers that write at the same time. The argument i counts the writes of a manager.
+// Each write changes the object.
+var concurrentWrites = map[string]func(w writer, i int) error{
 	"patcher": func(w writer, i int) error {
 		return w.patch(configMaps, "shared", types.MergePatchType,
 			`{"metadata":{"annotations":{"patcher":"%[1]d"}},"data":{"a":"patcher %[1]d","gone-%[2]d":null,"gone-%[1]d":"x"}}`, i, i-3)
@@ -92,7 +92,7 @@ func (w writer) resource(r schema.GroupVersionResource) dynamic.ResourceInterfac
 	return w.client.Resource(r).Namespace("lists")
 }
 
-// patch patches an object. The last of args may be a subresource.
+// patch patches an object. The last argument may be a subresource.
 func (w writer) patch(r schema.GroupVersionResource, name string, kind types.PatchType, format string, args ...any) error {
 	var subresources []string
 	if s, ok := args[len(args)-1].(string); ok {
@@ -106,7 +106,7 @@ func (w writer) patch(r schema.GroupVersionResource, name string, kind types.Pat
 	return err
 }
 
-// update gets an object, edits it and updates it, until nobody was faster.
+// update gets, edits and updates an object until there is no conflict.
 func (w writer) update(r schema.GroupVersionResource, name string, edit func(*unstructured.Unstructured)) error {
 	for {
 		o, err := w.resource(r).Get(w.ctx, name, metav1.GetOptions{})

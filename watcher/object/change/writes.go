@@ -16,8 +16,8 @@ type Write struct {
 	OwnedFields, Base map[string]any
 }
 
-// placeholderManagers are names that the server makes up. Others wrote what is listed under them.
-var placeholderManagers = []string{oldest, "before-first-apply"}
+// placeholderManagers are names that the server invents for entries of other managers.
+var placeholderManagers = []string{ancientManager, "before-first-apply"}
 
 // LastWrites returns the last write of each field manager of an object, which is valid JSON: one for
 // each entry of metadata.managedFields. The server records the time of an entry in whole seconds.
@@ -27,9 +27,9 @@ var placeholderManagers = []string{oldest, "before-first-apply"}
 // the last one. The values in OwnedFields have not changed since, but the server may have defaulted
 // them, and admission may have changed them, in the same request.
 //
-// A manager that owns a map or list does not always own what is in it, and the managed fields do not
-// say so. LastWrites then leaves the value out. It returns the value of an item or list if no other
-// manager owns a part of it, and that of a map only if the map is known to be atomic.
+// A manager that owns a map or list does not always own its fields or items, and the managed fields
+// do not show whether it does. LastWrites then leaves the value out. It returns an item or list if no
+// other manager owns a part of it, and a map only if the map is always atomic.
 func LastWrites(object string) (writes []Write) {
 	managed := managedFieldsOf(object)
 	if !managed.Exists() {
@@ -112,11 +112,10 @@ func (o ownership) of(value any) (owned, base any) {
 	return nil, nil // the value has another type in this API version
 }
 
-// isWhole reports whether a manager that owns this part, and nothing in particular in it, wrote all of
-// value. That is the case for scalars, except for null: the server leaves that in the place of a map from
-// which it removed all fields. A map or list may have been created by the manager and filled
-// by others: by managers that own parts of it now, or without an owner by defaulting and admission.
-// It may also have been emptied.
+// isWhole reports whether a manager that owns this part, and nothing in particular in it, wrote all of value. That is the
+// case for scalars except null, which the server writes if it removes all fields of a map. A map or list may have been
+// created by the manager and filled by others: by managers that own parts of it now, or by defaulting and admission,
+// which leave no owner. It may also have been emptied.
 func (o ownership) isWhole(value any) bool {
 	if isScalar(value) {
 		return value != nil
@@ -197,8 +196,7 @@ func isDuplicate(name string, items []any, i int) bool {
 	return false
 }
 
-// itemKeys returns the names of the keys in the name that a field set has for an item. found is false
-// if the name is that of another item.
+// itemKeys returns the keys in the name that a field set has for an item. found is false if the name is for another item.
 func itemKeys(name string, item any) (keys []string, found bool) {
 	if strings.HasPrefix(name, "v:") {
 		return nil, id(nil, item) == name

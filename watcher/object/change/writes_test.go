@@ -47,16 +47,16 @@ func TestLastWritesClaimsOwnValues(t *testing.T) {
 	for _, test := range []struct{ name, object, want string }{
 		{"a map whose value another manager replaced", object("v1", `data: {mode: DANGER}`, `{"f:data": {}}`, `{"f:data": {"f:mode": {}}}`), `bob data.mode="DANGER"`},
 		{"a map, and the other manager wrote in another version", object(custom, `data: {mode: x}`, `{"f:data": {}}`, `example.com/v2 {"f:other": {"f:mode": {}}}`), ``},
-		{"a map whose value nobody owns: the server set it", object(custom, `conf: {mode: fast}`, `{"f:conf": {}}`, `{}`), ``},
-		{"a map from which the server removed all fields", object(custom, `conf: null`, `{"f:conf": {}}`, `{}`), ``},
-		{"a map that somebody emptied", object(custom, `conf: {}`, `{"f:conf": {}}`, `{}`), ``},
+		{"a map whose value has no owner because the server set it", object(custom, `conf: {mode: fast}`, `{"f:conf": {}}`, `{}`), ``},
+		{"a map that the server set to null", object(custom, `conf: null`, `{"f:conf": {}}`, `{}`), ``},
+		{"a map that is empty now", object(custom, `conf: {}`, `{"f:conf": {}}`, `{}`), ``},
 		{"an atomic map of a built-in type", object(builtin, `spec: {selector: {matchLabels: {a: b}}}`, `{"f:spec": {"f:selector": {}}}`, `{}`), `alice spec.selector={"matchLabels":{"a":"b"}}`},
 		{"the same name in a custom resource", object(custom, `spec: {selector: {a: b}}`, `{"f:spec": {"f:selector": {}}}`, `{}`), ``},
 		{"an atomic list", object(custom, `spec: {args: [a, b]}`, `{"f:spec": {"f:args": {}}}`, `{}`), `alice spec.args=["a","b"]`},
 		{"a list whose item another manager owns", object(custom, `rows: [{name: a, x: 1}]`, `{"f:rows": {}}`, `{"f:rows": {'k:{"name":"a"}': {".": {}, "f:name": {}, "f:x": {}}}}`), `bob rows[name=a].x=1`},
 		{"a list, and the other manager wrote in another version", object(custom, `rows: [{name: a}]`, `{"f:rows": {}}`, `example.com/v2 {"f:lines": {}}`), ``},
-		{"a list that somebody emptied", object(custom, `rows: []`, `{"f:rows": {}}`, `{}`), ``},
-		{"an item of which another manager owns a field", object(custom, `rows: [{name: a, x: 1}]`, `{"f:rows": {'k:{"name":"a"}': {}}}`, `{"f:rows": {'k:{"name":"a"}': {"f:x": {}}}}`), `bob rows[name=a].x=1`},
+		{"a list that is empty now", object(custom, `rows: []`, `{"f:rows": {}}`, `{}`), ``},
+		{"an item with a field that another manager owns", object(custom, `rows: [{name: a, x: 1}]`, `{"f:rows": {'k:{"name":"a"}': {}}}`, `{"f:rows": {'k:{"name":"a"}': {"f:x": {}}}}`), `bob rows[name=a].x=1`},
 		{"an atomic item", object(custom, `rows: [{name: a, x: 1}]`, `{"f:rows": {'k:{"name":"a"}': {}}}`, `{}`), `alice rows[name=a]={"name":"a","x":1}`},
 		{"two items with the same key", object(custom, `rows: [{name: a, x: 1}, {name: a, x: 2}]`, `{"f:rows": {'k:{"name":"a"}': {"f:x": {}}}}`, `{}`), ``},
 		{"values of a set", object(custom, `tags: [a, b]`, `{"f:tags": {".": {}, 'v:"a"': {}}}`, `{"f:tags": {'v:"b"': {}}}`), `alice tags[0]="a" bob tags[0]="b"`},
@@ -126,7 +126,7 @@ func atomicPart(path string) string {
 	return path
 }
 
-// ownershipTest runs managers that write one object after the other, and knows which values each wrote.
+// ownershipTest runs managers that write one object after the other, and records the values that each wrote.
 type ownershipTest struct {
 	random  *rand.Rand
 	clients map[string]writer
@@ -138,7 +138,7 @@ type ownershipTest struct {
 // fresh returns a value that was not used before.
 func (o *ownershipTest) fresh() string { o.value++; return fmt.Sprint("x", o.value) }
 
-// pick returns a random part of some content: each field and each item is left out now and then.
+// pick returns a random part of the content: it leaves out random fields and items.
 func (o *ownershipTest) pick(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -165,7 +165,7 @@ func (o *ownershipTest) pick(value any) any {
 	return value
 }
 
-// subject is an object that the managers write. An empty string in content stands for any value.
+// written is an object that the managers write. An empty string in content stands for any value.
 type written struct {
 	resource schema.GroupVersionResource
 	content  map[string]any
@@ -191,7 +191,7 @@ func ownedSubjects(t *testing.T) []written {
 	}
 }
 
-// fill adds to content what it lacks of whole.
+// fill adds the fields of whole that content lacks.
 func fill(content, whole map[string]any) {
 	for name, value := range whole {
 		have, there := content[name]
@@ -206,8 +206,8 @@ func fill(content, whole map[string]any) {
 	}
 }
 
-// write lets a manager make one random write, and returns the object after it. It notes which values
-// the manager wrote: those in what it applied, or those that another write of it changed.
+// write lets a manager make one random write, and returns the object after it. It records the values that the manager
+// applied or, for other writes, changed.
 func (o *ownershipTest) write(t *testing.T, s written, manager, name string, before *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	w := o.clients[manager]
@@ -325,6 +325,6 @@ func TestLastWritesProperty(t *testing.T) {
 	}
 	t.Logf("%d claims", claims)
 	if claims < 5_000 {
-		t.Error("these are too few to prove anything")
+		t.Error("less than 5,000 claims were checked")
 	}
 }
