@@ -15,9 +15,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestDamageWithoutEnd: a byte that changed in a segment without its end costs what follows the last
-// sum before it, is said, and makes no line that was not written. The next run leaves the segment as
-// it is.
+// TestDamageWithoutEnd changes single bytes of a segment without an index. A reader must never return an event that was not
+// written. It must report the damage, unless the segment looks as if it had ended a second earlier. The next run must not
+// change the segment.
 func TestDamageWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -31,7 +31,7 @@ func TestDamageWithoutEnd(t *testing.T) {
 		size = len(data)
 		return data
 	})
-	said, silent := 0, 0
+	reported, unnoticed := 0, 0
 	for at := 0; at < size; at += 7 {
 		changed := copyOf(t, dir, func(data []byte) []byte {
 			data[at] ^= 1 << (at % 8)
@@ -39,22 +39,22 @@ func TestDamageWithoutEnd(t *testing.T) {
 		})
 		recording, err := Read(context.Background(), Dir(changed))
 		if err != nil {
-			continue // it says so
+			continue // the error reports the damage
 		}
 		got, proof := played(t, recording, Query{})
 		for _, one := range got {
 			if !slices.Contains(whole, one) {
-				t.Fatalf("at %d: %q is new", at, one)
+				t.Fatalf("byte %d changed: got event %q, which was never written", at, one)
 			}
 		}
 		switch {
 		case len(proof.Damage) > 0 && !proof.IsComplete():
-			said++
-		case len(got) == len(whole): // a flag that changes nothing
-		case size-at > 200 || len(got) < len(whole)-1: // else it is as if it had been killed a second before
-			t.Errorf("at %d of %d: %d lines of %d, %v %v", at, size, len(got), len(whole), proof.Damage, gaps(proof))
+			reported++
+		case len(got) == len(whole): // a flag without effect
+		case size-at > 200 || len(got) < len(whole)-1: // otherwise the segment looks as if the run had been killed a second earlier
+			t.Errorf("byte %d of %d changed: got %d of %d events without a report of the damage: damage %v, gaps %v", at, size, len(got), len(whole), proof.Damage, gaps(proof))
 		default:
-			silent++
+			unnoticed++
 		}
 		if at%10 > 0 || len(proof.Damage) == 0 {
 			continue
@@ -66,14 +66,14 @@ func TestDamageWithoutEnd(t *testing.T) {
 		next.release()
 		files, _, err := list(changed)
 		if err != nil || len(files) != 1 || files[0].size != int64(size) || len(next.Warnings()) == 0 {
-			t.Errorf("at %d the next run leaves %v and says %q", at, files, next.Warnings())
+			t.Errorf("byte %d changed: after the next run, files are %v with warnings %q, want the same file and a warning", at, files, next.Warnings())
 		}
 	}
-	t.Logf("%d bytes: %d said, %d were as if it had ended before them", size, said, silent)
+	t.Logf("of the changed bytes of %d, %d were reported and %d look like an earlier end", size, reported, unnoticed)
 }
 
-// TestNeverRemoved: what is no begin of a segment is not removed by the next run, nor for its age or
-// size.
+// TestNeverRemoved checks that the next run does not remove files that are not the start of a segment, even if Retention and
+// MaxSize are exceeded.
 func TestNeverRemoved(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -92,7 +92,7 @@ func TestNeverRemoved(t *testing.T) {
 	next := recorder(t, dir, Options{Now: func() time.Time { return at(60) }, Retention: time.Nanosecond, MaxSize: 1})
 	defer next.release()
 	if !strings.Contains(strings.Join(next.Warnings(), "\n"), "00000009-notes.zst") {
-		t.Errorf("%q", next.Warnings())
+		t.Errorf("got warnings %q, want one about 00000009-notes.zst", next.Warnings())
 	}
 	for _, name := range []string{"00000009-notes.zst", "00000000-notes.zst"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -101,8 +101,9 @@ func TestNeverRemoved(t *testing.T) {
 	}
 }
 
-// TestHidden: the begin of a block that ends behind the file takes nothing with it that was written.
-func TestHidden(t *testing.T) {
+// TestHiddenBlocks checks that checkHidden finds the blocks after one with a wrong size, and zeros at the end, and accepts a
+// frame that is only incomplete.
+func TestHiddenBlocks(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	for second := 3; second < 60; second++ {
@@ -118,22 +119,22 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest := nextPart(data, false)
-	_, rest = nextPart(rest, false) // the header
+	_, rest = nextPart(rest, false) // skip the header
 	if _, at := measure(rest); at != len(rest) || checkHidden(rest) != nil {
-		t.Fatal(at, checkHidden(rest))
+		t.Fatalf("undamaged frame: cut at %d of %d, %v", at, len(rest), checkHidden(rest))
 	}
 	first := bytes.Clone(rest)
-	first[blocks(t, rest)+1] |= 0x80 // its size
+	first[blocksOffset(t, rest)+1] |= 0x80 // the size of the first block
 	if checkHidden(first) == nil {
-		t.Error("what follows the first block is hidden")
+		t.Error("the blocks after one with a wrong size were not found")
 	}
 	if zeros := append(bytes.Clone(rest), make([]byte, 512)...); checkHidden(zeros) == nil {
-		t.Error("zeros are what was written")
+		t.Error("zeros at the end were not found")
 	}
 }
 
-// blocks is where the first block of a frame begins.
-func blocks(t *testing.T, frame []byte) int {
+// blocksOffset returns the offset of the first block of a frame.
+func blocksOffset(t *testing.T, frame []byte) int {
 	t.Helper()
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil {
@@ -142,10 +143,9 @@ func blocks(t *testing.T, frame []byte) int {
 	return h.HeaderSize
 }
 
-// TestKnown: what was recorded is known by the last segment that can be read, so that nothing else is
-// recorded into the directory; and a segment of another cluster is none of the recording.
-func TestKnown(t *testing.T) {
-	for name, content := range map[string]string{"foreign": "not of dwatch, and longer than the begin of one", "damaged": ""} {
+// TestPreviousRun checks that a Recorder finds out what earlier runs recorded, even if the last segment is foreign or damaged.
+func TestPreviousRun(t *testing.T) {
+	for name, content := range map[string]string{"foreign": "not written by dwatch, and longer than the first frame of a segment", "damaged": ""} {
 		dir := t.TempDir()
 		r := begunRun(t, dir)
 		if err := r.Close(); err != nil {
@@ -166,12 +166,13 @@ func TestKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if known := next.PreviousRun(); known == nil || known.ClusterUID != "c" || len(next.Warnings()) == 0 {
-			t.Errorf("%s: %+v, %q", name, known, next.Warnings())
+			t.Errorf("last segment %s: got %+v, warnings %q, want cluster c and a warning", name, known, next.Warnings())
 		}
 		next.release()
 	}
 }
 
+// TestOtherCluster checks that readers do not use a segment of another cluster, and report it.
 func TestOtherCluster(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -191,9 +192,9 @@ func TestOtherCluster(t *testing.T) {
 	}
 	recording := read(t, dir)
 	if _, proof := played(t, recording, Query{}); proof.IsComplete() || !strings.Contains(strings.Join(proof.Damage, "\n"), "another cluster") {
-		t.Errorf("%v %v", proof.Damage, gaps(proof))
+		t.Errorf("got damage %v, gaps %v, want another cluster to be reported", proof.Damage, gaps(proof))
 	}
 	if !strings.Contains(strings.Join(recording.Warnings(), "\n"), "another cluster") {
-		t.Errorf("%q", recording.Warnings())
+		t.Errorf("got warnings %q, want one about another cluster", recording.Warnings())
 	}
 }

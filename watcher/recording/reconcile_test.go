@@ -12,9 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestAnew: a run whose watch begins anew, as somebody else gets its events, too, records what one does
-// that was given what the run before has left: what is new since then, and nothing of what is known.
-func TestAnew(t *testing.T) {
+// TestWatchHasNoHistory checks that with WatchHasNoHistory, a run records only what has changed since the previous run, although
+// its watch lists all objects.
+func TestWatchHasNoHistory(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
 	initial := func(name string, version, second int) event.Event {
@@ -58,23 +58,24 @@ func TestAnew(t *testing.T) {
 		t.Error(diff)
 	}
 	if why := gaps(proof); len(why) != 1 || !slices.ContainsFunc(why, func(g string) bool { return strings.Contains(g, reasonNotRunning) }) {
-		t.Errorf("%q", why)
+		t.Errorf("got gaps %q, want one because of %q", why, reasonNotRunning)
 	}
 }
 
-// TestDelayed: what comes after a delivery that took others long may have waited for that.
-func TestDelayed(t *testing.T) {
+// TestReportDelay checks that a long delay of other destinations makes the times of the next events unreliable, and that the
+// Recorder then asks how far the watches lag behind.
+func TestReportDelay(t *testing.T) {
 	dir := t.TempDir()
-	doubts := 0
+	probes := 0
 	r := begunRun(t, dir)
-	r.ProbeFreshness = func() { doubts++ }
+	r.ProbeFreshness = func() { probes++ }
 	r.ReportDelay(delayThreshold / 2)
-	if doubts != 0 {
-		t.Error("it is doubted")
+	if probes != 0 {
+		t.Errorf("short delay: got %d probes, want none", probes)
 	}
 	r.ReportDelay(2 * delayThreshold)
 	deliver(t, r, of(t, event.Modified, "web", 2, 12))
-	if doubts != 1 || isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
-		t.Errorf("%d doubts; at 12 it is known: %t", doubts, isKnown(t, dir, 12))
+	if probes != 1 || isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
+		t.Errorf("long delay: got %d probes, want 1; known at 12: %t, want false; known at 2: %t, want true", probes, isKnown(t, dir, 12), isKnown(t, dir, 2))
 	}
 }

@@ -12,24 +12,24 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestTogether: what two clusters had comes in the order of time, each with the name of its cluster, and
-// what is known of one has nothing to do with the other. Who ends it gets proofs up to then.
-func TestTogether(t *testing.T) {
+// TestReplayMerged checks that the events of two clusters come in order of time, each with the name of its cluster, and that
+// each cluster has a proof of its own. If the sink returns an error, the proofs end at the last delivered event.
+func TestReplayMerged(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	r := begunRun(t, one)
 	deliver(t, r, of(t, event.Modified, "web", 2, 10), of(t, event.Modified, "web", 3, 14), proven(20))
 	r = begunRun(t, two)
 	deliver(t, r, of(t, event.Modified, "web", 7, 12), of(t, event.Modified, "web", 8, 13), proven(15), mark(event.Disconnected, 16), mark(event.Gap, 18), proven(20))
-	asked := func(dir, cluster string, from time.Time) ClusterQuery {
+	queryOf := func(dir, cluster string, from time.Time) ClusterQuery {
 		target := configMaps
 		target.Cluster = cluster
 		return ClusterQuery{read(t, dir), Query{Targets: []event.Target{target}, From: from}}
 	}
 	enough := errors.New("enough")
 	for _, test := range []struct {
-		last    string
+		last    string // resourceVersion of the event at which the sink returns an error; empty means none
 		want    []string
-		unknown []bool
+		unknown []bool // whether the proof of each cluster has gaps
 		to      int
 	}{
 		{"", []string{"eu 2", "us 7", "us 8", "eu 3"}, []bool{false, true}, 20},
@@ -47,7 +47,7 @@ func TestTogether(t *testing.T) {
 			}
 			return nil
 		})
-		all := []ClusterQuery{asked(one, "eu", at(8)), asked(two, "us", at(8))}
+		all := []ClusterQuery{queryOf(one, "eu", at(8)), queryOf(two, "us", at(8))}
 		all[0].Query.BatchSize, all[1].Query.BatchSize = 1, 1
 		proofs, err := ReplayMerged(t.Context(), all, sink)
 		if test.last != "" != errors.Is(err, enough) {
@@ -58,24 +58,24 @@ func TestTogether(t *testing.T) {
 		}
 		for i, p := range proofs {
 			if p.IsComplete() == test.unknown[i] || p.To.After(at(test.to)) || !p.From.Equal(at(8)) {
-				t.Errorf("up to %q, %d: %s to %s: %v", test.last, i, p.From, p.To, gaps(p))
+				t.Errorf("up to event %q, cluster %d: got a proof for %s to %s with gaps %v, want gaps: %t", test.last, i, p.From, p.To, gaps(p), test.unknown[i])
 			}
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ReplayMerged(ended, []ClusterQuery{asked(one, "eu", at(8)), asked(two, "us", at(8))}, event.SinkFunc(func(context.Context, []event.Event) error { return nil })); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	if _, err := ReplayMerged(ended, []ClusterQuery{queryOf(one, "eu", at(8)), queryOf(two, "us", at(8))}, event.SinkFunc(func(context.Context, []event.Event) error { return nil })); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: got %v, want %v", err, context.Canceled)
 	}
 }
 
-// TestDirOf: any name of a cluster is one of a directory, and back.
-func TestDirOf(t *testing.T) {
+// TestClusterDirName checks that each cluster name has a safe directory name.
+func TestClusterDirName(t *testing.T) {
 	for name, want := range map[string]string{
 		"prod-eu": "prod-eu", "arn:aws:eks:eu-1:1:cluster/a": "arn%3Aaws%3Aeks%3Aeu-1%3A1%3Acluster%2Fa", "..": "%2E%2E", ".a.b.": "%2Ea.b%2E", "a%b c": "a%25b%20c", "ü": "%C3%BC",
 	} {
 		if got := ClusterDirName(name); got != want {
-			t.Errorf("%q: %q", name, got)
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 var (
 	scaleEvents = flag.Int("events", 5_000, "write `N` events in TestScale")
-	scaleBytes  = flag.Int("bytes", 3400, "of `N` bytes each")
-	scaleDir    = flag.String("dir", "", "into `DIR`, and leave them there")
+	scaleBytes  = flag.Int("bytes", 3400, "write events of `N` bytes in TestScale")
+	scaleDir    = flag.String("dir", "", "write the events of TestScale into `DIR`, and keep them")
 )
 
 var (
@@ -32,8 +32,8 @@ const (
 	scaleNamespaces = 20
 )
 
-// scaled is a version of a pod as an object.
-func scaled(n, version int, at time.Time) event.Object {
+// scaledPod returns a version of pod n with about scaleBytes bytes.
+func scaledPod(n, version int, at time.Time) event.Object {
 	id := &event.Identity{APIVersion: "v1", Kind: "Pod", Namespace: fmt.Sprint("ns-", n%scaleNamespaces), Name: fmt.Sprint("pod-", n), ResourceVersion: fmt.Sprint(version)}
 	var spec strings.Builder
 	for i := 0; spec.Len() < *scaleBytes; i++ {
@@ -43,7 +43,7 @@ func scaled(n, version int, at time.Time) event.Object {
 		uint32(version)*2654435761, at.Format(time.RFC3339), id.Name, id.Namespace, id.ResourceVersion, n, n%7, spec.String(), version/scalePods%10))
 }
 
-// writeScaled records a day of events, of which some are of a resource that seldom changes.
+// writeScaled records a day of events of pods, and one of a secret, which stands for resources that seldom change.
 func writeScaled(t *testing.T, dir string) {
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {
@@ -66,47 +66,48 @@ func writeScaled(t *testing.T, dir string) {
 		for i := range batch {
 			batch[i].Time = now
 		}
-		r.clock.last = now // the process did run meanwhile
+		r.clock.last = now // the process was not suspended
 		if err := r.Deliver(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	marks := func() {
+	confirm := func() {
 		deliver(event.Event{Type: event.Heartbeat}, event.Event{Type: event.Bookmark, Target: pods, Heard: now}, event.Event{Type: event.Bookmark, Target: secrets, Heard: now})
 	}
 	var first []event.Event
 	for n := range scalePods {
-		first = append(first, event.Event{Type: event.Added, Target: pods, Object: scaled(n, n, now), Initial: true})
+		first = append(first, event.Event{Type: event.Added, Target: pods, Object: scaledPod(n, n, now), Initial: true})
 	}
 	secret := event.NewObject(&event.Identity{APIVersion: "v1", Kind: "Secret", Namespace: "ns-1", Name: "s", ResourceVersion: "1"}, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"ns-1","resourceVersion":"1","uid":"u"}}`)
 	deliver(append(first, event.Event{Type: event.Added, Target: secrets, Object: secret, Initial: true}, event.Event{Type: event.Synced, Target: pods}, event.Event{Type: event.Synced, Target: secrets})...)
-	apart := 24 * time.Hour / time.Duration(*scaleEvents)
-	atOnce := max(*scaleEvents/1_000_000, 1)
-	beat := now
+	interval := 24 * time.Hour / time.Duration(*scaleEvents)
+	batchSize := max(*scaleEvents/1_000_000, 1)
+	confirmed := now
 	var batch []event.Event
 	for n := range *scaleEvents {
-		now = now.Add(apart)
-		batch = append(batch, event.Event{Type: event.Modified, Target: pods, Object: scaled(n%scalePods, n+scalePods, now)})
-		if len(batch) < atOnce && n+1 < *scaleEvents {
+		now = now.Add(interval)
+		batch = append(batch, event.Event{Type: event.Modified, Target: pods, Object: scaledPod(n%scalePods, n+scalePods, now)})
+		if len(batch) < batchSize && n+1 < *scaleEvents {
 			continue
 		}
 		deliver(batch...)
 		batch = batch[:0]
-		if n/atOnce == *scaleEvents/atOnce/2 {
+		if n/batchSize == *scaleEvents/batchSize/2 {
 			deliver(event.Event{Type: event.Modified, Target: secrets, Object: event.NewObject(&event.Identity{APIVersion: "v1", Kind: "Secret", Namespace: "ns-1", Name: "s", ResourceVersion: fmt.Sprint(n + scalePods)}, strings.Replace(secret.Raw(), `"1"`, fmt.Sprintf("%q", fmt.Sprint(n+scalePods)), 1))})
 		}
-		if now.Sub(beat) >= 5*time.Second {
-			marks()
-			beat = now
+		if now.Sub(confirmed) >= 5*time.Second {
+			confirm()
+			confirmed = now
 		}
 	}
-	marks()
+	confirm()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestScale: a day of many events can be asked as one of few. With -events 1000000 it says what that takes.
+// TestScale queries a recording of a day with many events, and logs its size and how long the queries take. Use -events 1000000
+// for a realistic number.
 func TestScale(t *testing.T) {
 	dir := *scaleDir
 	if dir == "" {
@@ -124,7 +125,7 @@ func TestScale(t *testing.T) {
 	for _, f := range files {
 		size += f.size
 	}
-	t.Logf("%d segments, %d MB, %.1f B an event, %s", len(files), size>>20, float64(size)/float64(*scaleEvents), time.Since(began))
+	t.Logf("%d segments, %d MB, %.1f B per event, written in %s", len(files), size>>20, float64(size)/float64(*scaleEvents), time.Since(began))
 	recording := read(t, dir)
 	count := func(q Query) (n int) {
 		began := time.Now()
@@ -137,21 +138,21 @@ func TestScale(t *testing.T) {
 			return nil
 		}))
 		if err != nil || !proof.IsComplete() {
-			t.Errorf("%v %v", err, gaps(proof))
+			t.Errorf("replay %s: %v, gaps %v", q.Targets[0].Text(), err, gaps(proof))
 		}
-		t.Logf("%s: %d events in %s", q.Targets[0].Text(), n, time.Since(began))
+		t.Logf("replay %s: %d events in %s", q.Targets[0].Text(), n, time.Since(began))
 		return n
 	}
 	if n := count(Query{Targets: []event.Target{pods}}); n != *scaleEvents {
-		t.Errorf("%d events of pods", n)
+		t.Errorf("got %d events of pods, want %d", n, *scaleEvents)
 	}
 	if n := count(Query{Targets: []event.Target{secrets}}); n != 1 {
-		t.Errorf("%d events of secrets", n)
+		t.Errorf("got %d events of secrets, want 1", n)
 	}
 	began = time.Now()
 	objects, proof, err := recording.ObjectsAt(t.Context(), Query{Targets: []event.Target{pods}}, start.Add(13*time.Hour))
 	if err != nil || len(objects) != scalePods || !proof.IsComplete() {
-		t.Errorf("%d objects, %v %v", len(objects), err, gaps(proof))
+		t.Errorf("objects at a time: got %d, want %d; %v, gaps %v", len(objects), scalePods, err, gaps(proof))
 	}
-	t.Logf("what was there at a time: %s", time.Since(began))
+	t.Logf("objects at a time: %s", time.Since(began))
 }

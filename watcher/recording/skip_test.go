@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestSkips: a segment that has nothing of what is asked for is not read.
-func TestSkips(t *testing.T) {
+// TestSkipSegments checks that segments without events of the requested targets are not read.
+func TestSkipSegments(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	other := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true)}
@@ -36,27 +36,26 @@ func TestSkips(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files[1:5] {
-		if err := errors.Join(os.Remove(f.path), os.Mkdir(f.path, 0o700)); err != nil { // it can't be read
+		if err := errors.Join(os.Remove(f.path), os.Mkdir(f.path, 0o700)); err != nil { // now reading the segment fails
 			t.Fatal(err)
 		}
 	}
 	if _, proof := played(t, recording, Query{Targets: []event.Target{other}, From: at(5), To: at(59)}); !proof.IsComplete() {
-		t.Error(gaps(proof))
+		t.Errorf("query without events in the unreadable segments: got gaps %v, want none", gaps(proof))
 	}
 	if _, err := recording.Replay(t.Context(), Query{Targets: []event.Target{configMaps}, From: at(5), To: at(59)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil })); err == nil {
-		t.Error("what is asked for is not read")
+		t.Error("query with events in the unreadable segments: got no error")
 	}
 }
 
-// TestLossWithoutReason: who shows that a connection was lost says why, also of a recording whose
-// line does not.
-func TestLossWithoutReason(t *testing.T) {
+// TestMissingMessage checks that DISCONNECTED and DENIED events always have an error, even if their line has no message.
+func TestMissingMessage(t *testing.T) {
 	r := newReader()
 	r.byResource["configmaps"] = configMaps.Mapping
 	for _, of := range []event.Type{event.Disconnected, event.Denied} {
 		l, err := r.read(`{"type":"` + string(of) + `","time":"2026-01-31T02:00:00Z","resource":"configmaps"}`)
 		if err != nil || l.Err == nil {
-			t.Errorf("%s: %v, %v", of, l.Err, err)
+			t.Errorf("%s: got Err %v, %v, want an Err", of, l.Err, err)
 		}
 	}
 }

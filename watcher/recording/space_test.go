@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestNoRepair: where a segment can't be given its end, as on a full disk, the next run goes on all the
-// same; what a repair has left that was killed is removed.
+// TestNoRepair checks that a run starts even if it can't complete the last segment, for example because the disk is full, and
+// that it removes incomplete copies of earlier repairs.
 func TestNoRepair(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -27,9 +27,9 @@ func TestNoRepair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inTheWay := filepath.Join(dir, "."+filepath.Base(files[0].path))
-	left := filepath.Join(dir, "."+fileName(9, start))
-	if err := errors.Join(os.Mkdir(inTheWay, 0o700), os.WriteFile(left, []byte("x"), 0o600)); err != nil {
+	blocked := filepath.Join(dir, "."+filepath.Base(files[0].path)) // a directory in place of the copy makes the repair fail
+	leftover := filepath.Join(dir, "."+fileName(9, start))
+	if err := errors.Join(os.Mkdir(blocked, 0o700), os.WriteFile(leftover, []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	next := recorder(t, dir, Options{Now: func() time.Time { return at(20) }})
@@ -37,18 +37,18 @@ func TestNoRepair(t *testing.T) {
 	if err := next.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("incomplete copy: got %v, want it to be removed", err)
 	}
 	got, proof := played(t, read(t, dir), Query{})
 	if !slices.Contains(got, "MODIFIED web 2") || !slices.Contains(got, "MODIFIED web 3") || len(proof.Damage) > 0 {
-		t.Errorf("%q %v", got, proof.Damage)
+		t.Errorf("got %q, damage %v, want the changes of both runs and no damage", got, proof.Damage)
 	}
 }
 
-// TestScarce: where what is there takes most of --max-size, a segment has at least as much of what
-// happens, and that is said.
-func TestScarce(t *testing.T) {
+// TestSmallMaxSize checks that segments have room for changes even if existing objects take most of --max-size, and that the
+// Recorder warns once.
+func TestSmallMaxSize(t *testing.T) {
 	dir := t.TempDir()
 	warned := 0
 	r := recorder(t, dir, Options{MaxSize: 200 << 10, Warn: func(string) { warned++ }})
@@ -69,18 +69,18 @@ func TestScarce(t *testing.T) {
 		deliver(t, r, noisy(event.Modified, n%objects, n+2, n+3))
 	}
 	if warned != 1 {
-		t.Errorf("%d warnings", warned)
+		t.Errorf("got %d warnings, want 1", warned)
 	}
-	if r.segmentNumber > 2+changes/objects+1 {
-		t.Errorf("%d segments of %d changes of %d objects", r.segmentNumber, changes, objects)
+	if want := 2 + changes/objects + 1; r.segmentNumber > want {
+		t.Errorf("got %d segments for %d changes of %d objects, want at most %d", r.segmentNumber, changes, objects, want)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDeniedFromBegin: what never was known says why.
-func TestDeniedFromBegin(t *testing.T) {
+// TestDeniedFromStart checks that the gap of a target that was never listed has the server's reason.
+func TestDeniedFromStart(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
 	denied := mark(event.Denied, 1)
@@ -91,11 +91,11 @@ func TestDeniedFromBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, proof := played(t, read(t, dir), Query{From: at(5), To: at(15)}); !strings.Contains(fmt.Sprint(gaps(proof)), "denied: no right to list configmaps") {
-		t.Error(gaps(proof))
+		t.Errorf("got gaps %v, want one with the reason of the denial", gaps(proof))
 	}
 }
 
-// TestUnreadable: a recording of which no header can be read is damaged, and not none.
+// TestUnreadable checks that a recording without a readable header is reported as damaged, not as missing.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	if err := begunRun(t, dir).Close(); err != nil {
@@ -108,6 +108,6 @@ func TestUnreadable(t *testing.T) {
 		return data
 	})
 	if _, err := Read(context.Background(), Dir(dir)); !errors.Is(err, ErrUnreadable) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrUnreadable)
 	}
 }
