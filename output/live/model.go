@@ -42,6 +42,8 @@ func newModel(ctx context.Context, s *store) *model {
 	}
 	if s.timeView != nil {
 		m.timeControl = &timeControl{view: v, status: m.status, details: m.details}
+		s.mu.Lock() // the recording may be being read already
+		defer s.mu.Unlock()
 		m.timeControl.show()
 	}
 	return m

@@ -1,9 +1,11 @@
 package live
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"dwatch/output/changes"
 	"dwatch/watcher/event"
 )
 
@@ -35,6 +37,19 @@ func (s *screen) read() {
 		return ""
 	})
 	s.send(changedMsg{})
+}
+
+// TestStartWhileReading checks with the race detector that a screen may start while its recording is being read.
+func TestStartWhileReading(t *testing.T) {
+	s := newStore(Options{Recording: &Recording{}, Options: changes.Options{Targets: []event.Target{podsOf}, Compare: changeOptions()}})
+	first := initial(pod(t, "web-1", "Running", 1))
+	first.Target, first.Time = podsOf, start
+	done := make(chan error)
+	go func() { done <- s.Deliver(context.Background(), []event.Event{first}) }()
+	newModel(context.Background(), s)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestRewind: it shows what was there, and keys go from change to change, by a minute, and to what fails.
