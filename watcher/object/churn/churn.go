@@ -61,12 +61,12 @@ type Object struct {
 	// MoreFields is a lower bound for the number of changed fields that are not in Fields.
 	MoreFields int
 
-	fields []*Field    // in order of their first change
-	by     counts      // writes by manager
-	idle   []time.Time // the newest writes without a change, within window
-	idles  recent      // number of writes without a change, without that limit
-	writer string      // last known manager of a write without a change
-	loop   time.Time   // when a hot loop was last found; zero means never
+	fields   []*Field    // in order of their first change
+	managers counts      // writes by manager
+	idle     []time.Time // the newest writes without a change, within window
+	idles    recent      // number of writes without a change, without that limit
+	writer   string      // last known manager of a write without a change
+	loop     time.Time   // when a hot loop was last found; zero means never
 }
 
 // Observe counts an event whose changes are r. It returns the fights or the hot loop that start with it. Fights between
@@ -79,12 +79,12 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 		if !isIdle(e) {
 			return nil // noise
 		}
-		return t.wroteNothing(t.of(e), e)
+		return t.observeNoOp(t.objectOf(e), e)
 	}
-	o := t.of(e)
+	o := t.objectOf(e)
 	o.add(e.Time)
 	if e.Type != event.Modified {
-		o.by.add("") // the manager is unknown
+		o.managers.add("") // the manager is unknown
 		t.manager("", e.Time).add(e.Time)
 		return nil
 	}
@@ -95,14 +95,14 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 		}
 	}
 	for _, name := range by {
-		o.by.add(name)
+		o.managers.add(name)
 		t.manager(name, e.Time).add(e.Time)
 	}
-	return o.news(t.countFields(o, r.Changes, e.Time), e.Time)
+	return o.newFights(t.countFields(o, r.Changes, e.Time), e.Time)
 }
 
-// news returns the fights that are not part of an ongoing fight between the same managers over another field.
-func (o *Object) news(found []*Finding, now time.Time) []*Finding {
+// newFights returns the found fights without those between managers that already fight over another field.
+func (o *Object) newFights(found []*Finding, now time.Time) []*Finding {
 	goesOn := func(f *Finding) bool {
 		return slices.ContainsFunc(o.fields, func(other *Field) bool {
 			isFound := slices.ContainsFunc(found, func(f *Finding) bool { return f.Path == other.Path })
@@ -123,7 +123,7 @@ func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (f
 		}
 	}
 	for i := range changes {
-		if f := o.known(changes[i].Path.String()); f != nil {
+		if f := o.findField(changes[i].Path.String()); f != nil {
 			count(f, &changes[i])
 		} else {
 			rest = append(rest, i)
@@ -149,7 +149,8 @@ func keyOf(e *event.Event) Key {
 	return Key{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
-func (t *Tally) of(e *event.Event) *Object {
+// objectOf returns the counts of an event's object, and adds them if needed.
+func (t *Tally) objectOf(e *event.Event) *Object {
 	key := keyOf(e)
 	o := t.objects[key]
 	if o == nil {
@@ -173,7 +174,7 @@ func (t *Tally) makeRoom(now time.Time) {
 	}
 }
 
-// TopObjects returns the objects, those with the most writes in the last minute first.
+// TopObjects returns the objects in descending order of their writes in the last minute.
 func (t *Tally) TopObjects(now time.Time) []*Object {
 	writes := map[*Object]int{}
 	for _, o := range t.objects {
@@ -192,19 +193,20 @@ func (k Key) compare(o Key) int {
 // NoOpWrites returns the number of writes in the ten minutes before now that changed nothing.
 func (o *Object) NoOpWrites(now time.Time) int { return o.idles.count(now, window) }
 
+// idleSince returns the number of writes since a time that changed nothing.
 func (o *Object) idleSince(since time.Time) int {
 	n, _ := slices.BinarySearchFunc(o.idle, since, time.Time.Compare)
 	return len(o.idle) - n
 }
 
-// wroteNothing counts a write that changed nothing, and returns the hot loop that starts with it, if any.
-func (t *Tally) wroteNothing(o *Object, e *event.Event) []*Finding {
+// observeNoOp counts a write that changed nothing, and returns the hot loop that starts with it, if any.
+func (t *Tally) observeNoOp(o *Object, e *event.Event) []*Finding {
 	by := ""
 	if who := change.FindWriter(e.Old.Raw(), e.Object.Raw()); who.IsKnown() {
 		by = nameOf(who)
 		o.writer = by
 	}
-	o.by.add(by)
+	o.managers.add(by)
 	t.manager(by, e.Time).addIdle(e.Time)
 	o.idles.add(e.Time, window)
 	o.idle = append(within(o.idle, e.Time), e.Time)

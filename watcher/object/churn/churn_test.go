@@ -20,13 +20,13 @@ var (
 	begin  = time.Unix(1e9, 0)
 )
 
-// object is one whose replicas a manager set.
+// object returns a Deployment whose replicas a manager set.
 func object(name string, version, replicas int, manager string) event.Object {
 	content := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"resourceVersion":"%d","managedFields":[{"manager":%q,"operation":"Update","apiVersion":"apps/v1","time":"2001-09-09T01:46:%02dZ","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},"spec":{"replicas":%d}}`, name, version, manager, version%60, replicas)
 	return event.NewObject(&event.Identity{APIVersion: "apps/v1", Kind: "Deployment", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(version)}, content)
 }
 
-// writer makes the changes of one object.
+// writer changes one object and observes the changes.
 type writer struct {
 	tally   *Tally
 	name    string
@@ -52,7 +52,7 @@ func (w *writer) observe(at time.Time, next event.Object) []*Finding {
 	return w.tally.Observe(&e, &r)
 }
 
-// TestFight: two managers that undo each other are found, once, and again when it has stopped.
+// TestFight checks that a fight between two managers is reported once, and again if it restarts after a pause.
 func TestFight(t *testing.T) {
 	w := &writer{tally: New(), name: "web"}
 	w.write(begin, "argocd", 3)
@@ -91,17 +91,17 @@ func TestFight(t *testing.T) {
 	}
 }
 
-// TestNoFight: what changes often is not a fight because of that.
+// TestNoFight checks that frequent changes alone are not a fight.
 func TestNoFight(t *testing.T) {
 	for name, writes := range map[string][]string{
-		"one manager to and fro":          {"a", "a", "a", "a", "a", "a", "a", "a", "a", "a"},
-		"two managers that do not undo":   {"a", "b", "a", "b", "a", "b", "a", "b", "a", "b"},
-		"a correction, and another later": {"a", "b", "a", "a", "a"},
+		"one manager that undoes its own changes": {"a", "a", "a", "a", "a", "a", "a", "a", "a", "a"},
+		"two managers without undone changes":     {"a", "b", "a", "b", "a", "b", "a", "b", "a", "b"},
+		"one correction by another manager":       {"a", "b", "a", "a", "a"},
 	} {
 		w := &writer{tally: New(), name: "web"}
 		for i, by := range writes {
 			replicas := i % 2
-			if name == "two managers that do not undo" {
+			if name == "two managers without undone changes" {
 				replicas = i
 			}
 			if f := w.write(begin.Add(time.Duration(i)*time.Second), by, replicas); f != nil {
@@ -111,7 +111,7 @@ func TestNoFight(t *testing.T) {
 	}
 }
 
-// TestHotLoop: an object that is written and does not change.
+// TestHotLoop checks an object that is written often and does not change.
 func TestHotLoop(t *testing.T) {
 	w := &writer{tally: New(), name: "web"}
 	w.write(begin, "loop", 3)
@@ -130,7 +130,7 @@ func TestHotLoop(t *testing.T) {
 	if f := o.Findings(at); len(f) != 1 || f[0].IsFight() || f[0].Count != 60 || o.NoOpWrites(at) != 60 {
 		t.Errorf("%v, %d", f, o.NoOpWrites(at))
 	}
-	// Hours later there is nothing of it, and what changes now comes first.
+	// Two hours later, the hot loop has ended, and an object that changes now comes first.
 	other := &writer{tally: w.tally, name: "api"}
 	at = at.Add(2 * time.Hour)
 	other.write(at, "a", 1)
@@ -145,7 +145,7 @@ func TestHotLoop(t *testing.T) {
 	}
 }
 
-// TestClusters: objects of one name in two clusters are not one.
+// TestClusters checks that objects of the same name in two clusters are counted separately.
 func TestClusters(t *testing.T) {
 	tally := New()
 	write := func(cluster, by string, n, old, now int) {
@@ -166,7 +166,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// fields is a ConfigMap whose fields a manager set.
+// fields returns a ConfigMap with fields that a manager set.
 func fields(version int, manager string, data string, names ...string) event.Object {
 	var owned []string
 	for _, name := range names {
@@ -177,8 +177,8 @@ func fields(version int, manager string, data string, names ...string) event.Obj
 	return event.NewObject(&event.Identity{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c", ResourceVersion: fmt.Sprint(version)}, content)
 }
 
-// TestFightGoesOn: that managers who fight come to do so over another field, too, is no news; that others do is.
-func TestFightGoesOn(t *testing.T) {
+// TestFightOverMoreFields checks that a fight over another field is reported only if it is between other managers.
+func TestFightOverMoreFields(t *testing.T) {
 	tally, version, found := New(), 0, []string{}
 	last := fields(version, "maker", `"a":"1","b":"1"`, "a", "b")
 	write := func(by, data string, names ...string) {
@@ -211,7 +211,7 @@ func TestFightGoesOn(t *testing.T) {
 	}
 }
 
-// TestFields: fights over two fields are found both, also over those that come after many others.
+// TestFields checks that fights over two fields are found, even after more fields changed than fit.
 func TestFields(t *testing.T) {
 	tally, found, version := New(), []string{}, 0
 	var last event.Object
@@ -253,7 +253,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestBounded: of many objects, fields and managers those that change most stay.
+// TestBounded checks that objects, fields and managers are limited, and that the most active object remains.
 func TestBounded(t *testing.T) {
 	tally := New()
 	hot := &writer{tally: tally, name: "hot"}
@@ -267,11 +267,11 @@ func TestBounded(t *testing.T) {
 	}
 	o := tally.TopObjects(begin.Add(30 * time.Second))
 	if len(o) > maxObjects || tally.EvictedObjects == 0 || o[0].Key.Name != "hot" || len(o[0].fields) > maxFields || len(o[0].fields[0].Managers) > maxManagers {
-		t.Errorf("%d objects, %d forgotten, first %+v", len(o), tally.EvictedObjects, o[0])
+		t.Errorf("%d objects, %d evicted, first %+v", len(o), tally.EvictedObjects, o[0])
 	}
 }
 
-// TestMemory: what is kept of a change does not keep the texts of the object with it.
+// TestMemory checks that the counts do not retain the text of the objects.
 func TestMemory(t *testing.T) {
 	const objects, size = 50, 1 << 20
 	tally := New()
@@ -287,13 +287,13 @@ func TestMemory(t *testing.T) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	if m.HeapAlloc > objects*size/2 {
-		t.Errorf("%d bytes are kept of %d changes", m.HeapAlloc, 2*objects)
+		t.Errorf("%d bytes retained after %d changes", m.HeapAlloc, 2*objects)
 	}
 	runtime.KeepAlive(tally)
 }
 
-// TestManyFields: of changes of more fields than are known those stay that are, and are fought over; of the others
-// it is counted how many there were.
+// TestManyFields changes more fields at once than fit. The first ones stay, and are fought over. The others are counted as
+// uncounted changes.
 func TestManyFields(t *testing.T) {
 	const keys, writes = maxFields + 4, 10
 	tally, found := New(), 0
@@ -319,11 +319,11 @@ func TestManyFields(t *testing.T) {
 	now := begin.Add(writes * time.Second)
 	o := tally.TopObjects(now)[0]
 	if found != 1 || len(o.Findings(now)) != maxFields || o.Fields()[0].Count != writes || o.MoreFields != 4 || tally.UncountedChanges != 4*writes {
-		t.Errorf("%d fights, first field %d times, %d fields more, %d not counted", found, o.Fields()[0].Count, o.MoreFields, tally.UncountedChanges)
+		t.Errorf("%d fights, first field changed %d times, %d more fields, %d uncounted changes", found, o.Fields()[0].Count, o.MoreFields, tally.UncountedChanges)
 	}
 	for _, m := range tally.TopManagers(now) {
 		if m.Objects != 1 || m.Count != writes/2 || m.TopField.Field == nil || len(m.Findings) != maxFields {
-			t.Errorf("%s: %d objects, %d times", m.Name, m.Objects, m.Count)
+			t.Errorf("manager %s: %d objects, %d writes", m.Name, m.Objects, m.Count)
 		}
 	}
 }

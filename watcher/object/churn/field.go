@@ -17,15 +17,15 @@ type Field struct {
 	rate
 	Managers counts // in order of their first change
 	write    int    // Count of the object at the last change
-	last     stroke
-	undone   []time.Time
-	since    time.Time // when the first change in undone was made
-	sides    [2]stroke // the last undone change and the change that undid it, by manager
-	fight    time.Time // when a fight was last found; zero means never
+	last     fieldChange
+	undone   []time.Time    // the times within window when a manager undid a change of another
+	since    time.Time      // when the first change in undone was made
+	sides    [2]fieldChange // the last undone change and the change that undid it, by manager
+	fight    time.Time      // when a fight was last found; zero means never
 }
 
-// stroke is one change of a field.
-type stroke struct {
+// fieldChange is one change of a field.
+type fieldChange struct {
 	by       string
 	old, new value
 	at       time.Time
@@ -34,16 +34,16 @@ type stroke struct {
 // value is the short form of a value, and a hash to compare it.
 type value struct {
 	shown string
-	sum   uint64
+	hash  uint64
 }
 
-// Fields returns the changed fields, those with the most changes first.
+// Fields returns the changed fields in descending order of their changes.
 func (o *Object) Fields() []*Field {
 	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Count - a.Count })
 }
 
 // known returns the field with a path, or nil if it is not counted.
-func (o *Object) known(path string) *Field {
+func (o *Object) findField(path string) *Field {
 	if i := slices.IndexFunc(o.fields, func(f *Field) bool { return f.Path == path }); i >= 0 {
 		return o.fields[i]
 	}
@@ -68,7 +68,7 @@ func (o *Object) newField(path string) (f *Field, forgotten int) {
 
 // changed counts a change of the field, and reports whether it undoes another one and managers fight over the field.
 func (f *Field) changed(c *change.Change, at time.Time) bool {
-	s := stroke{nameOf(c.Writer), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
+	s := fieldChange{nameOf(c.Writer), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
 	f.add(at)
 	f.Managers.add(s.by)
 	before := f.last
@@ -77,11 +77,11 @@ func (f *Field) changed(c *change.Change, at time.Time) bool {
 		return false
 	}
 	if f.sides[0].by != "" && f.sides[0].by != s.by && f.sides[1].by != s.by {
-		f.undone = nil // another one came
+		f.undone = nil // a third manager joined
 	}
-	f.sides = [2]stroke{before, s}
+	f.sides = [2]fieldChange{before, s}
 	if s.by < before.by {
-		f.sides = [2]stroke{s, before}
+		f.sides = [2]fieldChange{s, before}
 	}
 	f.undo(before.at, at)
 	return f.isFought()

@@ -30,7 +30,7 @@ type Side struct {
 	New     string `json:"new,omitempty"`
 }
 
-// IsFight tells a fight from a hot loop.
+// IsFight returns true for a fight and false for a hot loop.
 func (f *Finding) IsFight() bool { return f.Path != "" }
 
 // HasSameManagers reports whether both are fights between the same managers.
@@ -122,12 +122,13 @@ func (o *Object) hotLoop(now time.Time) *Finding {
 	return f
 }
 
+// bookkeeping returns the fields that the server updates at each write.
 var bookkeeping = func() change.Noise {
 	var n change.Noise
 	for _, path := range []string{"metadata.resourceVersion", "metadata.managedFields", "metadata.generation"} {
 		p, err := change.ParsePattern(path)
 		if err != nil {
-			panic(err) // it is right here
+			panic(err) // the paths above are valid
 		}
 		n.Paths = append(n.Paths, p)
 	}

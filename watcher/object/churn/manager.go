@@ -56,11 +56,11 @@ func (w *writes) lately(now time.Time) int {
 type ManagerActivity struct {
 	Name string
 	*writes
-	// Objects is the number of counted objects that it wrote. TopField is the field that it changed most often. Its Field
-	// is nil if no field is known, and its Object too if no object is.
+	// Objects is the number of counted objects that it wrote. TopField is the field that it changed most often. If no field
+	// is counted, TopField.Field is nil. TopField.Object is then also nil if no object is counted or Name is empty.
 	Objects  int
 	TopField ObjectField
-	often    int
+	topCount int // changes of TopField
 	// Findings are the ongoing findings in which it takes part.
 	Findings []ObjectFinding
 }
@@ -77,7 +77,7 @@ type ObjectField struct {
 	Field *Field
 }
 
-// TopFields returns the fields of all objects, those with the most changes in the last minute first. It includes an
+// TopFields returns the fields of all objects in descending order of their changes in the last minute. It includes an
 // entry without Field for each object with recent writes that changed nothing.
 func (t *Tally) TopFields(now time.Time) (fields []ObjectField) {
 	writes := map[ObjectField]int{}
@@ -113,22 +113,22 @@ func (f ObjectField) times() int {
 	return f.Field.Count
 }
 
-// TopManagers returns the managers, those with the most writes in the last minute first.
+// TopManagers returns the managers in descending order of their writes in the last minute.
 func (t *Tally) TopManagers(now time.Time) []*ManagerActivity {
 	all := map[string]*ManagerActivity{}
 	for name, w := range t.managers {
 		all[name] = &ManagerActivity{Name: name, writes: w}
 	}
 	for _, o := range t.TopObjects(now) {
-		for _, by := range o.by {
+		for _, by := range o.managers {
 			if m := all[by.Name]; m != nil {
 				m.wrote(o)
 			}
 		}
 		for _, f := range o.Fields() {
 			for _, by := range f.Managers {
-				if m := all[by.Name]; m != nil && by.Count > m.often {
-					m.TopField, m.often = ObjectField{o, f}, by.Count
+				if m := all[by.Name]; m != nil && by.Count > m.topCount {
+					m.TopField, m.topCount = ObjectField{o, f}, by.Count
 				}
 			}
 		}

@@ -3,8 +3,8 @@
 // or ControllerRevisions), when deletion was requested, and what Kubernetes Events report. The
 // result depends only on the objects that are added.
 //
-// A reconstructed event must be true: it happened in the second that starts at its time, and its
-// fields are those that the object had. If the objects allow several explanations, the package
+// A reconstructed event must be true: it happened in the second that starts at its time, and the
+// object had these fields then. If the objects allow several explanations, the package
 // returns no event. It therefore does not report deleted objects, earlier values (except pod
 // templates) and overwritten changes, or the order of events within a second.
 //

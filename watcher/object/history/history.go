@@ -106,8 +106,8 @@ func (h *History) addCreation(t event.Target, o event.Object, content string, cr
 	h.add(event.Event{Type: event.Added, Target: t, Object: partialObject(o, content, nil), Time: created, Reconstructed: evidence})
 }
 
-// addWrites adds the last write of each manager. It ignores writes in the second of the creation, which may be the
-// creation, and earlier ones, which were not to this object.
+// addWrites adds the last write of each manager. It ignores writes in the same second as the creation, which may be the
+// creation itself. It also ignores earlier writes, which were made to another object.
 func (h *History) addWrites(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	for _, w := range writes {
 		e := event.Event{

@@ -11,7 +11,7 @@ import (
 )
 
 // partialObject returns an object with the identity and creation time of o, and the known fields. It has no
-// resourceVersion, because that of o belongs to a later state.
+// resourceVersion, because the one of o belongs to a later state.
 func partialObject(o event.Object, content string, known map[string]any) event.Object {
 	id := *o.Identity
 	id.ResourceVersion = ""
@@ -37,7 +37,7 @@ func encode(value any) string {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // decoded JSON can be encoded
 	}
 	return string(bytes.TrimSpace(b.Bytes()))
 }

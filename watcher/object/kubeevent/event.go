@@ -81,7 +81,7 @@ func lastSeen(fields map[string]gjson.Result) time.Time {
 	return last
 }
 
-// newest returns the latest of some times; the zero time if there is none.
+// newest returns the latest of some times, or the zero time if there is none.
 func newest(times ...gjson.Result) (last time.Time) {
 	for _, text := range times {
 		if at, err := time.Parse(time.RFC3339, text.Str); err == nil && at.After(last) {

@@ -24,7 +24,7 @@ type message struct {
 
 type nameKey struct{ kind, namespace, name string }
 
-// namedAs returns the key of an object. Events about cluster-scoped objects are in the namespace default.
+// keyOf returns the key of an object. Events about cluster-scoped objects are in the namespace default.
 func keyOf(o owner.Ref) nameKey {
 	return nameKey{o.Kind, cmp.Or(o.Namespace, metav1.NamespaceDefault), o.Name}
 }
@@ -45,14 +45,14 @@ func (n *LatestMessages) Add(about owner.Ref, text string, at time.Time) {
 	n.byName[keyOf(about)] = n.byName[keyOf(about)].newer(one)
 }
 
-// Get returns the latest message about an object, and its time. It includes Events without the UID of their object if
-// kind, namespace and name are those of o. The text is empty if there is no message.
+// Get returns the latest message about an object, and its time. It includes Events without the UID of their object that
+// have the same kind, namespace and name. The text is empty if there is no message.
 func (n *LatestMessages) Get(o owner.Ref) (text string, at time.Time) {
 	last := n.byUID[o.UID].newer(n.byName[keyOf(o)])
 	return last.text, last.at
 }
 
-// or returns the newer of two messages. At the same time, the greater text wins.
+// newer returns the newer of two messages. At the same time, the greater text wins.
 func (s message) newer(other message) message {
 	if by := cmp.Or(s.at.Compare(other.at), cmp.Compare(s.text, other.text)); by < 0 {
 		return other

@@ -10,8 +10,8 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// TestNewest: of what is about an object it is the last, in whatever order it comes.
-func TestNewest(t *testing.T) {
+// TestLatestMessages checks that the latest message about an object is returned, regardless of the order of calls.
+func TestLatestMessages(t *testing.T) {
 	ref := func(kind, namespace, name, uid string) owner.Ref {
 		return owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: name, UID: types.UID(uid)}
 	}
@@ -30,11 +30,11 @@ func TestNewest(t *testing.T) {
 		{ref("Node", "", "n1", "n1"), "by a kubelet", 4},
 		{ref("Node", "default", "n2", ""), "in the namespace of the Event", 4},
 	}
-	var there, back, none LatestMessages
+	var forward, backward, none LatestMessages
 	for n := range all {
-		there.Add(all[n].about, all[n].text, time.Unix(all[n].at, 0))
+		forward.Add(all[n].about, all[n].text, time.Unix(all[n].at, 0))
 		last := all[len(all)-1-n]
-		back.Add(last.about, last.text, time.Unix(last.at, 0))
+		backward.Add(last.about, last.text, time.Unix(last.at, 0))
 	}
 	for _, test := range []struct {
 		of   owner.Ref
@@ -50,13 +50,13 @@ func TestNewest(t *testing.T) {
 		{ref("Node", "", "n1", "6"), "by a kubelet", 4},
 		{ref("Node", "", "n2", "6"), "in the namespace of the Event", 4},
 	} {
-		for _, n := range []*LatestMessages{&there, &back} {
+		for _, n := range []*LatestMessages{&forward, &backward} {
 			if got, at := n.Get(test.of); got != test.want || test.want != "" && at.Unix() != test.at {
-				t.Errorf("%v: %q at %s, want %q", test.of, got, at, test.want)
+				t.Errorf("%v: got %q at %s, want %q at %d", test.of, got, at, test.want, test.at)
 			}
 		}
 		if got, at := none.Get(test.of); got != "" || !at.IsZero() {
-			t.Errorf("%v: %q of nothing", test.of, got)
+			t.Errorf("%v: got %q without any message", test.of, got)
 		}
 	}
 }
