@@ -23,8 +23,8 @@ func TestCompare(t *testing.T) {
 	again.Object = object.Parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"back","namespace":"a","uid":"another","resourceVersion":"9"}}`)
 	deliver(t, r, again)
 	deliver(t, r, proven(15))
-	deliver(t, r, mark(event.Disconnected, 20))
-	deliver(t, r, mark(event.Gap, 30))
+	deliver(t, r, statusEvent(event.Disconnected, 20))
+	deliver(t, r, statusEvent(event.Gap, 30))
 	for _, test := range []struct {
 		from, to int
 		want     []string

@@ -19,21 +19,23 @@ import (
 	"dwatch/watcher/event"
 )
 
-// begunRun is a recording whose target is known from second 2 on.
+// begunRun starts a run whose target is covered from second 2 on.
 func begunRun(t testing.TB, dir string) *testRun {
 	r := recorder(t, dir, Options{})
 	first := of(t, event.Added, "web", 1, 1)
 	first.Initial = true
-	deliver(t, r, first, mark(event.Synced, 2))
+	deliver(t, r, first, statusEvent(event.Synced, 2))
 	return r
 }
 
+// isComplete reports whether the events between two times are completely known.
 func isComplete(t testing.TB, dir string, from, to int) bool {
 	t.Helper()
 	_, proof := played(t, read(t, dir), Query{From: at(from), To: at(to)})
 	return proof.IsComplete()
 }
 
+// isKnown reports whether the objects at a time are completely known.
 func isKnown(t testing.TB, dir string, second int) bool {
 	t.Helper()
 	_, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, at(second))
@@ -43,64 +45,63 @@ func isKnown(t testing.TB, dir string, second int) bool {
 	return proof.IsComplete()
 }
 
-// TestAtRelist: at the very time at which all was relisted it is known what was there then.
+// TestAtRelist checks that the objects are known at the exact time of a relist.
 func TestAtRelist(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	listed := of(t, event.Modified, "web", 2, 10)
 	listed.Listed = true
-	deliver(t, r, listed, mark(event.Gap, 10))
+	deliver(t, r, listed, statusEvent(event.Gap, 10))
 	objects, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, time.Time{})
 	if err != nil || !proof.IsComplete() || !proof.To.Equal(at(10)) || len(objects) != 1 || objects[0].ResourceVersion != "2" {
-		t.Errorf("%v %+v %v", objects, proof, err)
+		t.Errorf("got objects %v, proof %+v, %v, want a complete proof for version 2 at 10", objects, proof, err)
 	}
 }
 
-// TestNothingMissed: a loss after which the watch went on where it was, and had nothing to tell, is
-// none.
+// TestNothingMissed checks that a lost connection is no gap if the watch resumes and there were no events in between.
 func TestNothingMissed(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
-	deliver(t, r, mark(event.Disconnected, 105))
-	deliver(t, r, mark(event.Reconnected, 150), bookmark(at(100), at(160)))
+	deliver(t, r, statusEvent(event.Disconnected, 105))
+	deliver(t, r, statusEvent(event.Reconnected, 150), bookmark(at(100), at(160)))
 	if isKnown(t, dir, 120) || !isKnown(t, dir, 99) {
-		t.Error("by what was heard before the loss it is known")
+		t.Error("after a bookmark that confirms a time before the loss: want known at 99 and a gap at 120")
 	}
 	deliver(t, r, bookmark(at(149), at(161)))
 	if !isKnown(t, dir, 120) || !isKnown(t, dir, 149) || isKnown(t, dir, 155) || !isComplete(t, dir, 10, 149) {
-		t.Error("it is not known")
+		t.Error("after a bookmark that confirms a time before the reconnect: want known up to 149")
 	}
 	deliver(t, r, bookmark(at(162), at(165)))
 	deliver(t, r, of(t, event.Modified, "web", 2, 170))
 	if !isComplete(t, dir, 10, 170) {
-		t.Error("it does not go on")
+		t.Error("the coverage does not continue after the loss")
 	}
 }
 
-// TestBehind: a watch that goes on counts as caught up when nothing has come since the time up to
-// which all has, or when that is a moment ago.
-func TestBehind(t *testing.T) {
+// TestLaggingWatch checks that a resumed watch counts as caught up only if the server confirms a time after the latest event,
+// or a very recent time.
+func TestLaggingWatch(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
-	deliver(t, r, mark(event.Disconnected, 9))
-	deliver(t, r, mark(event.Reconnected, 50), of(t, event.Modified, "web", 2, 51), bookmark(at(49), at(51)))
+	deliver(t, r, statusEvent(event.Disconnected, 9))
+	deliver(t, r, statusEvent(event.Reconnected, 50), of(t, event.Modified, "web", 2, 51), bookmark(at(49), at(51)))
 	deliver(t, r, of(t, event.Modified, "web", 3, 52))
 	if isKnown(t, dir, 51) || isKnown(t, dir, 52) {
-		t.Error("it is known while the watch may be behind")
+		t.Error("objects count as known while the watch may lag behind")
 	}
 	deliver(t, r, bookmark(at(52), at(55)))
 	if isKnown(t, dir, 51) || !isKnown(t, dir, 52) || isKnown(t, dir, 54) {
-		t.Error("what was there since the last change is not known")
+		t.Error("after a confirmation of the latest event: want known at 52, and not at 51 or 54")
 	}
-	deliver(t, r, mark(event.Disconnected, 60))
-	deliver(t, r, mark(event.Reconnected, 70), of(t, event.Modified, "web", 4, 71), bookmark(at(70), at(71)), of(t, event.Modified, "web", 5, 75))
+	deliver(t, r, statusEvent(event.Disconnected, 60))
+	deliver(t, r, statusEvent(event.Reconnected, 70), of(t, event.Modified, "web", 4, 71), bookmark(at(70), at(71)), of(t, event.Modified, "web", 5, 75))
 	if isKnown(t, dir, 70) || !isKnown(t, dir, 71) || !isKnown(t, dir, 74) {
-		t.Error("a watch that is a moment behind is not taken for caught up")
+		t.Error("a watch that lags behind by a second does not count as caught up")
 	}
 }
 
-// TestSlowList: what a list that took long names was there when it began; what has happened since
-// is still to come.
+// TestSlowList checks that the objects of a slow list are not known at its end, because the events since its start have not
+// been reported yet.
 func TestSlowList(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
@@ -108,7 +109,7 @@ func TestSlowList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if isKnown(t, dir, 9) {
-		t.Error("it is known at its end")
+		t.Error("objects count as known at the end of the list")
 	}
 	r.now = at(12)
 	r.tick()
@@ -116,39 +117,39 @@ func TestSlowList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !isKnown(t, dir, 9) || !isKnown(t, dir, 10) || isKnown(t, dir, 8) {
-		t.Error("it is not known when nothing had come since")
+		t.Error("after a bookmark that confirms 10, without events: want known at 9 and 10, and not at 8")
 	}
 }
 
-// TestSuspended: a recorder that slept has not seen what happened meanwhile when it did.
+// TestSuspended checks that the times of events are unknown while the recorder was suspended.
 func TestSuspended(t *testing.T) {
 	for _, seconds := range []int{3, 14, 300} {
 		dir := t.TempDir()
 		r := begunRun(t, dir)
 		deliver(t, r, proven(30))
 		awake := 30 + seconds
-		r.now, r.lost, r.halted = at(awake), true, true
-		doubts := 0
-		r.ProbeFreshness = func() { doubts++ }
+		r.now, r.lost, r.suspended = at(awake), true, true
+		probes := 0
+		r.ProbeFreshness = func() { probes++ }
 		deliver(t, r, bookmark(at(20), at(awake+1)), of(t, event.Modified, "web", 2, awake+2))
-		if doubts != 1 {
-			t.Errorf("it asked %d times how far behind its watches are", doubts)
+		if probes != 1 {
+			t.Errorf("suspended for %d s: got %d probes, want 1", seconds, probes)
 		}
 		deliver(t, r, proven(awake+3))
 		r.lost = false
 		deliver(t, r, proven(awake+70))
 		for second, want := range map[int]bool{20: true, 30: true, 30 + seconds/2: false, awake - 1: false, awake + 1: false, awake + 2: true, awake + 60: true} {
 			if got := isKnown(t, dir, second); got != want {
-				t.Errorf("after %d seconds, at %d: %t", seconds, second, got)
+				t.Errorf("suspended for %d s: known at %d: %t, want %t", seconds, second, got, want)
 			}
 		}
 		if isComplete(t, dir, 10, 30+seconds/2) || !isComplete(t, dir, 10, awake+60) {
-			t.Errorf("after %d seconds: what happened is among what came, and when is not known", seconds)
+			t.Errorf("suspended for %d s: want complete events up to %d, and not up to a time within the suspension", seconds, awake+60)
 		}
 	}
 }
 
-// TestSuspensionIsReportedOnce checks that a look at the clock that comes late means a suspension, which take returns once.
+// TestSuspensionIsReportedOnce checks that a late look at the clock counts as a suspension, which take returns once.
 func TestSuspensionIsReportedOnce(t *testing.T) {
 	var m clockMonitor
 	m.look(at(0))
@@ -159,7 +160,7 @@ func TestSuspensionIsReportedOnce(t *testing.T) {
 		}
 	}
 	check(1, time.Time{})
-	m.look(at(4)) // before anything is delivered
+	m.look(at(4)) // late, without a delivery
 	m.look(at(5))
 	check(6, at(1))
 	check(7, time.Time{})
@@ -187,12 +188,12 @@ func TestClockStep(t *testing.T) {
 	}
 	offset -= stepTolerance
 	if _, step := m.take(millis(2700)); !step.isZero() {
-		t.Errorf("got %v to %v for the time between two clocks, want none", step.from.Sub(start), step.to.Sub(start))
+		t.Errorf("difference within the tolerance: got %v to %v, want none", step.from.Sub(start), step.to.Sub(start))
 	}
 }
 
-// TestSmallClockStep checks that nothing is known of times that the clock showed twice because it was put back by half a
-// second, and that all is known again soon after.
+// TestSmallClockStep puts the clock back by half a second. The objects must not be known at times that the clock showed twice,
+// and must be known again soon after.
 func TestSmallClockStep(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -203,7 +204,7 @@ func TestSmallClockStep(t *testing.T) {
 		return e
 	}
 	deliver(t, r, of(t, event.Modified, "web", 2, 30), half(of(t, event.Added, "old", 3, 30)))
-	offset -= 500 * time.Millisecond // shows 30.1 again
+	offset -= 500 * time.Millisecond // the clock shows 30.1 again
 	r.now = at(30).Add(100 * time.Millisecond)
 	again := of(t, event.Modified, "web", 4, 30)
 	again.Target, again.Time = configMaps, at(30).Add(200*time.Millisecond)
@@ -218,18 +219,18 @@ func TestSmallClockStep(t *testing.T) {
 	for _, millis := range []int{30_050, 30_300, 30_550} {
 		when := start.Add(time.Duration(millis) * time.Millisecond)
 		if _, proof, err := read(t, dir).ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, when); err != nil || proof.IsComplete() {
-			t.Errorf("at %d ms: complete, %v", millis, err)
+			t.Errorf("at %d ms: complete %t, %v, want a gap", millis, proof.IsComplete(), err)
 		}
 	}
 	for _, second := range []int{20, 29, 33, 50} {
 		if !isKnown(t, dir, second) {
-			t.Errorf("at %d s: not known", second)
+			t.Errorf("at %d s: not known, want known", second)
 		}
 	}
 }
 
-// TestNotYetDefined checks that a resource is known to have no objects while its definition did not exist, and that nothing
-// else is concluded from the definition.
+// TestNotYetDefined checks that a resource counts as covered while its definition did not exist, and that the definition
+// covers no other times.
 func TestNotYetDefined(t *testing.T) {
 	definitions := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: definitionKey.Resource.Group, Version: "v1", Resource: definitionKey.Resource.Resource}, "CustomResourceDefinition", false)}
 	databases := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "databases"}, "Database", true)}
@@ -253,7 +254,7 @@ func TestNotYetDefined(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		alive := func(second int, targets ...event.Target) {
+		confirm := func(second int, targets ...event.Target) {
 			var all []event.Event
 			for _, target := range targets {
 				all = append(all, bookmarkOf(target, second))
@@ -262,18 +263,18 @@ func TestNotYetDefined(t *testing.T) {
 		}
 		deliver(t, r, status(event.Synced, configMaps, 1), status(event.Synced, definitions, 1))
 		for second := 10; second <= 100; second += 10 {
-			alive(second, configMaps, definitions)
+			confirm(second, configMaps, definitions)
 		}
 		rotate()
 		deliver(t, r, event.Event{Type: event.Added, Target: definitions, Object: definition, Time: at(105)})
 		deliver(t, r, status(event.Arrived, databases, 107), status(event.Arrived, metrics, 107))
 		deliver(t, r, event.Event{Type: event.Added, Target: databases, Object: database, Listed: true, Time: at(108)}, status(event.Synced, databases, 108), status(event.Synced, metrics, 108))
 		for second := 110; second <= 200; second += 10 {
-			alive(second, definitions, databases, metrics)
+			confirm(second, definitions, databases, metrics)
 		}
 		rotate()
 		for second := 210; second <= 300; second += 10 {
-			alive(second, definitions, databases, metrics)
+			confirm(second, definitions, databases, metrics)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
@@ -287,17 +288,17 @@ func TestNotYetDefined(t *testing.T) {
 				t.Fatal(err)
 			}
 			if proof.IsComplete() != want || atProof.IsComplete() != want && from == to-1 {
-				t.Errorf("segments %t, %d to %d: complete %t, want %t: %v; %v, %d objects", rotates, from, to, proof.IsComplete(), want, gaps(proof), gaps(atProof), len(objects))
+				t.Errorf("several segments %t, %d to %d: complete %t, want %t; gaps %v, at the end %v with %d objects", rotates, from, to, proof.IsComplete(), want, gaps(proof), gaps(atProof), len(objects))
 			}
 		}
 		check(true, 20, 60, databases)
 		check(true, 20, 90, configMaps, databases, definitions)
 		check(true, 59, 60, databases)
-		check(false, 106, 107, databases) // it was defined, and nobody watched
+		check(false, 106, 107, databases) // defined, and not watched yet
 		check(false, 20, 150, databases)
 		check(true, 120, 150, databases)
 		check(true, 120, 290, databases)
-		check(false, 20, 60, metrics) // it has no definition
+		check(false, 20, 60, metrics) // served by an API server without a definition
 		check(false, 59, 60, metrics)
 		_, proof := played(t, read(t, dir), Query{Targets: []event.Target{databases}})
 		if want := []string{"not known: 105 to 108 ("}; len(proof.Gaps) != 1 || !strings.HasPrefix(gaps(proof)[0], want[0]) {
@@ -306,90 +307,89 @@ func TestNotYetDefined(t *testing.T) {
 	}
 }
 
-// TestHeldUp: what comes after a delivery that took long may have waited for it.
-func TestHeldUp(t *testing.T) {
+// TestDelayedDelivery checks that the times of events after a slow delivery are unknown.
+func TestDelayedDelivery(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	r.Recorder.delayed = true
 	deliver(t, r, of(t, event.Modified, "web", 2, 12))
 	if isKnown(t, dir, 12) || !isKnown(t, dir, 2) {
-		t.Error("it is known")
+		t.Error("want known at 2, and not at 12 after the delay")
 	}
 }
 
-// TestSilent: that the recorder lives does not say that its watch does.
-func TestSilent(t *testing.T) {
+// TestSilentWatch checks that heartbeats of the recorder do not extend the coverage if the watch receives nothing.
+func TestSilentWatch(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, proven(30))
-	r.lost = true // without a mark
-	deliver(t, r, mark(event.Heartbeat, 100))
+	r.lost = true // without a DISCONNECTED event
+	deliver(t, r, statusEvent(event.Heartbeat, 100))
 	r.release() // as a kill does
 	if isKnown(t, dir, 60) || !isKnown(t, dir, 30) {
-		t.Error("it is taken for known while nothing was heard of the watch")
+		t.Error("want known at 30, and not at 60 without a confirmation")
 	}
 	next := recorder(t, dir, Options{Now: func() time.Time { return at(200) }})
-	deliver(t, next, mark(event.Synced, 201))
+	deliver(t, next, statusEvent(event.Synced, 201))
 	if isComplete(t, dir, 20, 100) || isKnown(t, dir, 60) {
-		t.Error("the next run makes it known")
+		t.Error("the next run extends the coverage of the silent watch")
 	}
 }
 
-// TestStalled: what came over a connection that stood still has come later than it happened, also if no
-// loss was noticed. The server says that when it is asked.
+// TestStalled checks that the time of events after a stalled connection is unknown, although no loss was noticed. The target is
+// covered again once the server confirms a later time.
 func TestStalled(t *testing.T) {
-	for _, tells := range []bool{true, false} {
+	for _, confirms := range []bool{true, false} {
 		dir := t.TempDir()
 		r := begunRun(t, dir)
 		deliver(t, r, proven(30))
 		r.lost = true
-		deliver(t, r, mark(event.Heartbeat, 53))
-		came := []event.Event{of(t, event.Modified, "web", 2, 53)}
-		if !tells { // the last one to say so was asked before
-			came = append(came, bookmark(at(30), at(54)))
+		deliver(t, r, statusEvent(event.Heartbeat, 53))
+		late := []event.Event{of(t, event.Modified, "web", 2, 53)}
+		if !confirms { // the bookmark only confirms a time before the stall
+			late = append(late, bookmark(at(30), at(54)))
 		}
-		deliver(t, r, came...)
+		deliver(t, r, late...)
 		if isKnown(t, dir, 40) || isKnown(t, dir, 53) || isComplete(t, dir, 10, 45) || !isKnown(t, dir, 30) {
-			t.Error("it is known before anything is proven")
+			t.Error("before a confirmation: want known at 30, and not at 40 or 53")
 		}
-		if tells {
+		if confirms {
 			deliver(t, r, bookmark(time.Time{}, at(54)), bookmark(at(32), at(54)))
 			deliver(t, r, proven(55))
 			if isKnown(t, dir, 40) || !isKnown(t, dir, 54) || isComplete(t, dir, 10, 45) || !isComplete(t, dir, 10, 55) {
-				t.Error("that it stood still is not told")
+				t.Error("after a confirmation: want known at 54, and a gap during the stall")
 			}
 		}
 	}
 }
 
-// TestMoment: a change that comes a moment after a proof is of then, unless the next one says
-// otherwise.
-func TestMoment(t *testing.T) {
+// TestConfirmationGrace checks that an event shortly after a confirmation extends the coverage, unless the next confirmation
+// shows that the event was late.
+func TestConfirmationGrace(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, proven(30))
 	r.lost = true
 	deliver(t, r, of(t, event.Modified, "web", 2, 36))
 	if !isKnown(t, dir, 36) || isKnown(t, dir, 37) {
-		t.Error("it is not known")
+		t.Error("after an event 6 s after the confirmation: want known up to the event")
 	}
 	deliver(t, r, bookmark(time.Time{}, at(37)))
 	if isKnown(t, dir, 36) || isKnown(t, dir, 31) || !isKnown(t, dir, 30) {
-		t.Error("it is known")
+		t.Error("after a bookmark that reports late events: want known only up to the previous confirmation")
 	}
 	deliver(t, r, proven(38))
 	if !isKnown(t, dir, 36) || isKnown(t, dir, 35) || !isKnown(t, dir, 38) {
-		t.Error("it does not go on from the change")
+		t.Error("after the next confirmation: want known since the event")
 	}
 }
 
-// TestNoticedLate: that a connection was lost is said after the time that is asked for, behind the
-// begin of another segment.
-func TestNoticedLate(t *testing.T) {
+// TestLossNoticedLate checks that a query finds a lost connection that is recorded after the requested time, in a later segment.
+func TestLossNoticedLate(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	r.lost = true
-	deliver(t, r, mark(event.Heartbeat, 390))
+	deliver(t, r, statusEvent(event.Heartbeat, 390))
 	if err := r.current.close(r.coverage.states()); err != nil {
 		t.Fatal(err)
 	}
@@ -397,15 +397,15 @@ func TestNoticedLate(t *testing.T) {
 	if err := r.beginSegment(at(391), false); err != nil {
 		t.Fatal(err)
 	}
-	lost := mark(event.Disconnected, 392)
+	lost := statusEvent(event.Disconnected, 392)
 	lost.Heard = at(2)
 	deliver(t, r, lost)
 	if isComplete(t, dir, 10, 60) || isKnown(t, dir, 60) {
-		t.Error("it is complete")
+		t.Error("10 to 60 is complete although nothing was heard since 2")
 	}
 }
 
-// TestWithoutEnd: a segment without its end, that the same run went on from, has lost lines.
+// TestWithoutEnd checks that a truncated segment is a gap, even though the next segment continues it.
 func TestWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -427,17 +427,17 @@ func TestWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !isComplete(t, dir, 10, 110) {
-		t.Error("it is not complete")
+		t.Error("the recording has gaps before it is truncated")
 	}
 	for size := 60; size < len(whole); size += 7 {
 		if err := os.WriteFile(files[0].path, whole[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if isComplete(t, dir, 10, 110) {
-			t.Fatalf("cut at %d it is complete", size)
+			t.Fatalf("truncated to %d bytes: 10 to 110 is complete", size)
 		}
 		if _, proof := played(t, read(t, dir), Query{}); proof.IsComplete() && proof.From.Before(at(101)) {
-			t.Fatalf("cut at %d all of it is complete", size)
+			t.Fatalf("truncated to %d bytes: the whole recording is complete", size)
 		}
 	}
 }
@@ -478,7 +478,7 @@ func TestKilledAtBegin(t *testing.T) {
 	}
 }
 
-// TestMasksChange: what an earlier run recorded in clear is not written again by one that masks.
+// TestMasksChange checks that a run with masks does not copy unmasked objects of an earlier run into its segments.
 func TestMasksChange(t *testing.T) {
 	dir := t.TempDir()
 	for n, masks := range []string{"", "secrets=true"} {
@@ -520,16 +520,16 @@ func TestMasksChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear := 0
-		err = s.lines(u, func(text string) error { clear += strings.Count(text, "hunter2"); return nil }, func() error { return nil }, func(why string) { t.Error(why) })
-		if err != nil || clear > 0 != (masks == "") {
-			t.Errorf("with masks %q it is in clear %d times, %v", masks, clear, err)
+		unmasked := 0
+		err = s.lines(u, func(text string) error { unmasked += strings.Count(text, "hunter2"); return nil }, func() error { return nil }, func(why string) { t.Error(why) })
+		if err != nil || unmasked > 0 != (masks == "") {
+			t.Errorf("masks %q: the secret value was recorded %d times, %v", masks, unmasked, err)
 		}
 		u.close()
 	}
 }
 
-// TestFirstDamaged: where the first segment can't be read, not all from the begin on is known.
+// TestFirstDamaged checks that an unreadable first segment is a gap of a query for the whole recording, and not of later times.
 func TestFirstDamaged(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -538,7 +538,7 @@ func TestFirstDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = recorder(t, dir, Options{Now: func() time.Time { return at(20) }})
-	deliver(t, r, mark(event.Synced, 21))
+	deliver(t, r, statusEvent(event.Synced, 21))
 	deliver(t, r, of(t, event.Modified, "web", 3, 30))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -552,31 +552,32 @@ func TestFirstDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, proof := played(t, read(t, dir), Query{}); proof.IsComplete() {
-			t.Errorf("%q: all is known", content)
+			t.Errorf("first segment %q: the whole recording is complete", content)
 		}
 		if !isComplete(t, dir, 22, 30) {
-			t.Errorf("%q: nothing is known", content)
+			t.Errorf("first segment %q: 22 to 30 in the second segment is not complete", content)
 		}
 	}
 }
 
-// TestSelected: a run that did not select all that is asked for does not know it.
-func TestSelected(t *testing.T) {
+// TestCoverageGap checks that a run that did not select all requested objects is a gap, with the reason that Query.CoverageGap
+// returns, and that a target within the recorded target is covered.
+func TestCoverageGap(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, of(t, event.Modified, "web", 2, 10))
 	_, proof := played(t, read(t, dir), Query{From: at(3), To: at(9), CoverageGap: func(event.Selection) string { return "only some of it was recorded" }})
 	if len(proof.Gaps) != 1 || proof.Gaps[0].Reason != "only some of it was recorded" {
-		t.Errorf("%v", gaps(proof))
+		t.Errorf("got gaps %v, want the reason of CoverageGap", gaps(proof))
 	}
-	wider := event.Target{Mapping: configMaps.Mapping, Namespace: "a"}
-	if _, proof := played(t, read(t, dir), Query{From: at(3), To: at(9), Targets: []event.Target{wider}}); !proof.IsComplete() {
-		t.Error("what is part of it is not known")
+	narrower := event.Target{Mapping: configMaps.Mapping, Namespace: "a"}
+	if _, proof := played(t, read(t, dir), Query{From: at(3), To: at(9), Targets: []event.Target{narrower}}); !proof.IsComplete() {
+		t.Errorf("one namespace of all: got gaps %v, want none", gaps(proof))
 	}
 }
 
-// TestEndedEarly: when nobody wants more, the answer is about what was delivered.
-func TestEndedEarly(t *testing.T) {
+// TestSinkError checks that the proof of a replay that a sink ends is about the delivered events.
+func TestSinkError(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, of(t, event.Modified, "web", 2, 10))
@@ -586,7 +587,7 @@ func TestEndedEarly(t *testing.T) {
 	for _, test := range []struct {
 		from  time.Time
 		count int
-		want  int // 0: nothing is said
+		want  int // Proof.To; zero means no proof
 	}{{time.Time{}, 1, 0}, {time.Time{}, 3, 10}, {at(5), 3, 10}} {
 		n = 0
 		proof, err := read(t, dir).Replay(t.Context(), Query{Targets: []event.Target{configMaps}, From: test.from, BatchSize: 1}, event.SinkFunc(func(context.Context, []event.Event) error {
@@ -599,12 +600,12 @@ func TestEndedEarly(t *testing.T) {
 		case !errors.Is(err, enough):
 			t.Error(err)
 		case test.want == 0 && proof != nil, test.want > 0 && (proof == nil || !proof.IsComplete() || !proof.To.Equal(at(test.want))):
-			t.Errorf("after %d: %+v", test.count, proof)
+			t.Errorf("error after %d batches: got proof %+v, want a complete one up to %d", test.count, proof, test.want)
 		}
 	}
 }
 
-// TestForeignSegment: a segment of another recording, or under another number, is none of this one.
+// TestForeignSegment checks that a segment of another recording does not count as a continuation.
 func TestForeignSegment(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	for _, d := range []string{dir, other} {
@@ -627,7 +628,7 @@ func TestForeignSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !isComplete(t, dir, 5, 25) {
-		t.Error("it is not complete")
+		t.Error("the recording has gaps before the segment is replaced")
 	}
 	data, err := os.ReadFile(files[1].path)
 	if err != nil {
@@ -637,11 +638,12 @@ func TestForeignSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if isComplete(t, dir, 5, 25) {
-		t.Error("with a segment of another recording it is complete")
+		t.Error("a recording with a segment of another recording is complete")
 	}
 }
 
-// TestVersions: two versions of a resource show the same object in other words: that is no change.
+// TestVersions checks that an event in another version of the resource has no Old object, because the two differ without a
+// change.
 func TestVersions(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -650,11 +652,11 @@ func TestVersions(t *testing.T) {
 	deliver(t, r, event.Event{Type: event.Modified, Target: newer, Object: o, Time: at(10)})
 	got, _ := played(t, read(t, dir), Query{From: at(5), IncludeOld: true})
 	if got[len(got)-1] != "MODIFIED web 2" {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want MODIFIED web 2 without an old object", got)
 	}
 }
 
-// TestClockBack: of what happened at times that the clock showed twice not all is known.
+// TestClockBack puts the clock back by 50 seconds. The objects must not be known at times that the clock showed twice.
 func TestClockBack(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -667,14 +669,14 @@ func TestClockBack(t *testing.T) {
 	deliver(t, r, proven(200))
 	for second, want := range map[int]bool{40: true, 60: false, 90: false, 150: true} {
 		if got := isKnown(t, dir, second); got != want {
-			t.Errorf("at %d: %t", second, got)
+			t.Errorf("known at %d: %t, want %t", second, got, want)
 		}
 	}
 }
 
-// TestNotHeld: a change of an object of which nothing is known before is a change. Only for who asked
-// for a part it may have come into that.
-func TestNotHeld(t *testing.T) {
+// TestUnknownObject checks that a change of an object that was not recorded before is a MODIFIED event, or an ADDED event for a
+// query with a selector.
+func TestUnknownObject(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
 	deliver(t, r, of(t, event.Modified, "other", 5, 10))
@@ -683,32 +685,32 @@ func TestNotHeld(t *testing.T) {
 		q.LabelSelector, _ = k8slabels.Parse(labels)
 		got, proof := played(t, read(t, dir), q)
 		if got[len(got)-1] != want || proof.ChangeCount != 1 {
-			t.Errorf("%q: %v, %d changes", labels, got, proof.ChangeCount)
+			t.Errorf("selector %q: got %v, %d changes, want %s and 1 change", labels, got, proof.ChangeCount, want)
 		}
 	}
 }
 
-// TestManyLosses: what a recorder keeps does not grow with each loss, nor with each message.
+// TestManyLosses checks that the memory of a Recorder does not grow with each lost connection or message.
 func TestManyLosses(t *testing.T) {
 	r := begunRun(t, t.TempDir())
 	for n := range 60 {
-		lost := mark(event.Disconnected, 10+10*n)
+		lost := statusEvent(event.Disconnected, 10+10*n)
 		lost.Err = fmt.Errorf("connection refused, try %d", n)
 		deliver(t, r, lost)
 		if n%2 == 0 {
-			deliver(t, r, mark(event.Reconnected, 12+10*n), of(t, event.Modified, "web", 2+n, 13+10*n), bookmark(at(13+10*n), at(13+10*n)))
+			deliver(t, r, statusEvent(event.Reconnected, 12+10*n), of(t, event.Modified, "web", 2+n, 13+10*n), bookmark(at(13+10*n), at(13+10*n)))
 		}
 	}
 	one := r.coverage.target(configMaps.Key())
 	if len(one.spans) > 1 {
-		t.Errorf("%d spans", len(one.spans))
+		t.Errorf("got %d spans, want at most 1", len(one.spans))
 	}
 	for n := range 60 {
-		lost := mark(event.Disconnected, 1000+10*n)
+		lost := statusEvent(event.Disconnected, 1000+10*n)
 		lost.Err = fmt.Errorf("connection refused, again %d", n)
 		deliver(t, r, lost)
 	}
 	if len(one.current.reason) > 2*maxReasonBytes {
-		t.Errorf("%d bytes of reasons", len(one.current.reason))
+		t.Errorf("got %d bytes of reasons, want at most %d", len(one.current.reason), 2*maxReasonBytes)
 	}
 }

@@ -22,7 +22,7 @@ func TestWatchHasNoHistory(t *testing.T) {
 		e.Initial, e.Listed = true, true
 		return e
 	}
-	deliver(t, r, initial("same", 1, 1), initial("changed", 1, 1), initial("gone", 1, 1), initial("returned", 1, 1), mark(event.Synced, 2))
+	deliver(t, r, initial("same", 1, 1), initial("changed", 1, 1), initial("gone", 1, 1), initial("returned", 1, 1), statusEvent(event.Synced, 2))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWatchHasNoHistory(t *testing.T) {
 	id := *returned.Object.Identity
 	id.UID = "another"
 	returned.Object = event.NewObject(&id, returned.Object.Raw())
-	deliver(t, next, initial("same", 1, 21), initial("changed", 4, 21), initial("new", 3, 21), returned, mark(event.Synced, 22))
+	deliver(t, next, initial("same", 1, 21), initial("changed", 4, 21), initial("new", 3, 21), returned, statusEvent(event.Synced, 22))
 	deliver(t, next, of(t, event.Modified, "same", 6, 30), of(t, event.Deleted, "changed", 4, 31))
 	if err := next.Close(); err != nil {
 		t.Fatal(err)

@@ -30,22 +30,22 @@ var (
 	start      = time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
 )
 
-// at is a time of the tests: so many seconds after they begin.
+// at returns the time a number of seconds after start.
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 func configMap(t testing.TB, name string, version int) event.Object {
 	return object.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"odd":"%t"},"name":%q,"namespace":"a","resourceVersion":"%d","uid":"u-%s"},"data":{"n":"%d"}}`, version%2 == 1, name, version, name, version))
 }
 
-// testRun is a Recorder whose clock goes with what is delivered, and which hears heartbeats.
+// testRun is a Recorder with a clock that follows the delivered events.
 type testRun struct {
 	*Recorder
-	now    time.Time
-	lost   bool // the connection is
-	halted bool // the process did not run until now
+	now       time.Time
+	lost      bool // the connection is lost, and deliver adds no bookmarks
+	suspended bool // the process did not run until now
 }
 
-// recorder opens a directory, and begins a run at the time that o says.
+// recorder opens a directory, and starts a run at o.Now, or at start if o.Now is nil.
 func recorder(t testing.TB, dir string, o Options) *testRun {
 	t.Helper()
 	encode, err := output.NewEncoder(output.Options{})
@@ -71,8 +71,8 @@ func recorder(t testing.TB, dir string, o Options) *testRun {
 	return run
 }
 
-// deliver delivers events, and before them the heartbeats and bookmarks of the time until then. What
-// was listed has no delay.
+// deliver delivers events. Before them, it delivers heartbeats and bookmarks up to their time. After SYNCED and GAP events, it
+// adds a bookmark that confirms their time.
 func deliver(t testing.TB, r *testRun, events ...event.Event) {
 	t.Helper()
 	for next := r.now.Add(HeartbeatInterval); next.Before(events[0].Time); next = next.Add(HeartbeatInterval) {
@@ -119,45 +119,47 @@ func deliver(t testing.TB, r *testRun, events ...event.Event) {
 	}
 }
 
-// tick lets the process have run until now.
+// tick tells the clock monitor that the process has run until now, unless suspended is set, which it resets.
 func (r *testRun) tick() {
-	if !r.halted {
+	if !r.suspended {
 		r.clock.last = r.now
 	}
-	r.halted = false
+	r.suspended = false
 }
 
+// of returns an event of a ConfigMap.
 func of(t testing.TB, kind event.Type, name string, version, seconds int) event.Event {
 	return event.Event{Type: kind, Object: configMap(t, name, version), Time: at(seconds)}
 }
 
-func mark(kind event.Type, seconds int) event.Event {
+// statusEvent returns a status event, whose target deliver sets.
+func statusEvent(kind event.Type, seconds int) event.Event {
 	return event.Event{Type: kind, Time: at(seconds)}
 }
 
-// bookmark says that by now all that happened up to heard has come.
+// bookmark returns a BOOKMARK event at time now, which confirms that all events up to heard have been delivered.
 func bookmark(heard, now time.Time) event.Event {
 	return event.Event{Type: event.Bookmark, Target: configMaps, Heard: heard, Time: now}
 }
 
-// proven is the bookmark of a watch that is not behind.
+// proven returns the bookmark of a watch without a lag.
 func proven(second int) event.Event { return bookmark(at(second), at(second)) }
 
-// hour is a run of an hour: objects come, change and go, the connection is lost twice.
-func hour(t testing.TB, r *testRun) {
+// recordHour records an hour, in which objects are created, modified and deleted, and the connection is lost twice.
+func recordHour(t testing.TB, r *testRun) {
 	first := of(t, event.Added, "web", 1, 1)
 	first.Initial = true
-	deliver(t, r, first, mark(event.Synced, 2))
+	deliver(t, r, first, statusEvent(event.Synced, 2))
 	deliver(t, r, of(t, event.Modified, "web", 2, 600), of(t, event.Added, "db", 3, 601))
-	lost := mark(event.Disconnected, 1000)
+	lost := statusEvent(event.Disconnected, 1000)
 	lost.Err, lost.Heard = errors.New("connection refused"), at(990)
 	deliver(t, r, lost)
-	deliver(t, r, mark(event.Reconnected, 1100))
-	deliver(t, r, of(t, event.Modified, "db", 4, 1103)) // which happened while nothing came
-	deliver(t, r, mark(event.Disconnected, 2000))
+	deliver(t, r, statusEvent(event.Reconnected, 1100))
+	deliver(t, r, of(t, event.Modified, "db", 4, 1103)) // happened while the connection was lost
+	deliver(t, r, statusEvent(event.Disconnected, 2000))
 	gone := of(t, event.Deleted, "db", 7, 2100)
 	gone.FinalStateUnknown, gone.Listed = true, true
-	deliver(t, r, gone, mark(event.Gap, 2100))
+	deliver(t, r, gone, statusEvent(event.Gap, 2100))
 	deliver(t, r, of(t, event.Modified, "web", 8, 3000))
 	deliver(t, r, proven(3600))
 }
@@ -171,7 +173,7 @@ func read(t testing.TB, dir string) *Recording {
 	return r
 }
 
-// played is what Play delivers, in short, and what that rests on.
+// played calls Replay, and returns its events in short form and its proof.
 func played(t testing.TB, r *Recording, q Query) (events []string, proof *Proof) {
 	t.Helper()
 	if q.Targets == nil {
@@ -199,6 +201,7 @@ func played(t testing.TB, r *Recording, q Query) (events []string, proof *Proof)
 	return events, proof
 }
 
+// gaps returns descriptions of the gaps, with times in seconds after start.
 func gaps(p *Proof) (all []string) {
 	for _, g := range p.Gaps {
 		all = append(all, g.Describe(func(t time.Time) string { return fmt.Sprint(t.Sub(start).Seconds()) }))
@@ -206,18 +209,18 @@ func gaps(p *Proof) (all []string) {
 	return all
 }
 
-// TestPlay: what happened from one time to another, what it begins with, and what is not known.
-func TestPlay(t *testing.T) {
+// TestReplay checks the initial objects, events and gaps that a query between two times returns.
+func TestReplay(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	recording := read(t, dir)
 	for _, test := range []struct {
 		name     string
-		from, to int // 0: none
+		from, to int // zero means the start or the end of the recording
 		want     []string
 		gaps     []string
 	}{
@@ -225,14 +228,14 @@ func TestPlay(t *testing.T) {
 			[]string{"not known: 1993 to 2100 (connection lost: the server does not answer; relisted, states in between are missing)"}},
 		{"complete", 500, 900, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2", "ADDED db 3"}, nil},
 		{"nothing", 1250, 1300, []string{"ADDED db 4 initial", "ADDED web 2 initial", "SYNCED"}, nil},
-		{"its end is not in it", 600, 601, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2"}, nil},
+		{"the end is exclusive", 600, 601, []string{"ADDED web 1 initial", "SYNCED", "MODIFIED web 2"}, nil},
 		{"a loss in which nothing was missed", 900, 1150, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED", "DISCONNECTED", "RECONNECTED", "MODIFIED db 4"}, nil},
-		{"it ends in the loss, before that was noticed", 900, 995, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED"},
+		{"ends in a loss, before dwatch noticed it", 900, 995, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED"},
 			[]string{"not known: 991 to 995 (connection lost: connection refused; changes were recorded later than they happened)"}},
-		{"it begins in the loss", 1050, 1150, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED", "RECONNECTED", "MODIFIED db 4"},
+		{"begins in a loss", 1050, 1150, []string{"ADDED db 3 initial", "ADDED web 2 initial", "SYNCED", "RECONNECTED", "MODIFIED db 4"},
 			[]string{"not known: 1050 to 1103 (connection lost: connection refused; changes were recorded later than they happened)"}},
-		{"before the begin", -100, 10, []string{"ADDED web 1 initial", "SYNCED"}, []string{"not known: -100 to 2 (not recorded)"}},
-		{"after the end", 3300, 4000, []string{"ADDED web 8 initial", "SYNCED"}, []string{"not known: 3600 to 4000 (not confirmed by the server)"}},
+		{"begins before the recording", -100, 10, []string{"ADDED web 1 initial", "SYNCED"}, []string{"not known: -100 to 2 (not recorded)"}},
+		{"ends after the recording", 3300, 4000, []string{"ADDED web 8 initial", "SYNCED"}, []string{"not known: 3600 to 4000 (not confirmed by the server)"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := Query{}
@@ -253,11 +256,11 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestAt: what was there at a time, or that it is not known.
-func TestAt(t *testing.T) {
+// TestObjectsAt checks which objects existed at a time, and the reason if they are not completely known.
+func TestObjectsAt(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -273,29 +276,29 @@ func TestAt(t *testing.T) {
 		for _, o := range objects {
 			got = append(got, o.Name+" "+o.ResourceVersion)
 			if !strings.Contains(o.Raw(), fmt.Sprintf(`"n":"%s"`, o.ResourceVersion)) {
-				t.Errorf("%s", o.Raw())
+				t.Errorf("at %d: version %s has content %s", seconds, o.ResourceVersion, o.Raw())
 			}
 		}
 		text := fmt.Sprint(got)
 		list, why, unknown := strings.Cut(want, "] ")
 		if list = strings.TrimSuffix(list, "]") + "]"; text != list || unknown == proof.IsComplete() || unknown && !strings.Contains(proof.Gaps[0].Reason, why) {
-			t.Errorf("at %d: %s %v, want %s", seconds, text, gaps(proof), want)
+			t.Errorf("at %d: got %s, gaps %v, want %s", seconds, text, gaps(proof), want)
 		}
 	}
 }
 
-// TestOldAndSelectors: the state before comes from the segment, and an object comes and goes as it
-// matches labels.
+// TestOldAndSelectors checks that events have the previous state of an object, and that objects are added and deleted when they
+// begin and cease to match a label selector.
 func TestOldAndSelectors(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := played(t, read(t, dir), Query{From: at(500), IncludeOld: true})
 	if want := "MODIFIED web 2 was 1"; got[2] != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %q, want %q as third event", got, want)
 	}
 	odd, err := labels.Parse("odd=true")
 	if err != nil {
@@ -308,23 +311,23 @@ func TestOldAndSelectors(t *testing.T) {
 	}
 }
 
-// TestRuns: a run goes on from the one before, and the time between them is not known; nobody
-// else may record meanwhile.
+// TestRuns checks that a run continues the previous one, that the time between two runs is a gap, and that two processes can't
+// record into one directory at the same time.
 func TestRuns(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if _, err := OpenRecorder(dir); err == nil || !strings.Contains(err.Error(), "another dwatch") {
-		t.Errorf("a second one: %v", err)
+		t.Errorf("second recorder: got %v, want an error", err)
 	}
-	r.release() // as a kill does
+	r.release() // as if the process were killed
 	r = recorder(t, dir, Options{Now: func() time.Time { return at(5000) }})
 	var past []string
 	complete, err := r.History(configMaps, func(o event.ReportedObject) { past = append(past, o.Name+" "+o.ResourceVersion) })
 	if want := "[web 8]"; err != nil || !complete || fmt.Sprint(past) != want {
-		t.Errorf("%v %v %v, want %s", past, complete, err, want)
+		t.Errorf("history: got %v, complete %t, %v, want %s, complete", past, complete, err, want)
 	}
-	deliver(t, r, of(t, event.Modified, "web", 9, 5001), mark(event.Synced, 5001))
+	deliver(t, r, of(t, event.Modified, "web", 9, 5001), statusEvent(event.Synced, 5001))
 	deliver(t, r, of(t, event.Modified, "web", 10, 6000))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -338,12 +341,12 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestZstd: any reader of zstd reads a recording, also of a run that was killed once the next has
-// begun; each line is JSON.
+// TestZstd checks that any zstd decoder can read a recording, and that each line is JSON. The last segment of a killed run is
+// readable once the next run has started.
 func TestZstd(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	r.release()
 	r = recorder(t, dir, Options{Now: func() time.Time { return at(5000) }})
 	if err := r.Close(); err != nil {
@@ -368,14 +371,14 @@ func TestZstd(t *testing.T) {
 		}
 		for one := range bytes.Lines(text) {
 			if !json.Valid(one) {
-				t.Errorf("%s", one)
+				t.Errorf("line is not JSON: %s", one)
 			}
 		}
 		d.Close()
 	}
 }
 
-// copyOf copies a recording, its last segment cut or changed.
+// copyOf copies a recording, and changes its last segment.
 func copyOf(t testing.TB, from string, change func([]byte) []byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -398,59 +401,59 @@ func copyOf(t testing.TB, from string, change func([]byte) []byte) string {
 	return dir
 }
 
-// TestCut: wherever a segment is cut, what was there before is read, in order, the next run goes on
-// from it, and what is missing is not said to be known.
-func TestCut(t *testing.T) {
+// TestTruncated truncates a segment at many offsets. Readers must return the events before that in order and report the gap,
+// and the next run must continue the recording.
+func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	whole, _ := played(t, read(t, dir), Query{})
-	r.release() // it has no end
+	r.release() // the segment has no index
 	files, _, err := list(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	longest, random := 0, rand.New(rand.NewPCG(3, 4))
 	for size := int64(0); size <= files[0].size; size += 1 + random.Int64N(files[0].size/200) {
-		cutDir := copyOf(t, dir, func(data []byte) []byte { return data[:size] })
-		recording, err := Read(context.Background(), Dir(cutDir))
+		truncatedDir := copyOf(t, dir, func(data []byte) []byte { return data[:size] })
+		recording, err := Read(context.Background(), Dir(truncatedDir))
 		if err != nil {
 			if !errors.Is(err, ErrNoRecording) {
-				t.Fatalf("at %d: %v", size, err)
+				t.Fatalf("truncated to %d bytes: %v", size, err)
 			}
 		} else {
 			got, _ := played(t, recording, Query{})
 			if len(got) < longest {
-				t.Fatalf("at %d: %d events, and %d with less", size, len(got), longest)
+				t.Fatalf("truncated to %d bytes: got %d events, and %d with fewer bytes", size, len(got), longest)
 			}
 			longest = len(got)
 			if len(got) > 1 && !cmp.Equal(got, whole[:len(got)]) {
-				t.Fatalf("at %d: %v", size, got)
+				t.Fatalf("truncated to %d bytes: got %v, want the start of %v", size, got, whole)
 			}
 			if _, proof := played(t, recording, Query{From: at(500), To: at(3600)}); proof.IsComplete() {
-				t.Fatalf("at %d it is complete", size)
+				t.Fatalf("truncated to %d bytes: 500 to 3600 is complete", size)
 			}
 		}
 		if random.IntN(10) > 0 {
 			continue
 		}
-		next := recorder(t, cutDir, Options{Now: func() time.Time { return at(5000) }})
-		deliver(t, next, mark(event.Synced, 5001))
+		next := recorder(t, truncatedDir, Options{Now: func() time.Time { return at(5000) }})
+		deliver(t, next, statusEvent(event.Synced, 5001))
 		if err := next.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, proof := played(t, read(t, cutDir), Query{From: at(4000)}); proof.IsComplete() {
-			t.Fatalf("at %d, and gone on: it is complete", size)
+		if _, proof := played(t, read(t, truncatedDir), Query{From: at(4000)}); proof.IsComplete() {
+			t.Fatalf("truncated to %d bytes, with another run: 4000 to the end is complete", size)
 		}
 	}
 }
 
-// TestDamage: bytes that changed cost what they are in, and never make a line that was not written
-// or an answer that passes for complete where lines are missing.
+// TestDamage changes up to three bytes of a recording. Readers must never return an event that was not written, nor claim to be
+// complete if events are missing.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -472,15 +475,15 @@ func TestDamage(t *testing.T) {
 		}
 		got, proof := played(t, recording, Query{From: at(500), To: at(3700)})
 		if proof.IsComplete() {
-			t.Fatalf("complete: %v", got)
+			t.Fatalf("500 to 3700 is complete: %v", got)
 		}
 		some, proof := played(t, recording, Query{From: at(500), To: at(950)})
 		if len(some) < 4 && proof.IsComplete() {
-			t.Fatalf("only %v, and that is complete", some)
+			t.Fatalf("500 to 950 is complete with too few events: %v", some)
 		}
 		for _, e := range got {
 			if !strings.Contains(strings.Join(whole, "\n"), e) {
-				t.Fatalf("%q is new", e)
+				t.Fatalf("got event %q, which was never written", e)
 			}
 		}
 		if n%10 > 0 {
@@ -493,11 +496,12 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestForeign: what is no part of a recording, or is of a newer dwatch, is said, and the rest is read.
+// TestForeign checks that files that are not part of a recording, or that a newer dwatch wrote, are reported and do not prevent
+// reading the others.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	hour(t, r)
+	recordHour(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -518,28 +522,28 @@ func TestForeign(t *testing.T) {
 		t.Error(diff)
 	}
 	if got, _ := played(t, recording, Query{}); len(got) < 10 {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want all events", got)
 	}
 	if _, err := Read(context.Background(), Dir(filepath.Join(dir, "none"))); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+		t.Errorf("missing directory: got %v, want %v", err, os.ErrNotExist)
 	}
 	if _, err := Read(context.Background(), Dir(filepath.Join(dir, "README"))); err == nil {
-		t.Error("a file is a recording")
+		t.Error("a file in place of a directory: got no error")
 	}
 	if _, err := Read(context.Background(), Dir(t.TempDir())); !errors.Is(err, ErrNoRecording) {
-		t.Error(err)
+		t.Errorf("empty directory: got %v, want %v", err, ErrNoRecording)
 	}
 }
 
-// TestSegments: a long run makes segments, of which the oldest are dropped; each begins with what is
-// there, and all of them together say what each time says.
+// TestSegments checks that a long run begins further segments and removes the oldest, that queries over several segments return
+// the right objects and events, and that a missing segment is a gap.
 func TestSegments(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{MaxSize: 400 << 10})
 	random := rand.New(rand.NewPCG(1, 2))
-	deliver(t, r, mark(event.Synced, 0))
+	deliver(t, r, statusEvent(event.Synced, 0))
 	const objects, changes = 20, 6000
-	versions := map[string][objects]int{} // by the second
+	versions := map[string][objects]int{} // versions of all objects, by second
 	var last [objects]int
 	for n := 1; n <= changes; n++ {
 		name := random.IntN(objects)
@@ -571,7 +575,7 @@ func TestSegments(t *testing.T) {
 		total += f.size
 	}
 	if len(files) < segmentShare-2 || files[0].number == 1 || total > 450<<10 {
-		t.Fatalf("%d segments of %d bytes, the first is %d", len(files), total, files[0].number)
+		t.Fatalf("got %d segments with %d bytes, the first is number %d, want at least %d with 450 KiB at most, and a later first one", len(files), total, files[0].number, segmentShare-2)
 	}
 	recording := read(t, dir)
 	from := int(recording.StartTime().Sub(start).Seconds()) + 1
@@ -579,26 +583,25 @@ func TestSegments(t *testing.T) {
 		second := from + random.IntN(changes-from)
 		objects, proof, err := recording.ObjectsAt(t.Context(), Query{Targets: []event.Target{configMaps}}, at(second))
 		if err != nil || !proof.IsComplete() {
-			t.Fatal(err, gaps(proof))
+			t.Fatalf("objects at %d: %v, gaps %v", second, err, gaps(proof))
 		}
 		want := versions[fmt.Sprint(second)]
 		for _, o := range objects {
 			var name int
 			fmt.Sscanf(o.Name, "o%d", &name)
 			if fmt.Sprint(want[name]) != o.ResourceVersion {
-				t.Errorf("at %d %s is %s, want %d", second, o.Name, o.ResourceVersion, want[name])
+				t.Errorf("at %d: %s has version %s, want %d", second, o.Name, o.ResourceVersion, want[name])
 			}
 		}
 	}
 	got, proof := played(t, recording, Query{From: at(from), To: at(changes + 1)})
 	if n := len(got) - len(last) - 1; n != changes+1-from || len(gaps(proof)) != 1 {
-		t.Errorf("%d changes of %d, %v", n, changes+1-from, gaps(proof))
+		t.Errorf("got %d changes, gaps %v, want %d changes and one gap", n, gaps(proof), changes+1-from)
 	}
-	// A segment that is lost is a gap.
 	if err := os.Remove(files[len(files)/2].path); err != nil {
 		t.Fatal(err)
 	}
 	if _, proof := played(t, read(t, dir), Query{From: at(from), To: at(changes)}); len(gaps(proof)) != 1 || !strings.Contains(gaps(proof)[0], "a part of the recording is missing") {
-		t.Error(gaps(proof))
+		t.Errorf("missing segment: got gaps %v, want one", gaps(proof))
 	}
 }

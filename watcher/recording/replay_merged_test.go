@@ -19,7 +19,7 @@ func TestReplayMerged(t *testing.T) {
 	r := begunRun(t, one)
 	deliver(t, r, of(t, event.Modified, "web", 2, 10), of(t, event.Modified, "web", 3, 14), proven(20))
 	r = begunRun(t, two)
-	deliver(t, r, of(t, event.Modified, "web", 7, 12), of(t, event.Modified, "web", 8, 13), proven(15), mark(event.Disconnected, 16), mark(event.Gap, 18), proven(20))
+	deliver(t, r, of(t, event.Modified, "web", 7, 12), of(t, event.Modified, "web", 8, 13), proven(15), statusEvent(event.Disconnected, 16), statusEvent(event.Gap, 18), proven(20))
 	queryOf := func(dir, cluster string, from time.Time) ClusterQuery {
 		target := configMaps
 		target.Cluster = cluster

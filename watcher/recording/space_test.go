@@ -33,7 +33,7 @@ func TestNoRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := recorder(t, dir, Options{Now: func() time.Time { return at(20) }})
-	deliver(t, next, mark(event.Synced, 21), of(t, event.Modified, "web", 3, 22))
+	deliver(t, next, statusEvent(event.Synced, 21), of(t, event.Modified, "web", 3, 22))
 	if err := next.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSmallMaxSize(t *testing.T) {
 	for n := range objects {
 		deliver(t, r, noisy(event.Added, n, 1, 1))
 	}
-	deliver(t, r, mark(event.Synced, 2))
+	deliver(t, r, statusEvent(event.Synced, 2))
 	for n := range changes {
 		deliver(t, r, noisy(event.Modified, n%objects, n+2, n+3))
 	}
@@ -83,7 +83,7 @@ func TestSmallMaxSize(t *testing.T) {
 func TestDeniedFromStart(t *testing.T) {
 	dir := t.TempDir()
 	r := recorder(t, dir, Options{})
-	denied := mark(event.Denied, 1)
+	denied := statusEvent(event.Denied, 1)
 	denied.Err = errors.New("no right to list configmaps")
 	deliver(t, r, denied)
 	deliver(t, r, event.Event{Type: event.Heartbeat, Time: at(20)})
