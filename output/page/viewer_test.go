@@ -256,8 +256,8 @@ func TestWhere(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"object.":                             "Syntax",
-		"old.spec == object.spec":             "old and changes are of events",
-		"changed('spec')":                     "old and changes are of events",
+		"old.spec == object.spec":             "old and changes are not available",
+		"changed('spec')":                     "old and changes are not available",
 		strings.Repeat("x", maxExpression+1):  "longer than",
 		"1 + 1":                               "",
 		strings.Repeat("(", 500) + "true":     "",

@@ -19,7 +19,7 @@ import (
 // TestWrongExpressions checks that an invalid expression is a usage error of one line, before dwatch sends a request.
 func TestWrongExpressions(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../watcher/object/expression/testdata/wrong.txt")
+	text, err := os.ReadFile("../../watcher/object/expression/testdata/compile_errors.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

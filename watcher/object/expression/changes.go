@@ -11,21 +11,21 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// comparison is what an event changed: the two states, and what has been asked of them.
-// For CEL it is a value that only changed() knows.
+// comparison compares the old and the new object of an event and caches the results. It is
+// an opaque CEL value that changed() gets as a hidden argument.
 type comparison struct {
 	opaque
-	was, is *state // nil where nothing can have changed
-	compare change.Options
-	// digests are all that is known of the state before; nil: they are not asked.
-	digests func(p change.Pattern) (changed, known bool)
-	all     []change.Change // with the options of the comparison
-	list    ref.Val
-	changed map[string]bool // by pattern
+	old, new *state // nil if the event has no changes, and if only digests of the old object are known
+	compare  change.Options
+	// changedByDigest is used if only digests of the old object are known. Otherwise it is nil.
+	changedByDigest func(p change.Pattern) (changed, known bool)
+	all             []change.Change // cache of allChanges
+	list            ref.Val
+	changed         map[string]bool // by pattern
 }
 
-// comparison returns the comparison of the old object with the new one. An object that
-// was added or deleted has no changes. They are missing where the old one is not known.
+// comparison returns the comparison for the event. Added and deleted objects have no changes.
+// It returns an error value if the old object is unknown.
 func (in *Input) comparison() ref.Val {
 	if in.compared != nil {
 		return in.compared
@@ -34,48 +34,48 @@ func (in *Input) comparison() ref.Val {
 	c.compare.Masks = nil
 	switch {
 	case in.event.Digests != "" && in.options.Digests != nil:
-		c.digests = in.byDigests
+		c.changedByDigest = in.changedByDigest
 	case in.event.Type != event.Modified:
 	case in.old.object.IsZero():
-		in.lacksOld = true
+		in.oldMissing = true
 		return missing()
 	default:
-		c.was, c.is = &in.old, &in.object
+		c.old, c.new = &in.old, &in.object
 	}
 	in.compared = c
 	return c
 }
 
-func (c *comparison) between(o change.Options) []change.Change {
-	if c.was == nil {
+func (c *comparison) diff(o change.Options) []change.Change {
+	if c.old == nil {
 		return nil
 	}
-	return change.Diff(c.was.text(), c.is.text(), o).Changes
+	return change.Diff(c.old.text(), c.new.text(), o).Changes
 }
 
-// found returns what changed.
-func (c *comparison) found() []change.Change {
+// allChanges returns all changes that Options.Compare selects.
+func (c *comparison) allChanges() []change.Change {
 	if c.all == nil {
-		c.all = c.between(c.compare)
+		c.all = c.diff(c.compare)
 	}
 	return c.all
 }
 
-// changes returns what changed as a list for CEL.
+// changes returns the value of the variable changes.
 func (in *Input) changes() ref.Val {
 	c, ok := in.comparison().(*comparison)
 	if !ok {
 		return in.comparison() // the error
 	}
-	if c.digests != nil { // they do not say what
+	if c.changedByDigest != nil { // digests cannot list the changes
 		if in.event.Type != event.Modified {
 			return types.NewRefValList(types.DefaultTypeAdapter, nil)
 		}
-		in.lacksOld = true
+		in.oldMissing = true
 		return missing()
 	}
 	if c.list == nil {
-		found := c.found()
+		found := c.allChanges()
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])
@@ -85,49 +85,47 @@ func (in *Input) changes() ref.Val {
 	return c.list
 }
 
-// byDigests reports whether something at or below what the pattern names changed, as far as it is
-// known from an earlier run.
-func (in *Input) byDigests(p change.Pattern) (changed, known bool) {
+// changedByDigest reports whether the fields that the pattern matches changed since an earlier run, which left their
+// digests.
+func (in *Input) changedByDigest(p change.Pattern) (changed, known bool) {
 	changed, known = in.options.Digests.Changed(in.event.Digests, p, in.object.text())
-	in.lacksOld = in.lacksOld || !known
+	in.oldMissing = in.oldMissing || !known
 	return changed, known
 }
 
-// touches reports whether something changed at or below what the pattern names, which
-// counts then even if it is noise.
-// With an error it is not known.
+// touches reports whether the fields that the pattern matches changed. Noise counts if the
+// pattern names it. The error is errMissing if the old state is unknown.
 func (c *comparison) touches(p change.Pattern) (bool, error) {
-	known, asked := c.changed[p.String()]
-	if asked {
-		return known, nil
+	if changed, cached := c.changed[p.String()]; cached {
+		return changed, nil
 	}
 	touched := false
-	if c.digests != nil {
-		var isKnown bool
-		if touched, isKnown = c.digests(p); !isKnown {
+	if c.changedByDigest != nil {
+		var known bool
+		if touched, known = c.changedByDigest(p); !known {
 			return false, errMissing
 		}
 	}
-	if c.was != nil && !c.sameAt(p.FixedPrefix()) {
+	if c.old != nil && !c.equalAt(p.FixedPrefix()) {
 		o := c.compare
 		o.Only = change.Patterns{p}
-		touched = len(c.between(o)) > 0
+		touched = len(c.diff(o)) > 0
 	}
 	c.changed[p.String()] = touched
 	return touched, nil
 }
 
-// sameAt reports whether what the fields lead to is written the same in both states, as far
-// as that is seen without decoding them: mostly it is.
-func (c *comparison) sameAt(fields []string) bool {
-	c.was.value()
-	c.is.value()
-	was, known := c.was.lazy.textAt(fields)
-	is, too := c.is.lazy.textAt(fields)
+// equalAt reports whether the JSON text at a path is the same in both states. This check is
+// cheap. It returns false if the text cannot be found without decoding the object.
+func (c *comparison) equalAt(fields []string) bool {
+	c.old.value()
+	c.new.value()
+	was, known := c.old.lazy.textAt(fields)
+	is, too := c.new.lazy.textAt(fields)
 	return known && too && was == is
 }
 
-// changeFields are the fields of a change, with their types.
+// changeFields are the fields of an item of changes, with their types.
 var changeFields = map[string]*types.Type{
 	"path":        types.StringType,
 	"kind":        types.StringType,
@@ -138,7 +136,7 @@ var changeFields = map[string]*types.Type{
 	"subresource": types.StringType,
 }
 
-// changeValue returns a map. What was added has no old, what was removed no new.
+// changeValue returns a change as a CEL map. Added fields have no old, and removed fields have no new.
 func changeValue(c *change.Change) ref.Val {
 	value := map[string]any{
 		"path":        c.Path.String(),
@@ -153,12 +151,13 @@ func changeValue(c *change.Change) ref.Val {
 	if c.Kind != change.Removed {
 		value["new"] = c.New
 	}
-	return types.NewMap(lazily, value)
+	return types.NewMap(lazyAdapter, value)
 }
 
-// changeType is a type of its own, so that an unknown field is found before the watch begins.
+// changeType is the CEL type of an item of changes. It makes unknown fields compile errors.
 const changeType = "Change"
 
+// provider adds changeType to the types of CEL.
 type provider struct{ types.Provider }
 
 func (p provider) FindStructType(name string) (*types.Type, bool) {

@@ -10,8 +10,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestTouches: what changed() finds without decoding is what a comparison finds.
-func TestTouches(t *testing.T) {
+// TestChangedAgreesWithDiff checks that the shortcuts in changed() give the same result as a comparison of the objects.
+func TestChangedAgreesWithDiff(t *testing.T) {
 	found := map[bool]int{}
 	for seed := range uint64(5_000) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
@@ -20,7 +20,7 @@ func TestTouches(t *testing.T) {
 		switch g.IntN(3) {
 		case 0:
 			is = g.object()
-		case 1: // in one place
+		case 1: // change one place
 			is = strings.Replace(was, g.of(`"a"`, `"spec"`, "1", `"name"`), g.of(`"b"`, `"1"`, `"kind"`), 1)
 		}
 		var old, new map[string]any
@@ -43,16 +43,16 @@ func TestTouches(t *testing.T) {
 		}
 		got, err := x.Matches(NewInput(modified(was, is), Options{}))
 		if err != nil || got != want {
-			t.Fatalf("seed %d: changed(%q) is %v, %v\nold %s\nnew %s", seed, path, got, err, was, is)
+			t.Fatalf("seed %d: changed(%q): got %v, %v, want %v\nold %s\nnew %s", seed, path, got, err, want, was, is)
 		}
 	}
 	if found[true] < 100 || found[false] < 100 {
-		t.Error(found)
+		t.Errorf("got %v results, want at least 100 of each", found)
 	}
 }
 
-// TestTouchesLists: it may be managed fields that say what tells items of a list apart.
-func TestTouchesLists(t *testing.T) {
+// TestChangedWithListKeys checks that changed() uses the list keys in managedFields to identify items.
+func TestChangedWithListKeys(t *testing.T) {
 	const managed = `"metadata":{"managedFields":[{"manager":"m","operation":"Update","fieldsType":"FieldsV1",
 		"fieldsV1":{"f:spec":{"f:ports":{"k:{\"containerPort\":80}":{".":{},"f:hostPort":{}}}}}}]}`
 	state := func(port string) string {
@@ -64,7 +64,7 @@ func TestTouchesLists(t *testing.T) {
 		"changed('spec.ports')":                            true,
 	} {
 		if ok, err := evaluate(t, text, modified(state("1"), state("2"))); ok != want || err != nil {
-			t.Errorf("%s: %v, %v", text, ok, err)
+			t.Errorf("%s: got %v, %v, want %v", text, ok, err, want)
 		}
 	}
 }

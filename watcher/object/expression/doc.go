@@ -1,19 +1,20 @@
-// Package expression evaluates conditions for events, which are expressions in CEL, the
-// language of Kubernetes' own: [Compile], then [Expression.Holds] for each event. For
-// objects as they are: [CompileForObjects], [Expression.HoldsOf]. docs/expressions.md is
-// what users read.
+// Package expression evaluates conditions on events. Conditions are CEL expressions, as in
+// Kubernetes itself. Use [Compile], then [Expression.Matches] for each event. Conditions on
+// current objects use [CompileForObjects] and [Expression.MatchesObject]. The user
+// documentation is docs/expressions.md.
 //
-//	text -> environment (once) -> checked AST -> program, Needs
-//	event -> Input: object, old, changes, each decoded when it is asked for
+//	text -> environment (shared) -> checked AST -> program, Requirements
+//	event -> Input: object, old, changes, each decoded on first use
 //
-// Objects are not decoded: a value is found in the JSON text when an expression looks
-// at it. What takes the whole object (status, changes) decodes it once for all
-// expressions that look at one Input.
+// Objects are decoded lazily: an expression finds the fields that it reads in the JSON text.
+// Functions that need a whole object, such as status(), decode it once for all expressions
+// that use the same Input.
 //
-// What is not there does not hold, and is no error: a field, an item, anything of old
-// where that is null. All other errors are mistakes of the expression: [*Error]. They
-// say types, never values, which may be those of a Secret.
+// An expression that reads a missing field, a missing item or any field of a null old does
+// not match. That is not an error. All other evaluation errors are mistakes in the
+// expression and have type [*Error]. Their messages contain types but never values, because
+// an object may be a Secret.
 //
-// No expression takes long: each evaluation has a budget, and what could take much in
-// one step is counted before it is done.
+// Every evaluation has a cost limit. The cost of potentially expensive calls is estimated
+// before they run.
 package expression

@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// readDocs returns docs/expressions.md, and the event of its sample.
+// readDocs returns the text of docs/expressions.md and the event of its section "The sample".
 func readDocs(t *testing.T) (string, event.Event) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/expressions.md")
@@ -19,12 +19,12 @@ func readDocs(t *testing.T) (string, event.Event) {
 	}
 	states := blocks(string(text), "json")
 	if len(states) != 2 {
-		t.Fatalf("%d objects", len(states))
+		t.Fatalf("the sample has %d objects, want 2", len(states))
 	}
 	return string(text), modified(states[0], states[1])
 }
 
-// blocks returns what stands in blocks of code of a language.
+// blocks returns the contents of the code blocks of a language.
 func blocks(text, language string) (found []string) {
 	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		found = append(found, block[1])
@@ -32,45 +32,46 @@ func blocks(text, language string) (found []string) {
 	return found
 }
 
-// TestDocs: each example in docs/expressions.md does what it says there.
-func TestDocs(t *testing.T) {
+// TestDocsExamples checks that each CEL example in docs/expressions.md has the result stated there,
+// and that the indented examples compile.
+func TestDocsExamples(t *testing.T) {
 	text, e := readDocs(t)
 	count := 0
 	for _, block := range blocks(text, "cel") {
 		for line := range strings.Lines(block) {
 			example, want, ok := strings.Cut(line, " // ")
 			want, _, _ = strings.Cut(strings.TrimSpace(want), ",")
-			if !ok || want != holds && want != not {
-				t.Errorf("%q does not say what comes of it", line)
+			if !ok || want != holds && want != doesNotHold {
+				t.Errorf("%q does not state its result", line)
 				continue
 			}
 			count++
 			if ok, err := evaluate(t, example, e); outcome(ok, err) != want {
-				t.Errorf("%s: %s, %v", example, outcome(ok, err), err)
+				t.Errorf("%s: got %q (%v), want %q", example, outcome(ok, err), err, want)
 			}
 		}
 	}
 	if count < 40 {
-		t.Errorf("%d examples", count)
+		t.Errorf("got %d examples, want at least 40", count)
 	}
 	text = regexp.MustCompile("(?s)```console\n.*?```").ReplaceAllString(text, "")
 	for line := range strings.Lines(text) {
 		if example, ok := strings.CutPrefix(line, "    "); ok {
 			if _, err := Compile(example); err != nil {
-				t.Errorf("%s: %v", example, err)
+				t.Errorf("%s does not compile: %v", example, err)
 			}
 		}
 	}
 }
 
-// TestDocsMistakes: what the tables of mistakes say is what is said.
+// TestDocsMistakes checks the messages in the section "Mistakes".
 func TestDocsMistakes(t *testing.T) {
 	text, e := readDocs(t)
 	_, text, _ = strings.Cut(text, "\n## Mistakes\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(.*)` \\| (.*) \\|$").FindAllStringSubmatch(text, -1)
 	if len(rows) < 10 {
-		t.Errorf("%d rows", len(rows))
+		t.Errorf("got %d rows, want at least 10", len(rows))
 	}
 	for _, row := range rows {
 		x, err := Compile(row[1])
@@ -78,25 +79,25 @@ func TestDocsMistakes(t *testing.T) {
 			_, err = x.Matches(NewInput(e, testOptions()))
 		}
 		if err == nil || err.Error() != row[2] {
-			t.Errorf("%s: %v", row[1], err)
+			t.Errorf("%s: got error %v, want %s", row[1], err, row[2])
 		}
 	}
 }
 
-// TestDocsPresets: the table of words is that of the program.
+// TestDocsPresets checks that the table of words lists all presets with their expressions.
 func TestDocsPresets(t *testing.T) {
 	text, _ := readDocs(t)
 	_, text, _ = strings.Cut(text, "\n## Words that are expressions\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	var words []string
+	var names []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*)` \\|$").FindAllStringSubmatch(text, -1) {
-		words = append(words, row[1])
+		names = append(names, row[1])
 		x, err := Compile(row[1])
 		if err != nil || x.String() != strings.ReplaceAll(row[2], `\|`, "|") {
-			t.Errorf("%s is %v, %v", row[1], x, err)
+			t.Errorf("%s: got %v, %v, want %s", row[1], x, err, row[2])
 		}
 	}
-	if !slices.Equal(words, Presets()) {
-		t.Errorf("%q", words)
+	if !slices.Equal(names, Presets()) {
+		t.Errorf("got presets %q, want %q", names, Presets())
 	}
 }

@@ -10,28 +10,26 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Bounds of an expression's text, which is checked before anything is watched.
+// Limits on the text of an expression, checked by Compile.
 const (
 	maxText  = 16 << 10 // characters
-	maxDepth = 100      // of brackets and operators
-	maxNodes = 10_000   // after macros
-	// maxRecovery is how often the parser goes on after an error: the first is reported.
+	maxDepth = 100      // nesting of brackets and operators
+	maxNodes = 10_000   // of the AST, after macro expansion
+	// maxRecovery is how often the parser continues after an error. Only one error is reported.
 	maxRecovery = 2
 )
 
-// environment is what all expressions share: variables, functions, macros.
+// environment is the CEL environment of all expressions, with the state that their functions share.
 type environment struct {
 	*cel.Env
-	growths    map[string]growth
-	operations map[string]functions.FunctionOp // by overload, or function
-	regexes    *lru.Cache                      // by their text
-	// patterns are those of changed(), parsed, by their text.
-	patterns sync.Map
-	// paths are those of jsonpath(), likewise.
-	paths sync.Map
+	costBounds map[string]costBound
+	operations map[string]functions.FunctionOp // by overload or function name
+	regexes    *lru.Cache                      // regex by its text
+	patterns   sync.Map                        // change.Pattern by its text, for changed()
+	paths      sync.Map                        // *jsonPath by its text, for jsonpath()
 }
 
-// sharedEnvironment is made when the first expression is compiled.
+// sharedEnvironment returns the environment, which is created when the first expression is compiled.
 var sharedEnvironment = sync.OnceValues(newEnvironment)
 
 func newEnvironment() (*environment, error) {
@@ -40,19 +38,19 @@ func newEnvironment() (*environment, error) {
 	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions(), e.jsonPathOptions()} {
 		options = append(options, some...)
 	}
-	options = append(options, // the last: others change these
+	options = append(options, // last, because they wrap the adapter and provider that other options set
 		func(e *cel.Env) (*cel.Env, error) { return cel.CustomTypeAdapter(adapter{e.CELTypeAdapter()})(e) },
 		func(e *cel.Env) (*cel.Env, error) { return cel.CustomTypeProvider(provider{e.CELTypeProvider()})(e) })
 	var err error
 	if e.Env, err = cel.NewEnv(options...); err != nil {
 		return nil, err
 	}
-	e.growths = e.newGrowths()
-	e.operations, err = implementations(e.Env, e.growths)
+	e.costBounds = e.newCostBounds()
+	e.operations, err = implementations(e.Env, e.costBounds)
 	return e, err
 }
 
-// limits keep texts small, and find mistakes in them that a first event would show.
+// limits returns options that limit the text of expressions, and that validate literals when they are compiled.
 func limits() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.ParserExpressionSizeLimit(maxText),
@@ -95,14 +93,14 @@ func variables() []cel.EnvOption {
 	}
 }
 
-// program returns what evaluates an expression.
+// program creates the evaluator of a checked expression, with cost tracking and explained errors.
 func (e *environment) program(checked *cel.Ast) (cel.Program, error) {
 	return e.Program(checked,
 		cel.CostLimit(budget),
-		cel.CostTracking(costs{e.growths}),
+		cel.CostTracking(costEstimator{e.costBounds}),
 		cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 			if call, ok := i.(interpreter.InterpretableCall); ok {
-				return &explained{e.bounded(call)}, nil
+				return &explainedCall{e.bounded(call)}, nil
 			}
 			return i, nil
 		}))

@@ -11,14 +11,13 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// Error is a mistake of an expression. It has no values of objects in it.
+// Error is a mistake in an expression. Its message never contains values of objects.
 type Error struct {
-	// Line and Column, from 1, are where in the text; 0 if that is not known.
+	// Line and Column are the position in the text, starting at 1. They are 0 if it is unknown.
 	Line, Column int
-	// What is wrong, in a few words.
-	Message string
+	Message      string
 
-	node int64 // of the expression, where Line and Column are not known yet
+	node int64 // AST node of the error, used to find Line and Column
 }
 
 func (e *Error) Error() string {
@@ -31,27 +30,26 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// errMissing is the error of what is not there. CEL's own of that kind are known by
-// their text, as they have no type that is exported: see isMissing.
+// errMissing is the error for a missing value. CEL has similar errors, but does not export
+// their types, so isMissing compares their texts.
 var errMissing = errors.New("no such key")
 
 var errWrongType = errors.New("no such overload")
 
 func missing() ref.Val { return types.WrapErr(errMissing) }
 
-// isMissing reports whether an error of CEL means that something is not there.
+// isMissing reports whether the text of a CEL error means that a field or an item is missing.
 func isMissing(text string) bool {
 	starts := func(prefix string) bool { return strings.HasPrefix(text, prefix) }
 	return starts("no such key") || starts("index out of bounds") || starts("index out of range") ||
 		starts("optional.none() dereference") || starts("index '") && strings.Contains(text, "out of range")
 }
 
-// explained is a call whose errors are classified where they arise: what went wrong is
-// known there.
-type explained struct{ interpreter.InterpretableCall }
+// explainedCall is a call that replaces CEL's errors. Only the call knows its name and arguments.
+type explainedCall struct{ interpreter.InterpretableCall }
 
 // Exec implements interpreter.InterpretableV2.
-func (c *explained) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (c *explainedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	result := c.InterpretableCall.Exec(frame)
 	if err, failed := result.(*types.Err); failed {
 		return c.explain(frame, err)
@@ -60,13 +58,13 @@ func (c *explained) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 // Eval implements interpreter.Interpretable.
-func (c *explained) Eval(a interpreter.Activation) ref.Val {
+func (c *explainedCall) Eval(a interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(a, c.Exec)
 }
 
-// explain returns the error as one of what is missing, or as an [Error], in words that name
-// types, not values. A null counts as missing where it does not fit.
-func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
+// explain returns errMissing or an [Error] whose message names types, not values. A call that
+// fails because of a null argument counts as missing.
+func (c *explainedCall) explain(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
 	var known *Error
 	if errors.As(err, &known) || isMissing(err.String()) {
 		return err
@@ -82,7 +80,7 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 		}
 		names = append(names, typeName(v))
 	}
-	if c.Function() == ageFunction { // the present is no argument that anybody wrote
+	if c.Function() == ageFunction { // users do not write the second argument
 		names = names[:1]
 	}
 	name, given := functionName(c.Function()), strings.Join(names, " and ")
@@ -91,15 +89,16 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 	case strings.Contains(err.String(), errWrongType.Error()):
 		e.Message = printable(fmt.Sprintf("%s does not take %s", name, given))
 	case strings.Contains(err.String(), "by zero"):
-		e.Message = "a division by zero"
+		e.Message = "division by zero"
 	case strings.Contains(err.String(), "overflow"):
-		e.Message = fmt.Sprintf("the result of %s does not fit into its type", name)
+		e.Message = fmt.Sprintf("the result of %s is out of range for its type", name)
 	default:
-		e.Message = printable(fmt.Sprintf("%s cannot use this value, of type %s", name, given))
+		e.Message = printable(fmt.Sprintf("%s cannot use this value of type %s", name, given))
 	}
 	return types.WrapErr(e)
 }
 
+// functionName returns the name or symbol of a function as users write it.
 func functionName(symbol string) string {
 	switch symbol {
 	case operators.Index, operators.OptIndex:
@@ -119,5 +118,5 @@ func functionName(symbol string) string {
 	return strings.TrimPrefix(symbol, "@") + "()"
 }
 
-// typeName is the name of a value's type as it is written in expressions.
+// typeName returns the type of a value as users write it in expressions.
 func typeName(v ref.Val) string { return typeNames.Replace(v.Type().TypeName()) }

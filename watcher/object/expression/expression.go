@@ -12,31 +12,32 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// Expression is a condition for events. It may be used by several goroutines at the same
-// time, each with an Input of its own.
+// Expression is a compiled condition on events. It is safe for concurrent use, but each
+// goroutine needs its own Input.
 type Expression struct {
-	text    string
-	hasWord bool // with others: places in text are not those in what somebody wrote
-	ast     *cel.Ast
-	program cel.Program
-	needs   Requirements
+	text         string
+	expanded     bool // text has presets replaced, so its positions differ from the user's text
+	ast          *cel.Ast
+	program      cel.Program
+	requirements Requirements
 }
 
-// Beginnings returns what an expression may begin with.
+// Completions returns the texts that shell completion offers as the start of an expression.
 func Completions() []string {
 	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "managers.exists(m, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
 }
 
-// Compile reads an expression: one in CEL whose result is true or false, in which each of
-// [Presets] stands for a condition. What is wrong with it comes back as [*Error].
+// Compile compiles a CEL expression with a boolean result. The names in [Presets] are
+// replaced by the conditions that they stand for. Mistakes in the expression are returned as
+// [*Error].
 func Compile(text string) (*Expression, error) {
-	return compile(text, func(w word) string { return w.ofEvents })
+	return compile(text, func(p preset) string { return p.forEvents })
 }
 
-// compile is Compile with the expressions that words stand for.
-func compile(text string, stands func(word) string) (*Expression, error) {
-	if w, ok := words[strings.TrimSpace(text)]; ok {
-		text = stands(w)
+// compile compiles an expression in which expand gives the text of each preset.
+func compile(text string, expand func(preset) string) (*Expression, error) {
+	if p, ok := presets[strings.TrimSpace(text)]; ok {
+		text = expand(p)
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, &Error{Message: "the expression is empty"}
@@ -46,12 +47,12 @@ func compile(text string, stands func(word) string) (*Expression, error) {
 	}
 	e, err := sharedEnvironment()
 	if err != nil {
-		return nil, fmt.Errorf("make the environment of expressions: %w", err)
+		return nil, fmt.Errorf("create the CEL environment: %w", err)
 	}
 	x := &Expression{text: text}
 	var issues *cel.Issues
 	if x.ast, issues = e.Compile(text); issues.Err() != nil {
-		if err := x.compileWords(e, issues.Errors(), stands); err != nil {
+		if err := x.compileExpanded(e, issues.Errors(), expand); err != nil {
 			return nil, err
 		}
 	}
@@ -61,42 +62,43 @@ func compile(text string, stands func(word) string) (*Expression, error) {
 	if x.program, err = e.program(x.ast); err != nil {
 		return nil, &Error{Message: printable(err.Error())}
 	}
-	x.needs = needsOf(x.ast.NativeRep())
+	x.requirements = findRequirements(x.ast.NativeRep())
 	return x, nil
 }
 
-// String returns the expression; of presets what they stand for.
+// String returns the text of the expression. If it uses presets, they are expanded.
 func (x *Expression) String() string { return x.text }
 
-// checkResult returns an error for what can neither be true nor false.
+// checkResult returns an error if the result type cannot be a bool.
 func (x *Expression) checkResult() error {
 	t := x.ast.OutputType()
 	switch {
 	case t.IsExactType(types.BoolType), t.Kind() == types.DynKind:
 		return nil
 	case t.TypeName() == "optional_type":
-		return &Error{Message: "the result is an optional value: end with .orValue(false), or .hasValue()"}
+		return &Error{Message: "the result is an optional value: end with .orValue(false) or .hasValue()"}
 	}
-	return &Error{Message: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
+	return &Error{Message: "the result must be true or false, but has type " + printable(cel.FormatCELType(t)) + ": compare it with a value"}
 }
 
-// Holds reports whether the expression holds for an event. It does not where it ends in
-// looking for what is not there. Other errors are [*Error]; by the rules of CEL one comes to
-// nothing where the rest decides, as in true || x and in exists().
+// Matches evaluates the expression for an event. It returns false without an error if the
+// evaluation fails because of a missing field or item. All other errors are [*Error]. As
+// always in CEL, an error is ignored if another operand decides the result, as in true || x
+// and in exists().
 func (x *Expression) Matches(in *Input) (bool, error) {
-	in.lacksOld = false
+	in.oldMissing = false
 	result, _, err := x.program.Eval(in)
-	in.unknown = err != nil && in.lacksOld && isMissing(err.Error())
-	return x.conclude(result, err)
+	in.lacksOldState = err != nil && in.oldMissing && isMissing(err.Error())
+	return x.toBool(result, err)
 }
 
-// conclude returns what the result of an evaluation means.
-func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
+// toBool converts the result of an evaluation. null and missing values count as false.
+func (x *Expression) toBool(result ref.Val, err error) (bool, error) {
 	if err != nil {
 		if isMissing(err.Error()) {
 			return false, nil
 		}
-		return false, x.mistake(err)
+		return false, x.describeError(err)
 	}
 	switch result := result.(type) {
 	case types.Bool:
@@ -104,27 +106,28 @@ func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
 	case types.Null:
 		return false, nil
 	}
-	return false, &Error{Message: "the result is neither true nor false, but of type " + printable(typeName(result))}
+	return false, &Error{Message: "the result must be true or false, but has type " + printable(typeName(result))}
 }
 
-// mistake returns an error of an evaluation in words that have no values in them.
-func (x *Expression) mistake(err error) error {
+// describeError converts an evaluation error to a message without values of the object.
+func (x *Expression) describeError(err error) error {
 	var found *Error
 	var failed *types.Err
 	switch {
 	case errors.As(err, new(interpreter.EvalCancelledError)):
 		return &Error{Message: "the expression takes too long or too much memory for this object"}
 	case errors.As(err, &found):
-		return x.at(found.node, found.Message)
-	case errors.As(err, &failed): // of what is no call: && || ?:
-		return x.at(failed.NodeID(), "a condition is neither true nor false")
+		return x.locate(found.node, found.Message)
+	case errors.As(err, &failed): // from &&, || or ?:, which are not calls and so are not wrapped in explainedCall
+		return x.locate(failed.NodeID(), "a condition is neither true nor false")
 	}
 	return &Error{Message: "the expression cannot be evaluated"}
 }
 
-func (x *Expression) at(node int64, what string) error {
-	e := &Error{Message: what}
-	if x.hasWord {
+// locate returns an error with the position of a node in the user's text.
+func (x *Expression) locate(node int64, message string) error {
+	e := &Error{Message: message}
+	if x.expanded {
 		return e
 	}
 	if location := x.ast.NativeRep().SourceInfo().GetStartLocation(node); location.Line() > 0 {
@@ -133,7 +136,7 @@ func (x *Expression) at(node int64, what string) error {
 	return e
 }
 
-// printable returns text without line breaks and control characters.
+// printable replaces line breaks and control characters.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

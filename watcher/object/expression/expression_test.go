@@ -13,8 +13,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestValues: what the docs do not show.
-func TestValues(t *testing.T) {
+// TestMatches evaluates expressions that the documentation does not contain.
+func TestMatches(t *testing.T) {
 	e := modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample)
 	for _, text := range []string{
 		// type is a variable and a function.
@@ -22,14 +22,14 @@ func TestValues(t *testing.T) {
 		"['a'].exists(type, type == 'a') && type == 'MODIFIED'",
 		"type(object) == map && type(object.spec.containers) == list && type(old.spec.half) == double",
 		"type(quantity('1')) == type(quantity('2'))",
-		// Variables of macros do not get in the way of functions.
+		// Variables of macros may have the names of variables and functions.
 		"[1].all(changes, changed('spec.replicas'))",
 		"[1].all(old, changed('spec.replicas') && old == 1)",
 		"[duration('1h')].all(now, age(object) == now)",
 		// Numbers, as they are decoded.
 		"object.spec.replicas == 3.0 && object.spec.replicas < 3.5 && object.spec.half == 0.5 && object.spec.half < 1",
 		"object.spec.replicas + 1 == 4 && object.spec.half + 1.0 == 1.5",
-		// The values of maps, the parts of lists.
+		// Maps and lists.
 		"object.metadata.labels == {'app': 'web'} && {'app': 'web'} == object.metadata.labels",
 		"object.metadata.labels != old.metadata.annotations && object.metadata.labels == old.metadata.labels",
 		"object.metadata.labels.exists(k, object.metadata.labels[k] == 'web')",
@@ -69,7 +69,7 @@ func TestValues(t *testing.T) {
 		"// why\ntrue",
 	} {
 		if ok, err := evaluate(t, text, e); !ok || err != nil {
-			t.Errorf("%s: %v, %v", text, ok, err)
+			t.Errorf("%s: got %v, %v, want true", text, ok, err)
 		}
 	}
 }
@@ -80,11 +80,11 @@ func TestPresets(t *testing.T) {
 	failed := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","creationTimestamp":"2026-11-21T11:00:00Z"},
 		"status":{"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}]}}`
 	for _, test := range []struct {
-		what string
+		name string
 		e    event.Event
 		want string
 	}{
-		{"is there", event.Event{Type: event.Added, Initial: true, Object: object(ready)}, "ready"},
+		{"initial", event.Event{Type: event.Added, Initial: true, Object: object(ready)}, "ready"},
 		{"new", event.Event{Type: event.Added, Object: object(ready)}, "changed ready"},
 		{"deleted", event.Event{Type: event.Deleted, Object: object(ready)}, "changed deleted"},
 		{"failed", event.Event{Type: event.Added, Initial: true, Object: object(failed)}, "failed"},
@@ -95,19 +95,19 @@ func TestPresets(t *testing.T) {
 		for _, word := range Presets() {
 			ok, err := evaluate(t, " "+word+"\n", test.e)
 			if err != nil {
-				t.Errorf("%s: %s: %v", test.what, word, err)
+				t.Errorf("%s: %s: %v", test.name, word, err)
 			}
 			if ok {
 				got = append(got, word)
 			}
 		}
 		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s: %q, want %s", test.what, got, test.want)
+			t.Errorf("%s: got %q, want %s", test.name, got, test.want)
 		}
 	}
 }
 
-func TestNeeds(t *testing.T) {
+func TestRequirements(t *testing.T) {
 	for text, want := range map[string]Requirements{
 		"type == 'ADDED' && initial && time > now()":                              {Now: true},
 		"object.metadata.name == 'web' && object.kind == 'Pod'":                   {},
@@ -149,8 +149,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestNoValues: a mistake is said without what is in the object.
-func TestNoValues(t *testing.T) {
+// TestErrorsContainNoValues checks that error messages do not contain values of the object.
+func TestErrorsContainNoValues(t *testing.T) {
 	const secret = "aHVudGVyMg"
 	e := modified(sample, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"web"},
 		"data":{"password":"`+secret+`","`+secret+`":"a"},"number":`+"4711"+`}`)
@@ -189,35 +189,35 @@ func TestNoValues(t *testing.T) {
 		_, err := evaluate(t, text, e)
 		var mistake *Error
 		if err != nil && !errors.As(err, &mistake) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got error %v, want an *Error", text, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "4711")) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: message contains a value: %v", text, err)
 		}
 		t.Logf("%s: %v", text, err)
 	}
 }
 
-// TestShared: expressions that look at one Input decode its objects once.
-func TestShared(t *testing.T) {
+// TestDecodesOnce checks that expressions that share an Input decode its objects only once.
+func TestDecodesOnce(t *testing.T) {
 	in := NewInput(modified(sample, strings.Replace(sample, "nginx", "apache", 1)), testOptions())
 	for _, text := range []string{"changes.size() == 1", "status(object) == 'InProgress'", "changed('spec.containers')", "status(old) == 'InProgress'", "age(object) == duration('1h')"} {
 		x, err := Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		object, old := in.object.opened, in.old.opened
+		object, old := in.object.whole, in.old.whole
 		if ok, err := x.Matches(in); !ok || err != nil {
-			t.Errorf("%s: %v, %v", text, ok, err)
+			t.Errorf("%s: got %v, %v, want true", text, ok, err)
 		}
-		if object != nil && object != in.object.opened || old != nil && old != in.old.opened {
-			t.Errorf("%s decodes again", text)
+		if object != nil && object != in.object.whole || old != nil && old != in.old.whole {
+			t.Errorf("%s decodes an object again", text)
 		}
 	}
 }
 
-// TestSameTime: an expression may be used by several goroutines.
-func TestSameTime(t *testing.T) {
+// TestConcurrentUse uses an expression in several goroutines while others are compiled.
+func TestConcurrentUse(t *testing.T) {
 	x, err := Compile("object.spec.containers.exists(c, c.image.matches('^nginx')) && changed('spec.replicas') && object.spec.text > 3")
 	if err != nil {
 		t.Fatal(err)
@@ -227,8 +227,8 @@ func TestSameTime(t *testing.T) {
 		running.Go(func() {
 			for range 100 {
 				_, err := x.Matches(NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions()))
-				if outcome(false, err) != mistype {
-					t.Error(err)
+				if outcome(false, err) != wrongType {
+					t.Errorf("got error %v, want one about types", err)
 				}
 			}
 		})
@@ -241,8 +241,8 @@ func TestSameTime(t *testing.T) {
 	running.Wait()
 }
 
-// TestDeep: an object that is nested deep is not gone through again for each level.
-func TestDeep(t *testing.T) {
+// TestDeepObject checks that the time to compare objects with many levels is not quadratic.
+func TestDeepObject(t *testing.T) {
 	const depth = 9_000
 	deep := func(end string) string {
 		return `{"kind":"X","a":` + strings.Repeat(`{"a":`, depth) + end + strings.Repeat("}", depth) + "}"
@@ -250,36 +250,36 @@ func TestDeep(t *testing.T) {
 	long := `"` + strings.Repeat("x", 500_000)
 	start := processor.Time()
 	if ok, err := evaluate(t, "object != old", modified(deep(long+`1"`), deep(long+`2"`))); !ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+		t.Errorf("got %v, %v, want true", ok, err)
 	}
 	if took := processor.Time() - start; took > 10*time.Second {
-		t.Error(took)
+		t.Errorf("took %v, want less than 10s", took)
 	}
 }
 
-// TestUntouched: what no expression looks at is not decoded.
-func TestUntouched(t *testing.T) {
+// TestDecodesOnlyUsedFields checks that fields that an expression does not read are not decoded.
+func TestDecodesOnlyUsedFields(t *testing.T) {
 	x, err := Compile("object.spec.replicas == 3 && object.spec != old.spec && changed('spec.replicas')")
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions())
 	if ok, err := x.Matches(in); !ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+		t.Errorf("got %v, %v, want true", ok, err)
 	}
-	if in.object.opened != nil {
-		t.Error("the object has been decoded as a whole")
+	if in.object.whole != nil {
+		t.Error("the complete object was decoded")
 	}
 	for name, f := range in.object.lazy.fields {
 		if name != "spec" && f.value != nil {
-			t.Errorf("%s has been decoded", name)
+			t.Errorf("field %s was decoded", name)
 		}
 	}
 }
 
-// TestUnknown: what does not hold only because the state before is not known is told from
-// what does not hold.
-func TestUnknown(t *testing.T) {
+// TestLacksOldState checks that LacksOldState tells false results from results that are unknown
+// because the old state is unknown.
+func TestLacksOldState(t *testing.T) {
 	for text, want := range map[string]bool{
 		"changed('spec')":    true,
 		"!changed('spec')":   true,
@@ -302,12 +302,12 @@ func TestUnknown(t *testing.T) {
 		e.Old = event.Object{}
 		in := NewInput(e, Options{})
 		if _, err := x.Matches(in); err != nil || in.LacksOldState() != want {
-			t.Errorf("%s: unknown %t, %v", text, in.LacksOldState(), err)
+			t.Errorf("%s: LacksOldState is %t, want %t, %v", text, in.LacksOldState(), want, err)
 		}
 		e.Type = event.Added
 		in = NewInput(e, Options{})
 		if _, err := x.Matches(in); err != nil || in.LacksOldState() {
-			t.Errorf("%s: of what is new it is known that there was nothing before", text)
+			t.Errorf("%s: LacksOldState is true for an added object, %v", text, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Fields returns the fields of objects that the expression looks at, as far as it names them.
+// FieldPaths returns the paths of object fields that the expression reads. Fields whose names are computed are missing.
 func (x *Expression) FieldPaths() (all []change.FieldPath) {
 	add := func(f change.FieldPath) {
 		for len(f) > 0 && f[len(f)-1] == change.AnyField {
@@ -22,22 +22,22 @@ func (x *Expression) FieldPaths() (all []change.FieldPath) {
 	ast.MatchDescendants(ast.NavigateAST(x.ast.NativeRep()), func(e ast.NavigableExpr) bool {
 		switch e.Kind() {
 		case ast.IdentKind:
-			if f, of := rootOf(e); of {
-				add(climb(e, f))
+			if f, known := variablePath(e); known {
+				add(extendPath(e, f))
 			}
 		case ast.CallKind:
-			add(takenBy(e.AsCall()))
+			add(argumentPath(e.AsCall()))
 		}
 		return false
 	})
 	return all
 }
 
-// Changed returns the patterns of which the expression asks whether what they name changed.
+// ChangedPatterns returns the arguments of all changed() calls.
 func (x *Expression) ChangedPatterns() (all change.Patterns) {
 	ast.MatchDescendants(ast.NavigateAST(x.ast.NativeRep()), func(e ast.NavigableExpr) bool {
 		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == changedFunction {
-			text, _ := literal(e.AsCall().Args()[1])
+			text, _ := stringLiteral(e.AsCall().Args()[1])
 			if p, err := change.ParsePattern(text); err == nil {
 				all = append(all, p)
 			}
@@ -47,12 +47,13 @@ func (x *Expression) ChangedPatterns() (all change.Patterns) {
 	return all
 }
 
-// takenBy returns the fields in the path that a function takes. Not all that JSONPath can is a path.
-func takenBy(call ast.CallExpr) change.FieldPath {
+// argumentPath returns the path in the argument of changed() or jsonpath(). It is nil for other functions and for
+// JSONPath expressions that are not valid patterns.
+func argumentPath(call ast.CallExpr) change.FieldPath {
 	if name := call.FunctionName(); name != changedFunction && name != jsonPathFunction {
 		return nil
 	}
-	text, _ := literal(call.Args()[1])
+	text, _ := stringLiteral(call.Args()[1])
 	p, err := change.ParsePattern(text)
 	if err != nil {
 		return nil
@@ -60,29 +61,29 @@ func takenBy(call ast.CallExpr) change.FieldPath {
 	return p.FieldPath()
 }
 
-// rootOf returns the fields that a variable stands for: none of an object, and of an item in a
-// macro such as exists() those that lead to it.
-func rootOf(e ast.NavigableExpr) (change.FieldPath, bool) {
+// variablePath returns the path of the value of a variable. The path of object and old is
+// empty. The path of an item variable in a macro such as exists() leads to the items.
+func variablePath(e ast.NavigableExpr) (path change.FieldPath, known bool) {
 	name := e.AsIdent()
 	below := e
 	for parent, ok := e.Parent(); ok; parent, ok = parent.Parent() {
 		from := below
 		below = parent
 		if parent.Kind() != ast.ComprehensionKind || from.ID() == parent.AsComprehension().IterRange().ID() {
-			continue // it is no variable of the macro where that takes its items from
+			continue // the variables of the macro do not exist in its range
 		}
 		c := parent.AsComprehension()
 		item := c.IterVar()
 		if c.HasIterVar2() {
 			if item == name {
-				return nil, false // an index, or a key
+				return nil, false // an index or a key
 			}
 			item = c.IterVar2()
 		}
 		switch name {
 		case item:
-			over, known := leadsTo(c.IterRange().(ast.NavigableExpr))
-			return append(over, change.AnyField), known
+			items, known := expressionPath(c.IterRange().(ast.NavigableExpr))
+			return append(items, change.AnyField), known
 		case c.AccuVar():
 			return nil, false
 		}
@@ -90,28 +91,28 @@ func rootOf(e ast.NavigableExpr) (change.FieldPath, bool) {
 	return nil, name == objectVariable || name == oldVariable
 }
 
-// leadsTo returns the fields that an expression selects, if it does nothing else.
-func leadsTo(e ast.NavigableExpr) (change.FieldPath, bool) {
+// expressionPath returns the path that an expression selects. It is unknown if the expression does anything else.
+func expressionPath(e ast.NavigableExpr) (path change.FieldPath, known bool) {
 	children := e.Children()
 	switch e.Kind() {
 	case ast.IdentKind:
-		return rootOf(e)
+		return variablePath(e)
 	case ast.SelectKind:
-		f, known := leadsTo(children[0])
+		f, known := expressionPath(children[0])
 		return append(f, e.AsSelect().FieldName()), known
 	case ast.CallKind:
-		step, selects := selectedBy(e.AsCall())
+		step, selects := selectedField(e.AsCall())
 		if !selects {
 			return nil, false
 		}
-		f, known := leadsTo(children[0])
+		f, known := expressionPath(children[0])
 		return append(f, step), known
 	}
 	return nil, false
 }
 
-// climb adds to f what is selected of e, one in the other.
-func climb(e ast.NavigableExpr, f change.FieldPath) change.FieldPath {
+// extendPath appends to f the fields that the parents of e select, starting at e.
+func extendPath(e ast.NavigableExpr, f change.FieldPath) change.FieldPath {
 	f = slices.Clone(f)
 	for {
 		parent, ok := e.Parent()
@@ -122,7 +123,7 @@ func climb(e ast.NavigableExpr, f change.FieldPath) change.FieldPath {
 		case ast.SelectKind:
 			f = append(f, parent.AsSelect().FieldName())
 		case ast.CallKind:
-			step, selects := selectedBy(parent.AsCall())
+			step, selects := selectedField(parent.AsCall())
 			if !selects || parent.AsCall().Args()[0].ID() != e.ID() {
 				return f
 			}
@@ -134,11 +135,11 @@ func climb(e ast.NavigableExpr, f change.FieldPath) change.FieldPath {
 	}
 }
 
-// selectedBy returns what a call selects of its first argument; false for one that does not.
-func selectedBy(call ast.CallExpr) (step string, selects bool) {
+// selectedField returns the field that a call selects from its first argument. selects is false for other calls.
+func selectedField(call ast.CallExpr) (step string, selects bool) {
 	switch call.FunctionName() {
 	case operators.Index, operators.OptIndex, operators.OptSelect:
-		if name, ok := literal(call.Args()[1]); ok {
+		if name, ok := stringLiteral(call.Args()[1]); ok {
 			return name, true
 		}
 		return change.AnyField, true

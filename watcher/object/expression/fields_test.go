@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFields: what an expression looks at is known, however it says so.
-func TestFields(t *testing.T) {
+// TestFieldPaths checks the paths found for each way to select a field.
+func TestFieldPaths(t *testing.T) {
 	for text, want := range map[string][]string{
 		"object.status.readyReplicas == 3":                                              {"status.readyReplicas"},
 		"has(object.status.phase) && old.status.phase != ''":                            {"status.phase"},
@@ -36,7 +36,7 @@ func TestFields(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// The functions behind macros: they take what the user does not write.
+// Functions that the macros changed() and age() expand to. The macros add arguments that users do not write.
 const (
 	changedFunction = "@changed"
 	ageFunction     = "@age"
 )
 
-// objectOptions declare the functions of dwatch about objects.
+// objectOptions declares the functions on objects that dwatch adds to CEL.
 func (e *environment) objectOptions() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Function("status", cel.Overload("status_dyn", []*cel.Type{cel.DynType}, cel.StringType, unary(func(v ref.Val) (ref.Val, error) {
@@ -34,17 +34,17 @@ func (e *environment) objectOptions() []cel.EnvOption {
 			return types.Bool(word == kstatus.CurrentStatus), err
 		}))),
 		cel.Function("unready", cel.Overload("unready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
-			o, err := whole(v)
+			o, err := stateOf(v)
 			if err != nil {
 				return nil, err
 			}
-			u, err := o.open()
+			u, err := o.decodeWhole()
 			return types.Bool(err == nil && status.IsUnready(u)), err
 		}))),
 		cel.Function(ageFunction, cel.Overload("age_dyn", []*cel.Type{cel.DynType, cel.TimestampType}, cel.DurationType, cel.BinaryBinding(ageOf))),
 		cel.Function(changedFunction, cel.Overload("changed_string", []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(e.changed))),
 		cel.Function("evicted", cel.Overload("evicted_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
-			o, err := whole(v)
+			o, err := stateOf(v)
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func (e *environment) objectOptions() []cel.EnvOption {
 		}))),
 		cel.Function("restarts",
 			cel.Overload("restarts_dyn", []*cel.Type{cel.DynType}, cel.IntType, unary(func(v ref.Val) (ref.Val, error) {
-				o, err := whole(v)
+				o, err := stateOf(v)
 				if err != nil {
 					return nil, err
 				}
@@ -67,7 +67,7 @@ func (e *environment) objectOptions() []cel.EnvOption {
 	}
 }
 
-// unary binds a function that may fail.
+// unary binds a function of one argument that can return an error.
 func unary(f func(ref.Val) (ref.Val, error)) cel.OverloadOpt {
 	return cel.UnaryBinding(func(v ref.Val) ref.Val {
 		result, err := f(v)
@@ -79,17 +79,17 @@ func unary(f func(ref.Val) (ref.Val, error)) cel.OverloadOpt {
 }
 
 func statusOf(v ref.Val) (kstatus.Status, error) {
-	o, err := whole(v)
+	o, err := stateOf(v)
 	if err != nil {
 		return "", err
 	}
 	return o.status()
 }
 
-// whole takes object or old.
-func whole(v ref.Val) (*state, error) {
-	if m, ok := v.(*lazyMap); ok && m.of != nil {
-		return m.of, nil
+// stateOf returns the state of an argument that must be object or old.
+func stateOf(v ref.Val) (*state, error) {
+	if m, ok := v.(*lazyMap); ok && m.state != nil {
+		return m.state, nil
 	}
 	if v == types.NullValue {
 		return nil, errMissing
@@ -97,14 +97,13 @@ func whole(v ref.Val) (*state, error) {
 	return nil, errWrongType
 }
 
-// restartsBetween returns how often the containers of a Pod were restarted from one state
-// to another.
+// restartsBetween implements restarts(old, object): the number of container restarts between two states of a Pod.
 func restartsBetween(old, object ref.Val) ref.Val {
-	before, err := whole(old)
+	before, err := stateOf(old)
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	now, err := whole(object)
+	now, err := stateOf(object)
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -115,7 +114,7 @@ func restartsBetween(old, object ref.Val) ref.Val {
 	return types.Int(sum)
 }
 
-// ageOf returns how long ago an object was created.
+// ageOf implements age(): the time since the creation of an object.
 func ageOf(object, now ref.Val) ref.Val {
 	if object == types.NullValue {
 		return missing()
@@ -138,7 +137,7 @@ func ageOf(object, now ref.Val) ref.Val {
 	return types.Duration{Duration: now.(types.Timestamp).Sub(at)}
 }
 
-// changed is behind changed(), whose pattern was parsed with the expression.
+// changed implements changed(). expandChanged has parsed and stored the pattern.
 func (e *environment) changed(c, path ref.Val) ref.Val {
 	compared, ok := c.(*comparison)
 	pattern, known := e.patterns.Load(path)
@@ -154,28 +153,28 @@ func (e *environment) changed(c, path ref.Val) ref.Val {
 
 func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) > 0 {
-		return nil, f.NewError(args[0].ID(), "now() takes nothing")
+		return nil, f.NewError(args[0].ID(), "now() takes no arguments")
 	}
 	return f.NewIdent(nowVariable), nil
 }
 
 func expandAge(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 1 {
-		return nil, f.NewError(here(f), "age() takes one object: age(object)")
+		return nil, f.NewError(macroID(f), "age() takes one object: age(object)")
 	}
 	return f.NewCall(ageFunction, args[0], f.NewIdent(nowVariable)), nil
 }
 
 func (e *environment) expandChanged(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 1 {
-		return nil, f.NewError(here(f), "changed() takes one path: changed('spec.replicas')")
+		return nil, f.NewError(macroID(f), "changed() takes one path: changed('spec.replicas')")
 	}
-	text, ok := literal(args[0])
+	text, ok := stringLiteral(args[0])
 	if !ok {
 		return nil, f.NewError(args[0].ID(), "changed() takes a path in quotes: changed('spec.replicas')")
 	}
-	if rest, of := strings.CutPrefix(text, objectVariable+"."); of {
-		return nil, f.NewError(args[0].ID(), "paths begin below the object: changed('"+rest+"')")
+	if rest, found := strings.CutPrefix(text, objectVariable+"."); found {
+		return nil, f.NewError(args[0].ID(), "paths start below the object: changed('"+rest+"')")
 	}
 	pattern, err := change.ParsePattern(text)
 	if err != nil {
@@ -185,11 +184,11 @@ func (e *environment) expandChanged(f cel.MacroExprFactory, _ ast.Expr, args []a
 	return f.NewCall(changedFunction, f.NewIdent(comparisonVariable), args[0]), nil
 }
 
-// here returns a node in the place of the macro.
-func here(f cel.MacroExprFactory) int64 { return f.NewLiteral(types.NullValue).ID() }
+// macroID returns the ID of a new node at the position of the macro, for errors.
+func macroID(f cel.MacroExprFactory) int64 { return f.NewLiteral(types.NullValue).ID() }
 
-// literal returns the string that stands there literally.
-func literal(e ast.Expr) (string, bool) {
+// stringLiteral returns the value of e if it is a string literal.
+func stringLiteral(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
 	}

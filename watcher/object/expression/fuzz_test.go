@@ -12,14 +12,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// generator makes random expressions and objects that have to do with each other.
+// generator creates random expressions and objects that use the same field names and values.
 type generator struct{ *rand.Rand }
 
 func (g generator) of(texts ...string) string { return texts[g.IntN(len(texts))] }
 
 var fieldNames = []string{"a", "b", "c", "spec", "status", "metadata", "name", "items", "x-y", "n\\u00e9", "", "kind"}
 
-// json returns a JSON value.
+// json returns a random JSON value.
 func (g generator) json(depth int) string {
 	kind := g.IntN(9)
 	if depth <= 0 {
@@ -47,7 +47,7 @@ func (g generator) json(depth int) string {
 	return "{" + space + strings.Join(parts, ",") + "}"
 }
 
-// object returns an object with at least one field that expressions look at.
+// object returns a random object with some of the fields that expressions read.
 func (g generator) object() string {
 	parts := []string{`"kind":"Pod"`}
 	for _, name := range []string{"spec", "status", "metadata", "a", "b", "items"} {
@@ -58,7 +58,7 @@ func (g generator) object() string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// value returns an expression for any value.
+// value returns a random expression with a value of any type.
 func (g generator) value(depth int) string {
 	if depth <= 0 {
 		return g.of("object", "old", "object.spec", "object.status.a", "object.items", "object.metadata.name", "old.spec", "old.a", "1", "2.5", "'a'", "true", "null", "''", "type", "object.a", "object.b")
@@ -100,7 +100,7 @@ func (g generator) value(depth int) string {
 	}
 }
 
-// condition returns an expression that may be true or false.
+// condition returns a random expression that can be true or false.
 func (g generator) condition(depth int) string {
 	if depth <= 0 {
 		return g.of("true", "false", "object.spec == old.spec", "has(object.a.b)", "'a' in object.spec", "object.b", "initial", "object == old")
@@ -132,8 +132,8 @@ func (g generator) condition(depth int) string {
 	return c()
 }
 
-// wholly returns the input with objects that have been decoded as a whole.
-func wholly(t *testing.T, e event.Event) *wholeInput {
+// newWholeInput returns an input whose objects are decoded completely.
+func newWholeInput(t *testing.T, e event.Event) *wholeInput {
 	t.Helper()
 	in := &wholeInput{Input: NewInput(e, testOptions())}
 	for _, s := range []struct {
@@ -153,6 +153,7 @@ func wholly(t *testing.T, e event.Event) *wholeInput {
 	return in
 }
 
+// wholeInput is an Input whose variables object and old are maps that are decoded completely.
 type wholeInput struct {
 	*Input
 	object, old any
@@ -168,9 +169,9 @@ func (in *wholeInput) ResolveName(name string) (any, bool) {
 	return in.Input.ResolveName(name)
 }
 
-// compareWithWhole evaluates an expression over lazy and over decoded objects; it returns
-// what came of it, or nothing if it does not compile.
-func compareWithWhole(t *testing.T, text string, e event.Event) string {
+// compareLazyWithWhole evaluates an expression with lazy and with decoded objects and checks that
+// the outcomes are equal. It returns the outcome, or "" if the expression does not compile.
+func compareLazyWithWhole(t *testing.T, text string, e event.Event) string {
 	x, err := Compile(text)
 	if err != nil {
 		return ""
@@ -178,23 +179,23 @@ func compareWithWhole(t *testing.T, text string, e event.Event) string {
 	ok, err := x.Matches(NewInput(e, testOptions()))
 	got := outcome(ok, err)
 	if strings.Contains(text, "status(") || strings.Contains(text, "ready(") {
-		return got // they take no decoded map
+		return got // these functions do not take decoded maps
 	}
-	// Go's maps have no order, and an expression may look at the first of their names.
+	// The order of Go's maps is random, and an expression can depend on the first name. So retry.
 	var want string
 	for range 50 {
-		result, _, failed := x.program.Eval(wholly(t, e))
-		ok, err = x.conclude(result, failed)
+		result, _, failed := x.program.Eval(newWholeInput(t, e))
+		ok, err = x.toBool(result, failed)
 		if want = outcome(ok, err); got == want {
 			return got
 		}
 	}
-	t.Errorf("%s: lazily %q, wholly %q (%v)\nobject %s\nold %s", text, got, want, err, e.Object.Raw(), e.Old.Raw())
+	t.Errorf("%s: got %q with lazy objects, want %q (%v)\nobject %s\nold %s", text, got, want, err, e.Object.Raw(), e.Old.Raw())
 	return got
 }
 
-// TestLazyIsWhole: an object that is decoded as it is looked at is as good as one that
-// has been decoded as a whole.
+// TestLazyIsWhole checks that random expressions have the same outcome with lazily and with
+// completely decoded objects.
 func TestLazyIsWhole(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(3_000) {
@@ -205,22 +206,22 @@ func TestLazyIsWhole(t *testing.T) {
 			is = g.object()
 		}
 		text := g.condition(4)
-		outcomes[compareWithWhole(t, text, modified(was, is))]++
+		outcomes[compareLazyWithWhole(t, text, modified(was, is))]++
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 	t.Log(outcomes)
-	for _, o := range []string{holds, not, mistype, badly} {
+	for _, o := range []string{holds, doesNotHold, wrongType, badValue} {
 		if outcomes[o] < 20 {
-			t.Errorf("%q came out %d times of %v", o, outcomes[o], outcomes)
+			t.Errorf("got outcome %q %d times, want at least 20; all outcomes: %v", o, outcomes[o], outcomes)
 		}
 	}
 }
 
-// FuzzHolds: nothing that can be written makes it panic, or lets lazy and decoded objects
-// differ.
-func FuzzHolds(f *testing.F) {
+// FuzzMatches checks that no expression causes a panic or has different outcomes for lazy and
+// decoded objects.
+func FuzzMatches(f *testing.F) {
 	f.Add("object.spec.replicas == 3", sample, uint64(1))
 	f.Add("object.a.b[0] == old.a", `{"a":{"b":[1,2]}}`, uint64(2))
 	f.Fuzz(func(t *testing.T, text, json string, seed uint64) {
@@ -232,11 +233,11 @@ func FuzzHolds(f *testing.F) {
 		if text == "" {
 			text = g.condition(5)
 		}
-		compareWithWhole(t, text, modified(g.object(), json))
+		compareLazyWithWhole(t, text, modified(g.object(), json))
 	})
 }
 
-// FuzzDecode: text that is no JSON makes no panic.
+// FuzzDecode checks that invalid JSON does not cause a panic.
 func FuzzDecode(f *testing.F) {
 	f.Add(sample)
 	f.Add(`{"a":`)

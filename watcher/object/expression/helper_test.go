@@ -10,14 +10,14 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// clock is the present in tests.
+// clock is the current time in tests.
 var clock = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testOptions() Options {
 	return Options{Compare: change.Options{Noise: change.DefaultNoise()}, Now: func() time.Time { return clock }}
 }
 
-// object returns an object of the text, which is JSON.
+// object returns an object with JSON content. Without text it returns the zero Object.
 func object(text string) event.Object {
 	if text == "" {
 		return event.Object{}
@@ -25,13 +25,12 @@ func object(text string) event.Object {
 	return event.NewObject(&event.Identity{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web"}, text)
 }
 
-// modified returns the event of a change from one text to another; without the first
-// it is not known what was.
+// modified returns the MODIFIED event of a change between two JSON objects. If old is empty, the old state is unknown.
 func modified(old, new string) event.Event {
 	return event.Event{Type: event.Modified, Object: object(new), Old: object(old), Time: clock}
 }
 
-// evaluate returns whether the expression holds for the event.
+// evaluate compiles the expression and evaluates it for the event.
 func evaluate(t testing.TB, text string, e event.Event) (bool, error) {
 	t.Helper()
 	x, err := Compile(text)
@@ -41,7 +40,7 @@ func evaluate(t testing.TB, text string, e event.Event) (bool, error) {
 	return x.Matches(NewInput(e, testOptions()))
 }
 
-// readPod returns the pod of the watcher's benchmarks, 9.7 KB.
+// readPod returns the Pod of the watcher's benchmarks, which has 9.7 KB.
 func readPod(t testing.TB) string {
 	t.Helper()
 	line, err := os.ReadFile("../../testdata/pod.json")

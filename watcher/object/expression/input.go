@@ -15,43 +15,44 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// Options say how events are looked at.
+// Options configure how expressions evaluate events.
 type Options struct {
-	// Compare says which changes count. Its masks do not: expressions decide by what
-	// is true.
+	// Compare selects the changes that changes and changed() report. Its masks are ignored,
+	// so that expressions are evaluated on the real values.
 	Compare change.Options
-	// Digests answer what changed() asks by the digests of an event, where it has no more of the state
-	// before; nil: that is not known.
+	// Digests evaluates changed() for events that have digests of the old state instead of
+	// its content. If nil, changed() does not match such events.
 	Digests *change.Digester
-	// Now is the clock of now() and age(); nil means time.Now.
+	// Now is the clock of now() and age(). nil means time.Now.
 	Now func() time.Time
 }
 
-// Input is an event as expressions see it: any number of them, one after the other.
+// Input is an event prepared for expressions. It caches decoded objects and changes, so that
+// several expressions can share them. It is not safe for concurrent use.
 type Input struct {
-	event       event.Event
-	options     Options
-	object, old state
-	compared    *comparison
-	now         time.Time
-	lacksOld    bool // it was looked for
-	unknown     bool
+	event         event.Event
+	options       Options
+	object, old   state
+	compared      *comparison
+	now           time.Time
+	oldMissing    bool // the current evaluation read an unknown old state
+	lacksOldState bool
 }
 
-// NewInput returns e, which reports an object, for expressions.
+// NewInput returns an Input for e. Only object events can be evaluated.
 func NewInput(e event.Event, o Options) *Input {
 	in := &Input{options: o}
 	in.Reset(e)
 	return in
 }
 
-// Take has the Input be another event: who looks at many needs no more than one.
+// Reset replaces the event, so that a caller with many events can reuse one Input.
 func (in *Input) Reset(e event.Event) {
 	*in = Input{event: e, options: in.options, object: state{object: e.Object}, old: state{object: e.Old}}
 }
 
-// The names by which expressions find what is in an Input. A name with @ cannot be
-// written, nor taken by a variable of exists() and its like.
+// Variables of expressions, which ResolveName resolves. Names with @ cannot be used in the
+// text of an expression, not even as variables of macros such as exists().
 const (
 	typeVariable       = "type"
 	objectVariable     = "object"
@@ -65,6 +66,7 @@ const (
 	nowVariable        = "@now"
 )
 
+// ResolveName implements interpreter.Activation.
 func (in *Input) ResolveName(name string) (any, bool) {
 	switch name {
 	case typeVariable:
@@ -72,7 +74,7 @@ func (in *Input) ResolveName(name string) (any, bool) {
 	case objectVariable:
 		return in.object.value(), true
 	case oldVariable:
-		in.lacksOld = in.event.Type == event.Modified && in.old.object.IsZero()
+		in.oldMissing = in.event.Type == event.Modified && in.old.object.IsZero()
 		return in.old.value(), true
 	case changesVariable:
 		return in.changes(), true
@@ -87,23 +89,24 @@ func (in *Input) ResolveName(name string) (any, bool) {
 	case clusterVariable:
 		return types.String(in.event.Target.Cluster), true
 	case nowVariable:
-		return types.Timestamp{Time: in.clock()}, true
+		return types.Timestamp{Time: in.currentTime()}, true
 	}
 	return nil, false
 }
 
-// DependsOnTime reports whether an evaluation used a state that ends without a change of the object, as that of a pod in
-// a crash loop does.
-func (in *Input) DependsOnTime() bool { return in.object.timed || in.old.timed }
+// DependsOnTime reports whether an evaluation used a status that expires without a change of the object, such as that of
+// a Pod in a crash loop.
+func (in *Input) DependsOnTime() bool { return in.object.statusExpires || in.old.statusExpires }
 
-// IsUnknown reports whether the last expression that looked at the Input does not hold only
-// because the state before is not known.
-func (in *Input) LacksOldState() bool { return in.unknown }
+// LacksOldState reports whether the last evaluation returned false because the old state of
+// the object is unknown.
+func (in *Input) LacksOldState() bool { return in.lacksOldState }
 
+// Parent implements interpreter.Activation.
 func (in *Input) Parent() interpreter.Activation { return nil }
 
-// clock is the same for all that looks at one event.
-func (in *Input) clock() time.Time {
+// currentTime returns the value of now(), which is the same for all expressions that share the Input.
+func (in *Input) currentTime() time.Time {
 	if in.now.IsZero() {
 		if in.now = time.Now(); in.options.Now != nil {
 			in.now = in.options.Now()
@@ -112,19 +115,19 @@ func (in *Input) clock() time.Time {
 	return in.now
 }
 
-// state is an object of the event, in as many forms as were asked for.
+// state is the object or the old object of an event, in the forms in which expressions used it.
 type state struct {
 	object event.Object
 	raw    string
 	lazy   *lazyMap
 
-	opened *unstructured.Unstructured
-	err    error
-	word   kstatus.Status
-	timed  bool // word ends by itself
+	whole         *unstructured.Unstructured
+	wholeErr      error
+	statusWord    kstatus.Status
+	statusExpires bool // word ends by itself
 }
 
-// value returns the object for CEL; null if there is none.
+// value returns the object as a CEL value. It is null if the event has no such object.
 func (s *state) value() ref.Val {
 	if s.object.IsZero() {
 		return types.NullValue
@@ -135,32 +138,32 @@ func (s *state) value() ref.Val {
 	return s.lazy
 }
 
-// text returns the object as JSON, from its brace on.
+// text returns the object as JSON without leading or trailing space.
 func (s *state) text() string {
 	if s.raw == "" {
-		s.raw = strings.TrimSpace(s.object.Raw()) // which may take time
+		s.raw = strings.TrimSpace(s.object.Raw()) // Raw may have to load the content
 	}
 	return s.raw
 }
 
-// open returns the object decoded as a whole. It is not to be changed.
-func (s *state) open() (*unstructured.Unstructured, error) {
-	if s.opened == nil && s.err == nil {
-		s.opened = &unstructured.Unstructured{}
-		s.err = s.opened.UnmarshalJSON([]byte(s.text()))
+// decodeWhole decodes the complete object. The caller must not change the result.
+func (s *state) decodeWhole() (*unstructured.Unstructured, error) {
+	if s.whole == nil && s.wholeErr == nil {
+		s.whole = &unstructured.Unstructured{}
+		s.wholeErr = s.whole.UnmarshalJSON([]byte(s.text()))
 	}
-	return s.opened, s.err
+	return s.whole, s.wholeErr
 }
 
-// status returns the word of kstatus for the object.
+// status returns the status of the object according to kstatus.
 func (s *state) status() (kstatus.Status, error) {
-	if s.word == "" {
-		u, err := s.open()
+	if s.statusWord == "" {
+		u, err := s.decodeWhole()
 		if err != nil {
 			return kstatus.UnknownStatus, err
 		}
-		is := status.Of(u)
-		s.word, s.timed = is.Word, !is.ClearsAt.IsZero()
+		now := status.Of(u)
+		s.statusWord, s.statusExpires = now.Word, !now.ClearsAt.IsZero()
 	}
-	return s.word, nil
+	return s.statusWord, nil
 }

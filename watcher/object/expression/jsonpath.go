@@ -14,17 +14,16 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// jsonPathFunction is behind jsonpath(), whose path was parsed with the expression.
+// jsonPathFunction is the function that the macro jsonpath() expands to.
 const jsonPathFunction = "@jsonpath"
 
-// jsonPath is a path as kubectl takes it. It may be used by several goroutines.
+// jsonPath is a JSONPath expression as kubectl accepts it. It is safe for concurrent use.
 type jsonPath struct {
 	*jsonpath.JSONPath
-	// growth is how many times at most it goes through an object.
-	growth uint64
+	visits uint64 // maximum number of passes through the object
 }
 
-var errNoPath = errors.New("it is no path such as .status.phase or {.status.phase}")
+var errNoPath = errors.New("not a path such as .status.phase or {.status.phase}")
 
 // relaxedPath matches a path in braces without the dot at its start, which kubectl accepts: {status.phase}.
 var relaxedPath = regexp.MustCompile(`^\{\s*[A-Za-z_][^{}\s]*\s*\}$`)
@@ -44,19 +43,19 @@ func parseJSONPath(text string) (*jsonPath, error) {
 	if len(parsed.Root.Nodes) != 1 {
 		return nil, errNoPath
 	}
-	path := &jsonPath{JSONPath: jsonpath.New("path").AllowMissingKeys(true), growth: growthOf(parsed.Root)}
-	if path.growth == 0 {
+	path := &jsonPath{JSONPath: jsonpath.New("path").AllowMissingKeys(true), visits: maxVisits(parsed.Root)}
+	if path.visits == 0 {
 		return nil, errNoPath
 	}
 	return path, path.Parse(text)
 }
 
-// deepness stands for how deep objects are.
-const deepness = 20
+// assumedDepth is the depth of objects that maxVisits assumes for "..".
+const assumedDepth = 20
 
-// growthOf returns how many times at most a part of a path goes through what is below it;
-// 0 for what is no path.
-func growthOf(node jsonpath.Node) uint64 {
+// maxVisits returns how many times a node of a path visits the values below it at most. It
+// returns 0 for nodes that are not allowed in a path, such as text.
+func maxVisits(node jsonpath.Node) uint64 {
 	times := uint64(1)
 	switch node := node.(type) {
 	case *jsonpath.ListNode:
@@ -64,17 +63,17 @@ func growthOf(node jsonpath.Node) uint64 {
 			return 0
 		}
 		for _, n := range node.Nodes {
-			times = min(times*growthOf(n), budget)
+			times = min(times*maxVisits(n), budget)
 		}
 	case *jsonpath.UnionNode:
 		times = 0
 		for _, n := range node.Nodes {
-			times += growthOf(n)
+			times += maxVisits(n)
 		}
 	case *jsonpath.FilterNode:
-		times = growthOf(node.Left) + max(growthOf(node.Right), 1)
+		times = maxVisits(node.Left) + max(maxVisits(node.Right), 1)
 	case *jsonpath.RecursiveNode:
-		times = deepness
+		times = assumedDepth
 	case *jsonpath.IdentifierNode, *jsonpath.TextNode:
 		times = 0
 	}
@@ -90,9 +89,9 @@ func (e *environment) jsonPathOptions() []cel.EnvOption {
 
 func (e *environment) expandJSONPath(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 2 {
-		return nil, f.NewError(here(f), "jsonpath() takes an object and a path: jsonpath(object, '.status.phase')")
+		return nil, f.NewError(macroID(f), "jsonpath() takes an object and a path: jsonpath(object, '.status.phase')")
 	}
-	text, ok := literal(args[1])
+	text, ok := stringLiteral(args[1])
 	if !ok {
 		return nil, f.NewError(args[1].ID(), "jsonpath() takes a path in quotes: jsonpath(object, '.status.phase')")
 	}
@@ -104,17 +103,17 @@ func (e *environment) expandJSONPath(f cel.MacroExprFactory, _ ast.Expr, args []
 	return f.NewCall(jsonPathFunction, args...), nil
 }
 
-// jsonPath returns what is found in an object, as texts.
+// jsonPath implements jsonpath(): it returns the values at the path as strings.
 func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	if v == types.NullValue {
 		return missing()
 	}
 	m, isObject := v.(*lazyMap)
 	path, known := e.paths.Load(text)
-	if !isObject || m.of == nil || !known {
+	if !isObject || m.state == nil || !known {
 		return types.WrapErr(errWrongType)
 	}
-	u, err := m.of.open()
+	u, err := m.state.decodeWhole()
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -131,10 +130,10 @@ func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, texts)
 }
 
-func (e *environment) growJSONPath(args []ref.Val) uint64 {
+func (e *environment) boundJSONPath(args []ref.Val) uint64 {
 	path, known := e.paths.Load(args[1])
 	if !known {
 		return 0
 	}
-	return min((textWeight(args[0])+1)*path.(*jsonPath).growth, budget+1)
+	return min((textWeight(args[0])+1)*path.(*jsonPath).visits, budget+1)
 }

@@ -14,12 +14,13 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// maxLazyDepth is how deep text is decoded step by step: each step reads all below it again.
+// maxLazyDepth is the maximum depth of lazily decoded values. Each lazy level parses
+// everything below it again, so deeper values are decoded completely.
 const maxLazyDepth = 32
 
-// decode returns the value of JSON text, as the decoder of Kubernetes has it: whole
-// numbers are ints, as far as they fit, others doubles. Objects and lists are decoded
-// when they are looked into, and as far as that. The value is for one goroutine.
+// decode returns the CEL value of JSON text. As in the Kubernetes decoder, whole numbers that
+// fit are ints, and all others are doubles. Objects and lists are decoded lazily, so the value
+// is not safe for concurrent use.
 func decode(text string, depth int) ref.Val {
 	switch {
 	case strings.HasPrefix(text, `"`):
@@ -39,9 +40,9 @@ func decode(text string, depth int) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-func errNotJSON() ref.Val { return types.NewErrFromString("the object is no JSON") }
+func errNotJSON() ref.Val { return types.NewErrFromString("the object is not valid JSON") }
 
-// unquote returns what a JSON string says. Mostly that is a part of the text.
+// unquote returns the value of a JSON string. It does not allocate if the string has no escapes.
 func unquote(text string) (string, bool) {
 	if len(text) < 2 {
 		return "", false
@@ -55,15 +56,14 @@ func unquote(text string) (string, bool) {
 	return s, err == nil
 }
 
-// lazy is a part of an object. It is decoded when it is looked at.
+// lazy is a value in an object that is decoded on first use.
 type lazy struct {
 	text  string
 	depth int
-	value ref.Val // nil until then
+	value ref.Val // nil before the first use
 }
 
-// adapter has CEL's own maps and lists decode what is lazy in them, and read numbers as they
-// are written.
+// adapter makes the map and list types of CEL decode lazy values, and convert json.Number.
 type adapter struct{ types.Adapter }
 
 func (a adapter) NativeToValue(value any) ref.Val {
@@ -83,29 +83,29 @@ func (a adapter) NativeToValue(value any) ref.Val {
 	return a.Adapter.NativeToValue(value)
 }
 
-var lazily = adapter{types.DefaultTypeAdapter}
+var lazyAdapter = adapter{types.DefaultTypeAdapter}
 
+// lazyMap is a JSON object whose fields are decoded lazily.
 type lazyMap struct {
 	traits.Mapper
 	text   string
 	fields map[string]*lazy
-	// of is the whole object that this is; nil for a part of one.
-	of *state
+	state  *state // of the complete object; nil for a nested one
 }
 
-func newLazyMap(text string, depth int, of *state) *lazyMap {
+func newLazyMap(text string, depth int, s *state) *lazyMap {
 	fields := map[string]*lazy{}
 	gjson.Parse(text).ForEach(func(name, value gjson.Result) bool {
-		if name, ok := unquote(name.Raw); ok { // of several with one name the last counts, as everywhere
+		if name, ok := unquote(name.Raw); ok { // the last of duplicate names wins, as in other decoders
 			fields[name] = &lazy{text: value.Raw, depth: depth + 1}
 		}
 		return true
 	})
-	return &lazyMap{types.NewMap(lazily, fields), text, fields, of}
+	return &lazyMap{types.NewMap(lazyAdapter, fields), text, fields, s}
 }
 
-// textAt returns the text of what the fields lead to; empty if that is not there. It is
-// false where the text is not known.
+// textAt returns the JSON text of the value at a path of field names, or "" if a field is
+// missing. ok is false if the path leads through a value that is not a lazy map.
 func (m *lazyMap) textAt(names []string) (text string, ok bool) {
 	text = m.text
 	for i, name := range names {
@@ -116,23 +116,23 @@ func (m *lazyMap) textAt(names []string) (text string, ok bool) {
 		if text = field.text; i == len(names)-1 {
 			break
 		}
-		if m, ok = lazily.NativeToValue(field).(*lazyMap); !ok {
+		if m, ok = lazyAdapter.NativeToValue(field).(*lazyMap); !ok {
 			return "", false
 		}
 	}
 	return text, true
 }
 
-// FindStringKey is what CEL looks for to select a field.
+// FindStringKey returns the value of a field. CEL prefers this method when it selects fields.
 func (m *lazyMap) FindStringKey(name string) (any, bool) {
 	field, there := m.fields[name]
 	if !there {
 		return nil, false
 	}
-	return lazily.NativeToValue(field), true
+	return lazyAdapter.NativeToValue(field), true
 }
 
-// Equal implements ref.Val: it decodes nothing where the texts are the same.
+// Equal implements ref.Val. It decodes nothing if the texts are the same.
 func (m *lazyMap) Equal(other ref.Val) ref.Val {
 	if o, ok := other.(*lazyMap); ok && o.text == m.text {
 		return types.True
@@ -140,13 +140,14 @@ func (m *lazyMap) Equal(other ref.Val) ref.Val {
 	return m.Mapper.Equal(other)
 }
 
-// Iterator implements traits.Iterable: it goes over the names in their order.
+// Iterator implements traits.Iterable. It returns the names in alphabetical order.
 func (m *lazyMap) Iterator() traits.Iterator {
-	return types.NewStringList(lazily, slices.Sorted(maps.Keys(m.fields))).Iterator()
+	return types.NewStringList(lazyAdapter, slices.Sorted(maps.Keys(m.fields))).Iterator()
 }
 
 func (m *lazyMap) IsZeroValue() bool { return len(m.fields) == 0 }
 
+// lazyList is a JSON array whose items are decoded lazily.
 type lazyList struct {
 	traits.Lister
 	text string
@@ -158,10 +159,10 @@ func newLazyList(text string, depth int) *lazyList {
 		items = append(items, &lazy{text: value.Raw, depth: depth + 1})
 		return true
 	})
-	return &lazyList{types.NewList(lazily, items), text}
+	return &lazyList{types.NewList(lazyAdapter, items), text}
 }
 
-// Equal implements ref.Val: it looks into no items where the texts are the same.
+// Equal implements ref.Val. It decodes no items if the texts are the same.
 func (l *lazyList) Equal(other ref.Val) ref.Val {
 	if o, ok := other.(*lazyList); ok && o.text == l.text {
 		return types.True

@@ -8,9 +8,9 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// TestDuplicates: of fields with one name the last counts, as for all decoders, however
-// many fields there are.
-func TestDuplicates(t *testing.T) {
+// TestLazyMapDuplicateFields checks that the last of several fields with the same name wins, as in other decoders. The
+// name may be written with escapes.
+func TestLazyMapDuplicateFields(t *testing.T) {
 	for _, fields := range []int{1, 12, 36} {
 		text := `{"a":1,"\u0061":2`
 		for i := range fields {
@@ -18,16 +18,16 @@ func TestDuplicates(t *testing.T) {
 		}
 		m := newLazyMap(text+`,"a":3}`, 0, nil)
 		if v, there := m.FindStringKey("a"); !there || v != types.Int(3) {
-			t.Errorf("of %d fields a is %v", fields, v)
+			t.Errorf("with %d other fields, a is %v, want 3", fields, v)
 		}
 		if m.Size() != types.Int(fields+1) {
-			t.Errorf("%v fields, want %d", m.Size(), fields+1)
+			t.Errorf("got %v fields, want %d", m.Size(), fields+1)
 		}
 	}
 }
 
-// TestLazyDepth: what is nested deep is decoded at once, as each level that is decoded
-// by itself reads all that is below it.
+// TestLazyDepth checks that values below maxLazyDepth are not decoded lazily. Each lazy level
+// parses everything below it again.
 func TestLazyDepth(t *testing.T) {
 	const depth = 100
 	v := decode(strings.Repeat(`[{"a":`, depth/2)+"1"+strings.Repeat("}]", depth/2), 0)
@@ -40,7 +40,7 @@ func TestLazyDepth(t *testing.T) {
 			v = inner.Get(types.Int(0))
 		default:
 			if lazy != maxLazyDepth {
-				t.Errorf("%d levels are lazy", lazy)
+				t.Errorf("%d levels are lazy, want %d", lazy, maxLazyDepth)
 			}
 			return
 		}
@@ -48,18 +48,18 @@ func TestLazyDepth(t *testing.T) {
 	}
 }
 
-// TestBroken: what is no JSON, which no server's object is, makes no panic.
-func TestBroken(t *testing.T) {
+// TestInvalidJSON checks that invalid JSON, which no server sends, does not cause a panic.
+func TestInvalidJSON(t *testing.T) {
 	for _, text := range []string{`{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1]`, `{a:1}`, `{"a":1} x`, `{"a":"`, `{"a":"\`, `{,}`, `{"a":}`, `{"a":[}`, `{"\x":1}`} {
 		m := newLazyMap(text, 0, nil)
 		if v, there := m.FindStringKey("b"); there {
-			t.Errorf("%s has %v", text, v)
+			t.Errorf("%s: field b is %v, want none", text, v)
 		}
 		m.FindStringKey("a")
 	}
 	for _, text := range []string{"", "x", "tru", `"`, `"\x"`, "-", "1.2.3", "1e999", "01x"} {
 		if v := decode(text, 0); !types.IsError(v) {
-			t.Errorf("%q is %v", text, v)
+			t.Errorf("%q: got %v, want an error", text, v)
 		}
 	}
 }

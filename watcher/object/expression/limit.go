@@ -15,39 +15,38 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// budget is what one evaluation may cost, as in Kubernetes: a second in the worst case, and
-// some ten MB. A step costs one, and one more for each ten bytes or item that it goes through.
+// budget is the maximum cost of one evaluation, in the units that Kubernetes uses: about a second and
+// 10 MB in the worst case. Each step costs 1, plus 1 for each 10 bytes or each item that it processes.
 const budget = 1_000_000
 
 const (
-	maxRange     = 100_000 // numbers that lists.range() makes
+	maxRange     = 100_000 // numbers that lists.range() can return
 	maxRegex     = 1000    // instructions of a regular expression
-	bytesPerUnit = 10      // of text
-	maxNesting   = 1000    // levels of a value that are weighed
-	maxRegexes   = 100     // kept compiled: those of expressions, not all that they make of objects
+	bytesPerUnit = 10      // bytes of text that cost 1
+	maxNesting   = 1000    // depth to which deepWeight descends
+	maxRegexes   = 100     // size of the cache of compiled regular expressions
 )
 
-// costs counts what a call has cost where CEL has no count of its own, and believes that
-// it costs nothing.
-type costs struct{ growths map[string]growth }
+// costEstimator gives the actual cost of calls, because CEL's own counts miss many functions.
+type costEstimator struct{ bounds map[string]costBound }
 
-// CallCost implements cost.ActualCostEstimator. It is asked after the call.
-func (c costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+// CallCost implements cost.ActualCostEstimator. CEL calls it after the call.
+func (c costEstimator) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
 	if len(args) == 0 {
 		return &step
 	}
 	units := 1 + weight(result)
 	_, resultIsList := result.(traits.Lister)
 	_, firstIsText := args[0].(types.String)
-	grow, grows := c.growths[function]
+	bound, bounded := c.bounds[function]
 	switch {
-	case grows:
-		units += grow(args)
+	case bounded:
+		units += bound(args)
 	case function == operators.Equals || function == operators.NotEquals:
 		units += min(textWeight(args[0]), textWeight(args[1]))
 	case function == operators.In:
 		units += weight(args[1]) * (1 + textWeight(args[0]))
-	case function == operators.Add && resultIsList: // it refers to both
+	case function == operators.Add && resultIsList: // the result refers to both lists and copies nothing
 		units = 1
 	case function == overloads.StartsWith, function == overloads.EndsWith:
 		units += weight(args[1])
@@ -65,7 +64,7 @@ func (c costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uin
 
 var step uint64 = 1
 
-// weight is the size of a text or list, not of what is in it.
+// weight returns the cost of processing a string, bytes or a list without its items.
 func weight(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:
@@ -78,7 +77,7 @@ func weight(v ref.Val) uint64 {
 	return 0
 }
 
-// textWeight is weight, but of an object or list that is not decoded that of its text.
+// textWeight is like weight, but returns the cost of the JSON text for lazy objects and lists.
 func textWeight(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case *lazyMap:
@@ -91,8 +90,8 @@ func textWeight(v ref.Val) uint64 {
 	return weight(v)
 }
 
-// deepWeight is the size of a value with all that is in it, each time that it is in it,
-// as far as there is budget for that.
+// deepWeight returns the cost of a value including all nested values. It stops when the budget
+// is exceeded. Values that occur several times are counted each time.
 func deepWeight(v ref.Val, depth int) uint64 {
 	units := 1 + textWeight(v)
 	switch v := v.(type) {
@@ -115,9 +114,10 @@ func deepWeight(v ref.Val, depth int) uint64 {
 	return units
 }
 
+// length returns the number of bytes of a string, or the number of items of a list or map.
 func length(v ref.Val) uint64 {
 	switch v := v.(type) {
-	case types.String: // in bytes
+	case types.String:
 		return uint64(len(v))
 	case traits.Sizer:
 		n, _ := v.Size().(types.Int)
@@ -126,16 +126,16 @@ func length(v ref.Val) uint64 {
 	return 0
 }
 
-// growth says, before a call, what it will cost at most.
-type growth func(args []ref.Val) (units uint64)
+// costBound returns an upper bound for the cost of a call before it runs.
+type costBound func(args []ref.Val) (units uint64)
 
-// newGrowths returns the functions that could take much in one step, whatever the sizes of
-// what they are given: what they make has to be known before.
-func (e *environment) newGrowths() map[string]growth {
-	pairs := func(args []ref.Val) uint64 { // all items of two lists are compared
+// newCostBounds returns the bounds of all functions that can be expensive even with small
+// arguments. CEL only checks the limit after a call, which is too late for them.
+func (e *environment) newCostBounds() map[string]costBound {
+	pairs := func(args []ref.Val) uint64 { // each item is compared with each item of the other list
 		return weight(args[0]) * (weight(args[len(args)-1]) + 1) / 4
 	}
-	return map[string]growth{
+	return map[string]costBound{
 		"distinct": pairs, "hasOnly": pairs, "hasAny": pairs, "hasAll": pairs, "hasExactly": pairs,
 		"sets.contains": pairs, "sets.equivalent": pairs, "sets.intersects": pairs,
 
@@ -151,27 +151,27 @@ func (e *environment) newGrowths() map[string]growth {
 			}
 			return units + deepWeight(args[0], 0)
 		},
-		"format": func(args []ref.Val) uint64 { // a verb may pad
+		"format": func(args []ref.Val) uint64 { // each verb can add padding
 			text, _ := args[0].(types.String)
 			return length(text) + 50*uint64(strings.Count(string(text), "%")) + deepWeight(args[1], 0)
 		},
 
-		jsonPathFunction: e.growJSONPath,
+		jsonPathFunction: e.boundJSONPath,
 
-		overloads.Matches: e.steps,
-		"regex.extract":   e.steps,
-		// Each character may be a match, with its indexes.
-		"regex.extractAll": func(args []ref.Val) uint64 { return e.steps(args) + 3*length(args[0]) },
-		// Each match may be put in for each group that is named.
+		overloads.Matches: e.regexSteps,
+		"regex.extract":   e.regexSteps,
+		// Each character can be a match, which has several indexes.
+		"regex.extractAll": func(args []ref.Val) uint64 { return e.regexSteps(args) + 3*length(args[0]) },
+		// Each reference to a group in the replacement can insert the match.
 		"regex.replace": func(args []ref.Val) uint64 {
-			return e.steps(args) + (length(args[0])+1)*(length(args[2])+1)/bytesPerUnit
+			return e.regexSteps(args) + (length(args[0])+1)*(length(args[2])+1)/bytesPerUnit
 		},
 	}
 }
 
-// steps counts those of a match: instructions for each character, of which many take as
-// long as anything else.
-func (e *environment) steps(args []ref.Val) uint64 {
+// regexSteps bounds the cost of matching a regular expression: each character can execute all
+// instructions. An instruction is much cheaper than a step of CEL.
+func (e *environment) regexSteps(args []ref.Val) uint64 {
 	size := e.regex(args[1]).size
 	if size > maxRegex {
 		return budget + 1
@@ -179,10 +179,10 @@ func (e *environment) steps(args []ref.Val) uint64 {
 	return (length(args[0]) + 1) * uint64(size) / (2 * bytesPerUnit)
 }
 
-// regex is a regular expression; nil if it is none, or too large.
+// regex is a compiled regular expression. Regexp is nil if the pattern is invalid or too large.
 type regex struct {
 	*regexp.Regexp
-	size int // instructions
+	size int // in instructions
 }
 
 func (e *environment) regex(pattern ref.Val) (r regex) {
@@ -198,7 +198,7 @@ func (e *environment) regex(pattern ref.Val) (r regex) {
 	return r
 }
 
-// matches is matches() with expressions that are compiled once.
+// matches implements matches() with a cache of compiled regular expressions.
 func (e *environment) matches(args ...ref.Val) ref.Val {
 	text, isText := args[0].(types.String)
 	_, isPattern := args[1].(types.String)
@@ -211,10 +211,10 @@ func (e *environment) matches(args ...ref.Val) ref.Val {
 	return types.NewErrFromString("invalid regular expression")
 }
 
-// implementations returns what runs each function that could take much, by overload.
-func implementations(env *cel.Env, growths map[string]growth) (map[string]functions.FunctionOp, error) {
+// implementations returns the implementation of each overload of the functions in bounds.
+func implementations(env *cel.Env, bounds map[string]costBound) (map[string]functions.FunctionOp, error) {
 	found := map[string]functions.FunctionOp{}
-	for name := range growths {
+	for name := range bounds {
 		bindings, err := env.Functions()[name].Bindings()
 		if err != nil {
 			return nil, err
@@ -226,7 +226,7 @@ func implementations(env *cel.Env, growths map[string]growth) (map[string]functi
 	return found, nil
 }
 
-// operation returns the function of a binding, for any number of arguments.
+// operation returns the implementation of an overload as a function with any number of arguments.
 func operation(b *functions.Overload) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		switch {
@@ -241,9 +241,10 @@ func operation(b *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// bounded returns a call that counts what it will cost, if it could be much, before it runs.
+// bounded wraps a call so that the evaluation ends before the call if its cost bound exceeds
+// the budget. Calls without a bound are returned as they are.
 func (e *environment) bounded(call interpreter.InterpretableCall) interpreter.InterpretableCall {
-	grow, ok := e.growths[call.Function()]
+	bound, ok := e.costBounds[call.Function()]
 	if !ok {
 		return call
 	}
@@ -255,8 +256,8 @@ func (e *environment) bounded(call interpreter.InterpretableCall) interpreter.In
 		run = e.operations[call.Function()]
 	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		if grow(args) > budget {
-			panic(cost.LimitExceededError{}) // which ends the evaluation: Program.Eval recovers
+		if bound(args) > budget {
+			panic(cost.LimitExceededError{}) // Program.Eval recovers and returns it
 		}
 		return run(args...)
 	})

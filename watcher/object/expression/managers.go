@@ -10,22 +10,22 @@ import (
 	"dwatch/watcher/event"
 )
 
-// managers returns who wrote what the event reports, as far as the managed fields say, as a list for CEL: who changed
-// something, or wrote what was added.
+// managers returns the value of the variable managers: the sorted field managers that made the changes, or that wrote an
+// added object. It is empty for initial and deleted objects.
 func (in *Input) managers() ref.Val {
 	var names []string
 	switch e := &in.event; {
 	case e.Reconstructed != nil && e.Reconstructed.From != event.FromEvent:
 		var known bool
-		if names, known = in.remembered(); !known {
-			in.lacksOld = true
+		if names, known = in.reconstructedManagers(); !known {
+			in.oldMissing = true
 			return missing()
 		}
 	case e.Type == event.Modified:
 		if v := in.changes(); types.IsError(v) {
 			return v
 		}
-		for _, c := range in.compared.found() {
+		for _, c := range in.compared.allChanges() {
 			names = append(names, c.Writer.Manager)
 		}
 	case e.Type == event.Added && !e.Initial:
@@ -38,25 +38,25 @@ func (in *Input) managers() ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, names)
 }
 
-// remembered returns who wrote what nobody saw; false if that is not known.
-func (in *Input) remembered() (names []string, known bool) {
-	by := in.event.Reconstructed
-	switch by.From {
+// reconstructedManagers returns the managers of a change that dwatch reconstructed from the current object.
+func (in *Input) reconstructedManagers() (names []string, known bool) {
+	evidence := in.event.Reconstructed
+	switch evidence.From {
 	case event.FromManagedFields, event.FromCreation:
-		for _, w := range by.Writers {
+		for _, w := range evidence.Writers {
 			names = append(names, w.Manager)
 		}
-		return names, by.Conclusive || by.From == event.FromManagedFields
+		return names, evidence.Conclusive || evidence.From == event.FromManagedFields
 	case event.FromRevision:
 		c, compares := in.comparison().(*comparison)
 		if !compares {
 			return nil, false
 		}
-		for _, one := range c.found() {
-			if !one.Writer.IsKnown() {
+		for _, found := range c.allChanges() {
+			if !found.Writer.IsKnown() {
 				return nil, false
 			}
-			names = append(names, one.Writer.Manager)
+			names = append(names, found.Writer.Manager)
 		}
 		return names, len(names) > 0
 	}

@@ -14,7 +14,7 @@ import (
 	"dwatch/internal/spelling"
 )
 
-// explain returns the first of the issues that CEL has with an expression.
+// explain returns the most important of the issues that CEL reports for an expression.
 func explain(issues []*cel.Error) *Error {
 	first := slices.MinFunc(issues, func(a, b *cel.Error) int {
 		return cmp.Or(rank(a)-rank(b), a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
@@ -28,8 +28,8 @@ func explain(issues []*cel.Error) *Error {
 
 const syntaxError = "Syntax error: "
 
-// rank is lower for an issue that may be the cause of others: a macro finds fault with
-// what could not be read.
+// rank orders issues. Syntax errors come first, because they cause other issues, for example in
+// macros. Issues without a position come last.
 func rank(issue *cel.Error) int {
 	switch {
 	case issue.Location.Line() < 1:
@@ -40,9 +40,9 @@ func rank(issue *cel.Error) int {
 	return 1
 }
 
-// rewordings are messages of CEL that do not help who knows neither its grammar nor what
-// there is here, and what is said in their place. All others are passed on.
-var rewordings = []struct{ message, say string }{
+// rewordings replace messages of CEL that only help readers who know its grammar. message is a
+// regular expression. All other messages are used unchanged.
+var rewordings = []struct{ message, text string }{
 	{`(?:input|reference to) '(and)'`, "there is no $1: write &&"},
 	{`(?:input|reference to) '(or)'`, "there is no $1: write ||"},
 	{`reference to '(nil|none|None)'`, "there is no $1: write null"},
@@ -50,20 +50,20 @@ var rewordings = []struct{ message, say string }{
 	{`reference to '(False)'`, "there is no $1: write false"},
 	{`reference to '(now)'`, "$1 is a function: write $1()"},
 	{`reference to '(age|status)'`, "$1 is a function: write $1(object)"},
-	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
-	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
-	{undeclared, "there is no $1: variables are type, object, old, changes, managers, time and initial; a text takes quotes"},
+	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a variable name and an expression: $1(c, c.name == 'web')"},
+	{`reference to '([A-Z0-9_]+)'`, "there is no $1; strings need quotes: '$1'"},
+	{undeclared, "there is no $1: the variables are type, object, old, changes, managers, time, initial and cluster; strings need quotes"},
 	{undefined, "a change has no $1: it has kind, manager, new, old, operation, path and subresource"},
-	{`token recognition error at: '=`, "= compares nothing: write =="},
+	{`token recognition error at: '=`, "= is not an operator: write =="},
 	{`token recognition error at: '([&|])`, "there is no $1: write $1$1"},
-	{`token recognition error at: '["'].*\\`, `a text has no end, or a \ in it that means nothing: write \\`},
-	{`token recognition error at: '["']`, "a text has no end: a quote is missing"},
+	{`token recognition error at: '["'].*\\`, `a string has no closing quote, or an invalid escape sequence: write \\ for a backslash`},
+	{`token recognition error at: '["']`, "a string has no closing quote"},
 	{`token recognition error at: '(.*)'`, "cannot read $1"},
 	{`mismatched input '<EOF>'|^missing .* at '<EOF>'`, "the expression ends too early"},
-	{`(?:extraneous|mismatched) input '(.*?)' expecting|viable alternative at input '(.+?)'`, "does not expect $1$2"},
-	{`invalid duration argument`, "this is no duration, such as '1h30m' or '10s'"},
-	{`invalid timestamp argument`, "this is no time, such as '2026-01-31T12:00:00Z'"},
-	{`invalid matches argument`, "this is no regular expression (RE2), or one that takes too much"},
+	{`(?:extraneous|mismatched) input '(.*?)' expecting|viable alternative at input '(.+?)'`, "unexpected $1$2"},
+	{`invalid duration argument`, "invalid duration: write it as '1h30m' or '10s'"},
+	{`invalid timestamp argument`, "invalid time: write it as '2026-01-31T12:00:00Z'"},
+	{`invalid matches argument`, "invalid regular expression (RE2), or one that is too large"},
 }
 
 const (
@@ -71,9 +71,9 @@ const (
 	undefined  = `undefined field '(.*?)'`
 )
 
-// meantBy returns the word that may have been meant by the one that means nothing, as a message of this
-// form says; empty if none is spelling.
-func meantBy(form, message string) string {
+// suggestion returns the known name that is most similar to the unknown name in a message, or "" if none is similar.
+// form is the regular expression of the rewording.
+func suggestion(form, message string) string {
 	switch form {
 	case undeclared:
 		return spelling.Nearest(regexp.MustCompile(form).FindStringSubmatch(message)[1], slices.Concat(Presets(), vocabulary()))
@@ -83,9 +83,9 @@ func meantBy(form, message string) string {
 	return ""
 }
 
-// vocabulary is all that expressions are made of that people write.
+// vocabulary returns the names of all variables, functions and macros.
 func vocabulary() []string {
-	names := []string{typeVariable, objectVariable, oldVariable, changesVariable, managersVariable, timeVariable, initialVariable,
+	names := []string{typeVariable, objectVariable, oldVariable, changesVariable, managersVariable, timeVariable, initialVariable, clusterVariable,
 		"age", "changed", "jsonpath", "now", "all", "exists", "exists_one", "filter", "has", "map"}
 	e, err := sharedEnvironment()
 	if err != nil {
@@ -104,7 +104,7 @@ func isWord(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '.' })
 }
 
-// reword returns a message of CEL's parser or checker in one line, for people.
+// reword returns the text that users see for a message of CEL's parser or type checker.
 func reword(message string) string {
 	message = strings.ReplaceAll(strings.TrimPrefix(message, syntaxError), " (in container '')", "")
 	if m := regexp.MustCompile(`no matching overload for '(.*?)' applied to '(?:(.*)\.)?\((.*)\)'`).FindStringSubmatch(message); m != nil {
@@ -113,18 +113,19 @@ func reword(message string) string {
 	for _, r := range rewordings {
 		pattern := regexp.MustCompile(r.message)
 		if m := pattern.FindStringSubmatchIndex(message); m != nil {
-			say := string(pattern.ExpandString(nil, r.say, message, m))
-			if meant := meantBy(r.message, message); meant != "" {
-				before, _, _ := strings.Cut(say, ":") // what there is
-				return before + "; did you mean " + meant + "?"
+			text := string(pattern.ExpandString(nil, r.text, message, m))
+			if name := suggestion(r.message, message); name != "" {
+				problem, _, _ := strings.Cut(text, ":") // without the list of valid names
+				return problem + "; did you mean " + name + "?"
 			}
-			return say
+			return text
 		}
 	}
 	return message
 }
 
-// noOverload says what a function, perhaps one of a receiver, does not take.
+// noOverload describes a call with arguments of types that the function does not accept. receiver is empty unless it is
+// a method.
 func noOverload(function, receiver, args string) string {
 	name := functionName(function)
 	if receiver != "" {
@@ -132,17 +133,17 @@ func noOverload(function, receiver, args string) string {
 	}
 	switch args {
 	case "":
-		return name + " does not take nothing"
+		return name + " needs an argument"
 	case "quantity, quantity":
-		return name + " does not take quantities: they have isGreaterThan(), isLessThan() and compareTo()"
+		return name + " does not take quantities: use isGreaterThan(), isLessThan() or compareTo()"
 	}
 	hint := ""
 	switch {
 	case !strings.Contains(args, "string") && !strings.Contains(args, "int"):
 	case strings.HasPrefix(args, "timestamp, "):
-		hint = ": a time is timestamp('2026-01-31T12:00:00Z')"
+		hint = ": write a time as timestamp('2026-01-31T12:00:00Z')"
 	case strings.HasPrefix(args, "duration, "):
-		hint = ": a duration is duration('1h30m')"
+		hint = ": write a duration as duration('1h30m')"
 	}
 	if !strings.Contains(args, "(") {
 		args = strings.Replace(args, ", ", " and ", 1)
@@ -150,7 +151,7 @@ func noOverload(function, receiver, args string) string {
 	return fmt.Sprintf("%s does not take %s%s", name, args, hint)
 }
 
-// typeNames are types as they are written in expressions.
+// typeNames replaces CEL's internal type names by the names that users write.
 var typeNames = strings.NewReplacer(
 	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
 	"kubernetes.Quantity", "quantity", "optional_type", "optional", "null_type", "null",

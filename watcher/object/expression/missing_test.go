@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// sample is an object that has of everything something.
+// sample is an object with values of all types.
 const sample = `{"apiVersion":"apps/v1","kind":"Deployment",
 	"metadata":{"name":"web","namespace":"default","creationTimestamp":"2026-11-21T11:00:00Z","labels":{"app":"web"},"annotations":{"a":"1"}},
 	"spec":{"replicas":3,"paused":true,"nothing":null,"half":0.5,"text":"abc","memory":"1Gi","since":"2026-11-21T11:30:00Z","ip":"10.0.0.7",
@@ -16,166 +16,166 @@ const sample = `{"apiVersion":"apps/v1","kind":"Deployment",
 	"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Progressing"}]}}`
 
 const (
-	holds   = "holds"
-	not     = "does not hold"
-	mistype = "wrong type"
-	badly   = "bad value"
-	neither = "neither"
+	holds       = "holds"
+	doesNotHold = "does not hold"
+	wrongType   = "wrong type"
+	badValue    = "bad value"
+	notBool     = "neither true nor false"
 )
 
-// outcome is what becomes of an expression.
+// outcome classifies the result of an evaluation.
 func outcome(ok bool, err error) string {
 	var e *Error
 	switch {
-	case errors.As(err, &e) && strings.HasPrefix(e.Message, "the result is neither true nor false"):
-		return neither
+	case errors.As(err, &e) && strings.HasPrefix(e.Message, "the result must be true or false"):
+		return notBool
 	case errors.As(err, &e) && (strings.Contains(e.Message, " does not take ") || e.Message == "a condition is neither true nor false"):
-		return mistype
+		return wrongType
 	case errors.As(err, &e):
-		return badly
+		return badValue
 	case err != nil:
 		return err.Error()
 	case ok:
 		return holds
 	}
-	return not
+	return doesNotHold
 }
 
-// TestMissing: what is not there does not hold, by the rules of docs/expressions.md, and
-// what is a mistake is said.
-func TestMissing(t *testing.T) {
+// TestMissingValues checks that expressions on missing values do not match, as described in
+// docs/expressions.md, and that mistakes are errors.
+func TestMissingValues(t *testing.T) {
 	added := event.Event{Type: event.Added, Object: object(sample), Time: clock}
 	for _, test := range []struct{ text, want string }{
 		{"object.spec.replicas == 3", holds},
-		{"object.spec.nope == 3", not},
-		{"object.spec.nope != 3", not},
-		{"object.nope.nope.nope == 3", not},
-		{"object.spec.nope", not},
-		{"!object.spec.nope", not},
-		{"!(object.spec.nope == 3)", not},
-		{"object.spec['nope'] == 3", not},
+		{"object.spec.nope == 3", doesNotHold},
+		{"object.spec.nope != 3", doesNotHold},
+		{"object.nope.nope.nope == 3", doesNotHold},
+		{"object.spec.nope", doesNotHold},
+		{"!object.spec.nope", doesNotHold},
+		{"!(object.spec.nope == 3)", doesNotHold},
+		{"object.spec['nope'] == 3", doesNotHold},
 		{"object['spec']['replicas'] == 3", holds},
-		{"object[object.kind] == 3", not},
-		{"object.spec.replicas.nope == 3", not},
-		{"object.spec.text.nope == 3", not},
-		{"object.spec.nothing.nope == 3", not},
-		{"object.spec.containers[1].image == 'x'", not},
-		{"object.spec.containers[2].name == 'x'", not},
-		{"object.spec.containers[-1].name == 'x'", not},
-		{"object.spec.containers['web'].name == 'x'", mistype},
+		{"object[object.kind] == 3", doesNotHold},
+		{"object.spec.replicas.nope == 3", doesNotHold},
+		{"object.spec.text.nope == 3", doesNotHold},
+		{"object.spec.nothing.nope == 3", doesNotHold},
+		{"object.spec.containers[1].image == 'x'", doesNotHold},
+		{"object.spec.containers[2].name == 'x'", doesNotHold},
+		{"object.spec.containers[-1].name == 'x'", doesNotHold},
+		{"object.spec.containers['web'].name == 'x'", wrongType},
 
 		{"object.spec.nope == 3 || true", holds},
 		{"true || object.spec.nope == 3", holds},
-		{"object.spec.nope == 3 || false", not},
-		{"object.spec.nope == 3 && false", not},
-		{"false && object.spec.nope == 3", not},
+		{"object.spec.nope == 3 || false", doesNotHold},
+		{"object.spec.nope == 3 && false", doesNotHold},
+		{"false && object.spec.nope == 3", doesNotHold},
 		{"!(object.spec.nope == 3 && false)", holds},
-		{"object.spec.nope == 3 && true", not},
-		{"object.spec.nope == 3 ? true : true", not},
+		{"object.spec.nope == 3 && true", doesNotHold},
+		{"object.spec.nope == 3 ? true : true", doesNotHold},
 		{"true ? true : object.spec.nope == 3", holds},
-		{"false ? true : object.spec.nope == 3", not},
+		{"false ? true : object.spec.nope == 3", doesNotHold},
 
 		{"has(object.spec.replicas)", holds},
-		{"has(object.spec.nope)", not},
+		{"has(object.spec.nope)", doesNotHold},
 		{"!has(object.spec.nope)", holds},
-		{"has(object.nope.nope)", not},
-		{"!has(object.nope.nope)", not},
+		{"has(object.nope.nope)", doesNotHold},
+		{"!has(object.nope.nope)", doesNotHold},
 		{"has(object.spec.nothing)", holds},
-		{"'nope' in object.spec", not},
+		{"'nope' in object.spec", doesNotHold},
 		{"'replicas' in object.spec", holds},
 		{"!('nope' in object.spec)", holds},
-		{"3 in object.spec", not},
+		{"3 in object.spec", doesNotHold},
 		{"object.?spec.?nope.orValue(7) == 7", holds},
-		{"object.?nope.?nope.hasValue()", not},
+		{"object.?nope.?nope.hasValue()", doesNotHold},
 		{"!object.?nope.?nope.hasValue()", holds},
-		{"object.?spec.?nope.value() == 7", not},
+		{"object.?spec.?nope.value() == 7", doesNotHold},
 		{"object.spec[?'replicas'].orValue(0) == 3", holds},
 
 		{"object.spec.containers.exists(c, c.image == 'nginx:1.27')", holds},
-		{"object.spec.containers.exists(c, c.image == 'x')", not},
-		{"!object.spec.containers.exists(c, c.image == 'x')", not}, // who knows what log has
+		{"object.spec.containers.exists(c, c.image == 'x')", doesNotHold},
+		{"!object.spec.containers.exists(c, c.image == 'x')", doesNotHold}, // the second container has no image
 		{"object.spec.containers.exists(c, c.?image.orValue('') == 'x') == false", holds},
-		{"object.spec.containers.all(c, c.image.startsWith('nginx'))", not},
-		{"!object.spec.containers.all(c, c.image == 'x')", holds}, // the first decides
-		{"object.spec.containers.exists_one(c, c.image == 'nginx:1.27')", not},
+		{"object.spec.containers.all(c, c.image.startsWith('nginx'))", doesNotHold},
+		{"!object.spec.containers.all(c, c.image == 'x')", holds}, // the first item decides
+		{"object.spec.containers.exists_one(c, c.image == 'nginx:1.27')", doesNotHold},
 		{"object.spec.containers.filter(c, has(c.image)).size() == 1", holds},
-		{"object.spec.containers.map(c, c.image).size() == 2", not},
+		{"object.spec.containers.map(c, c.image).size() == 2", doesNotHold},
 		{"object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", holds},
-		{"object.status.nope.exists(c, c.type == 'Ready')", not},
+		{"object.status.nope.exists(c, c.type == 'Ready')", doesNotHold},
 
 		{"old == null", holds},
-		{"old != null", not},
-		{"old.spec.replicas == 3", not},
-		{"object.spec.replicas != old.spec.replicas", not},
-		{"!(object.spec.replicas == old.spec.replicas)", not},
-		{"has(old.spec)", not},
+		{"old != null", doesNotHold},
+		{"old.spec.replicas == 3", doesNotHold},
+		{"object.spec.replicas != old.spec.replicas", doesNotHold},
+		{"!(object.spec.replicas == old.spec.replicas)", doesNotHold},
+		{"has(old.spec)", doesNotHold},
 		{"!has(old.spec)", holds},
-		{"!has(old.spec.replicas)", not},
+		{"!has(old.spec.replicas)", doesNotHold},
 		{"old.?spec.?replicas.orValue(1) == 1", holds},
-		{"'spec' in old", not},
-		{"size(old) == 0", not},
-		{"status(old) == 'Current'", not},
-		{"ready(old)", not},
-		{"age(old) > duration('1s')", not},
-		{"old > 3", not},
-		{"3 < old", not},
-		{"object != old", holds}, // an object is no null
+		{"'spec' in old", doesNotHold},
+		{"size(old) == 0", doesNotHold},
+		{"status(old) == 'Current'", doesNotHold},
+		{"ready(old)", doesNotHold},
+		{"age(old) > duration('1s')", doesNotHold},
+		{"old > 3", doesNotHold},
+		{"3 < old", doesNotHold},
+		{"object != old", holds},
 
 		{"object.spec.nothing == null", holds},
-		{"object.spec.nothing > 3", not},
-		{"object.spec.nothing.startsWith('a')", not},
-		{"int(object.spec.nothing) == 3", not},
-		{"quantity(object.spec.nothing).isGreaterThan(quantity('1'))", not},
-		{"object.spec.nothing", not},
-		{"!object.spec.nothing", not},
+		{"object.spec.nothing > 3", doesNotHold},
+		{"object.spec.nothing.startsWith('a')", doesNotHold},
+		{"int(object.spec.nothing) == 3", doesNotHold},
+		{"quantity(object.spec.nothing).isGreaterThan(quantity('1'))", doesNotHold},
+		{"object.spec.nothing", doesNotHold},
+		{"!object.spec.nothing", doesNotHold},
 
 		{"changes.size() == 0", holds},
-		{"changed('spec.replicas')", not},
+		{"changed('spec.replicas')", doesNotHold},
 		{"!changed('spec.replicas')", holds},
 
-		{"object.spec.replicas > 'x'", mistype},
-		{"object.spec.text > 3", mistype},
-		{"object.spec.text + 3 == 3", mistype},
-		{"object.spec.replicas.startsWith('a')", mistype},
-		{"object.spec.containers + 3 > 1", mistype},
-		{"object.spec.text && true", mistype},
-		{"true && object.spec.text", mistype},
-		{"false || object.spec.replicas", mistype},
-		{"!object.spec.text", mistype},
-		{"object.spec.text ? true : false", mistype},
-		{"object.spec.text", neither},
-		{"object.spec.replicas", neither},
-		{"object", neither},
-		{"object.spec.containers.exists(c, c.name > 3)", mistype},
-		{"object.metadata.creationTimestamp < now()", mistype},
+		{"object.spec.replicas > 'x'", wrongType},
+		{"object.spec.text > 3", wrongType},
+		{"object.spec.text + 3 == 3", wrongType},
+		{"object.spec.replicas.startsWith('a')", wrongType},
+		{"object.spec.containers + 3 > 1", wrongType},
+		{"object.spec.text && true", wrongType},
+		{"true && object.spec.text", wrongType},
+		{"false || object.spec.replicas", wrongType},
+		{"!object.spec.text", wrongType},
+		{"object.spec.text ? true : false", wrongType},
+		{"object.spec.text", notBool},
+		{"object.spec.replicas", notBool},
+		{"object", notBool},
+		{"object.spec.containers.exists(c, c.name > 3)", wrongType},
+		{"object.metadata.creationTimestamp < now()", wrongType},
 		{"timestamp(object.metadata.creationTimestamp) < now()", holds},
-		{"status(object.spec) == 'Current'", mistype},
-		{"age(object.spec) > duration('1s')", not},
-		{"age(object.spec.text) > duration('1s')", mistype},
-		{"timestamp(object.spec.text) < now()", badly},
-		{"int(object.spec.text) == 3", badly},
-		{"quantity(object.spec.text).isGreaterThan(quantity('1'))", badly},
-		{"object.spec.replicas / 0 == 3", badly},
-		{"object.spec.replicas % 0 == 3", badly},
-		{"object.spec.replicas * 9223372036854775807 == 3", badly},
-		{"object.spec.text.matches(object.spec.text + '(')", badly},
-		{"duration(object.spec.text) > duration('1s')", badly},
-		{"ip(object.spec.text) == ip('10.0.0.7')", badly},
-		{"object.spec.text.substring(10) == 'x'", not},
-		{"object.spec.text.charAt(10) == 'x'", not},
+		{"status(object.spec) == 'Current'", wrongType},
+		{"age(object.spec) > duration('1s')", doesNotHold},
+		{"age(object.spec.text) > duration('1s')", wrongType},
+		{"timestamp(object.spec.text) < now()", badValue},
+		{"int(object.spec.text) == 3", badValue},
+		{"quantity(object.spec.text).isGreaterThan(quantity('1'))", badValue},
+		{"object.spec.replicas / 0 == 3", badValue},
+		{"object.spec.replicas % 0 == 3", badValue},
+		{"object.spec.replicas * 9223372036854775807 == 3", badValue},
+		{"object.spec.text.matches(object.spec.text + '(')", badValue},
+		{"duration(object.spec.text) > duration('1s')", badValue},
+		{"ip(object.spec.text) == ip('10.0.0.7')", badValue},
+		{"object.spec.text.substring(10) == 'x'", doesNotHold},
+		{"object.spec.text.charAt(10) == 'x'", doesNotHold},
 		{"object.spec.text > 3 || true", holds},
-		{"object.spec.nope > 3 || object.spec.text > 3", not}, // the first decides
-		{"object.spec.text > 3 || object.spec.nope > 3", mistype},
+		{"object.spec.nope > 3 || object.spec.text > 3", doesNotHold}, // the first error counts
+		{"object.spec.text > 3 || object.spec.nope > 3", wrongType},
 	} {
 		if ok, err := evaluate(t, test.text, added); outcome(ok, err) != test.want {
-			t.Errorf("%s: %s (%v), want %s", test.text, outcome(ok, err), err, test.want)
+			t.Errorf("%s: got %q (%v), want %q", test.text, outcome(ok, err), err, test.want)
 		}
 	}
 }
 
-// TestMissingTexts: what CEL says of what is not there is known by its text, which another
-// version of CEL might write otherwise.
-func TestMissingTexts(t *testing.T) {
+// TestMissingErrorTexts checks that isMissing knows the texts of CEL's errors for missing values.
+// They could change in a new version of CEL.
+func TestMissingErrorTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"{'a': 1}['b'] == 1":                  "no such key: b",
 		"{'a': 1}.b == 1":                     "no such key: b",
@@ -193,16 +193,16 @@ func TestMissingTexts(t *testing.T) {
 		}
 		_, _, err = x.program.Eval(NewInput(event.Event{Type: event.Added, Object: object(sample)}, testOptions()))
 		if err == nil || isMissing(err.Error()) != (want != "") || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got error %v, want %q", text, err, want)
 		}
 	}
 }
 
-// TestUnknownOld: where the state before is not known, nobody knows what changed.
-func TestUnknownOld(t *testing.T) {
+// TestUnknownOldState checks that expressions on changes do not match if the old state is unknown.
+func TestUnknownOldState(t *testing.T) {
 	for _, text := range []string{"changes.size() == 0", "changes.size() > 0", "changed('spec')", "!changed('spec')", "changed", "old.spec.replicas == 3"} {
 		if ok, err := evaluate(t, text, modified("", sample)); ok || err != nil {
-			t.Errorf("%s: %v, %v", text, ok, err)
+			t.Errorf("%s: got %v, %v, want false", text, ok, err)
 		}
 	}
 }

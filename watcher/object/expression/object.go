@@ -10,26 +10,28 @@ import (
 	"dwatch/watcher/event"
 )
 
-// CompileForObjects reads an expression that looks neither at old nor at changes. Of the words
-// of [Presets] some mean a state then, and the others are refused.
+// CompileForObjects compiles a condition on current objects. It rejects expressions that use
+// old or changes. Some [Presets] then describe a state, such as unready. Presets that only
+// describe changes are rejected.
 func CompileForObjects(text string) (*Expression, error) {
-	x, err := compile(text, word.forObjects)
+	x, err := compile(text, preset.forObjects)
 	if err != nil {
 		return nil, err
 	}
 	if needs := x.Requirements(); needs.Old || needs.Changes {
-		for _, name := range wordsIn(text) {
+		for _, name := range presetsIn(text) {
 			if !slices.Contains(presetsForObjects(), name) {
-				return nil, fmt.Errorf("%s is of what happens: this looks at the objects as they are, and takes %s", name, strings.Join(presetsForObjects(), ", "))
+				return nil, fmt.Errorf("%s describes a change, but this condition is evaluated on current objects: use one of %s", name, strings.Join(presetsForObjects(), ", "))
 			}
 		}
-		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
+		return nil, errors.New("old and changes are not available: this condition is evaluated on current objects")
 	}
 	return x, nil
 }
 
-// HoldsOf is [Expression.Holds] of an object as it is at some time: of the event, ADDED and
-// initial, by which a watch that begins then reports it. cluster is where it is, of several.
+// MatchesObject evaluates the expression for an object in its state at time at. It sees the
+// initial ADDED event that a watch starting at that time would report. cluster is the value
+// of the cluster variable, which is empty unless several clusters are watched.
 func (x *Expression) MatchesObject(cluster string, o event.Object, at time.Time) (bool, error) {
 	e := event.Event{Type: event.Added, Target: event.Target{Cluster: cluster}, Initial: true, Object: o, Time: at}
 	return x.Matches(NewInput(e, Options{Now: func() time.Time { return at }}))

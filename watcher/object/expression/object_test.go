@@ -2,8 +2,9 @@ package expression
 
 import "testing"
 
-// TestHoldsOf: an object as it is is one that a watch finds when it begins.
-func TestHoldsOf(t *testing.T) {
+// TestMatchesObject checks that current objects are evaluated like initial events, and that expressions on changes are
+// rejected.
+func TestMatchesObject(t *testing.T) {
 	for text, want := range map[string]bool{
 		"type == 'ADDED' && initial && time == now()": true,
 		"object.spec.replicas == 3":                   true,
@@ -23,12 +24,12 @@ func TestHoldsOf(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if got, err := x.MatchesObject("eu", object(sample), clock); got != want || err != nil {
-			t.Errorf("%s: %v, %v", text, got, err)
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"old == null", "changes.size() == 0", "changed('spec')", "changed", "scaled", "manual", "object."} {
 		if _, err := CompileForObjects(text); err == nil {
-			t.Errorf("%s: there is no error", text)
+			t.Errorf("%s: got no error", text)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// opaque has what a ref.Val needs that CEL only hands on.
+// opaque implements ref.Val for values that CEL only passes to functions.
 type opaque struct{}
 
 func (opaque) ConvertToNative(reflect.Type) (any, error) { return nil, errWrongType }
@@ -19,10 +19,10 @@ func (opaque) Equal(ref.Val) ref.Val                     { return types.False }
 func (opaque) Type() ref.Type                            { return types.DynType }
 func (opaque) Value() any                                { return nil }
 
-// quantityType is the name and the functions that quantities have in Kubernetes' CEL.
+// quantityType returns the CEL type of quantities. It has the same name and functions as in Kubernetes.
 var quantityType = sync.OnceValue(func() *types.Type { return types.NewOpaqueType("kubernetes.Quantity") })
 
-// quantity is a resource.Quantity for CEL.
+// quantity is a resource.Quantity as a CEL value.
 type quantity struct {
 	opaque
 	*resource.Quantity
@@ -47,7 +47,7 @@ func (q quantity) Equal(other ref.Val) ref.Val {
 func (q quantity) Type() ref.Type { return quantityType() }
 func (q quantity) Value() any     { return q.Quantity }
 
-// maxQuantity is longer than any that somebody means: what parsing costs grows with it.
+// maxQuantity is the maximum length of a quantity. The cost of parsing grows with the length.
 const maxQuantity = 100
 
 func parseQuantity(v ref.Val) (ref.Val, error) {
@@ -87,16 +87,17 @@ func quantityOptions() []cel.EnvOption {
 	}
 }
 
-// quantityMethod declares a function of a quantity and another one, or a whole number.
+// quantityMethod declares a method of quantities whose argument is a quantity or an int.
 func quantityMethod(name, id string, arg, result *cel.Type, f func(q, o quantity) ref.Val) cel.EnvOption {
 	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType(), arg}, result, cel.BinaryBinding(func(this, other ref.Val) ref.Val {
-		if whole, ok := other.(types.Int); ok {
-			other = quantity{Quantity: resource.NewQuantity(int64(whole), resource.DecimalSI)}
+		if n, ok := other.(types.Int); ok {
+			other = quantity{Quantity: resource.NewQuantity(int64(n), resource.DecimalSI)}
 		}
 		return f(this.(quantity), other.(quantity))
 	})))
 }
 
+// quantityProperty declares a method of quantities without arguments.
 func quantityProperty(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
 	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType()}, result, cel.UnaryBinding(func(this ref.Val) ref.Val {
 		return f(this.(quantity))

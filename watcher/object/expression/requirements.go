@@ -8,31 +8,32 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Needs says what of an event an expression can look at.
+// Requirements lists the event data that an expression can read.
 type Requirements struct {
-	// Object: more of the object than its identity, which every event has.
+	// Object: fields of the object outside its identity, which every event contains.
 	Object bool
-	// Content: that, or more of the state before, and not only what changed between the two.
+	// Content: fields of object or old that can differ between the states of an object. changes and changed() do not count.
 	Content bool
-	// Old: the state before, so that it has to be kept.
+	// Old: the old state, so previous states must be retained.
 	Old bool
-	// Changes: what changed, for which both are compared.
+	// Changes: the differences between both states.
 	Changes bool
-	// ManagedFields: metadata.managedFields, of which changes have keys and managers.
+	// ManagedFields: metadata.managedFields. Changes need them for list keys and managers.
 	ManagedFields bool
-	// Now: the present, so that what it says changes without an event.
+	// Now: the current time, so the result can change without an event.
 	Now bool
 }
 
+// Union returns the requirements of both.
 func (n Requirements) Union(o Requirements) Requirements {
 	return Requirements{n.Object || o.Object, n.Content || o.Content, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
 }
 
-// Needs returns what the expression can look at; it may look at less.
-func (x *Expression) Requirements() Requirements { return x.needs }
+// Requirements returns the data that the expression can read. An evaluation may read less.
+func (x *Expression) Requirements() Requirements { return x.requirements }
 
-// needsOf finds the variables in an expression.
-func needsOf(checked *ast.AST) (n Requirements) {
+// findRequirements derives the requirements from the variables in an expression.
+func findRequirements(checked *ast.AST) (n Requirements) {
 	ast.MatchDescendants(ast.NavigateAST(checked), func(e ast.NavigableExpr) bool {
 		if e.Kind() != ast.IdentKind {
 			return false
@@ -43,20 +44,20 @@ func needsOf(checked *ast.AST) (n Requirements) {
 		case nowVariable:
 			n.Now = true
 		case objectVariable, oldVariable:
-			fields, by := selected(e)
+			fields, by := selectedFields(e)
 			n.Old = n.Old || e.AsIdent() == oldVariable
 			n.Object = n.Object || e.AsIdent() == objectVariable && !isIdentity(fields)
-			n.Content = n.Content || !isKept(fields)
-			n.ManagedFields = n.ManagedFields || seesManagedFields(fields, by)
+			n.Content = n.Content || !isConstant(fields)
+			n.ManagedFields = n.ManagedFields || readsManagedFields(fields, by)
 		}
 		return false
 	})
 	return n
 }
 
-// selected returns the names by which fields are selected, one in the other, from a
-// variable on; and the function, if any, that takes the last.
-func selected(e ast.NavigableExpr) (fields []string, by string) {
+// selectedFields returns the path of fields that the expression selects, starting at the
+// variable e, and the name of the function that takes the last one, if any.
+func selectedFields(e ast.NavigableExpr) (fields []string, by string) {
 	for {
 		parent, ok := e.Parent()
 		if !ok {
@@ -67,9 +68,9 @@ func selected(e ast.NavigableExpr) (fields []string, by string) {
 			fields = append(fields, parent.AsSelect().FieldName())
 		case ast.CallKind:
 			call := parent.AsCall()
-			name, literally := "", false
+			name, isLiteral := "", false
 			if args := call.Args(); len(args) == 2 && args[0].ID() == e.ID() {
-				name, literally = literal(args[1])
+				name, isLiteral = stringLiteral(args[1])
 			}
 			switch call.FunctionName() {
 			case operators.Equals, operators.NotEquals:
@@ -78,7 +79,7 @@ func selected(e ast.NavigableExpr) (fields []string, by string) {
 				}
 				return fields, call.FunctionName()
 			case operators.Index, operators.OptIndex, operators.OptSelect:
-				if !literally {
+				if !isLiteral {
 					return fields, ""
 				}
 				fields = append(fields, name)
@@ -92,12 +93,12 @@ func selected(e ast.NavigableExpr) (fields []string, by string) {
 	}
 }
 
-// nullCheck stands for a function that looks at nothing but whether there is something.
+// nullCheck is the function name that selectedFields returns for a comparison with null.
 const nullCheck = "null"
 
 func isNull(e ast.Expr) bool { return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue }
 
-// isIdentity reports whether the fields lead to what is always known of an object.
+// isIdentity reports whether the path is part of the identity, which is known even without the content.
 func isIdentity(fields []string) bool {
 	if len(fields) > 1 && fields[0] == "metadata" {
 		return slices.Contains([]string{"name", "namespace", "uid", "resourceVersion"}, fields[1])
@@ -105,11 +106,11 @@ func isIdentity(fields []string) bool {
 	return len(fields) > 0 && (fields[0] == "apiVersion" || fields[0] == "kind")
 }
 
-// notManaged are the functions that take an object and do not look at managedFields.
-var notManaged = []string{"status", "ready", "unready", "evicted", "restarts", ageFunction}
+// ignoreManagedFields are the functions that take an object but do not read managedFields.
+var ignoreManagedFields = []string{"status", "ready", "unready", "evicted", "restarts", ageFunction}
 
-// isKept reports whether the fields lead to what is the same in all states of an object.
-func isKept(fields []string) bool {
+// isConstant reports whether the field at the path is the same in all states of an object.
+func isConstant(fields []string) bool {
 	const version = "resourceVersion"
 	if len(fields) > 1 && fields[0] == "metadata" && fields[1] == version {
 		return false
@@ -117,13 +118,14 @@ func isKept(fields []string) bool {
 	return isIdentity(fields) || len(fields) > 1 && fields[0] == "metadata" && fields[1] == "creationTimestamp"
 }
 
-// seesManagedFields reports whether what the fields lead to is managedFields, or has them.
-func seesManagedFields(fields []string, by string) bool {
+// readsManagedFields reports whether the value at the path is or contains managedFields, and
+// the function that takes it reads them.
+func readsManagedFields(fields []string, by string) bool {
 	switch {
 	case by == nullCheck:
 		return false
 	case len(fields) == 0:
-		return !slices.Contains(notManaged, by)
+		return !slices.Contains(ignoreManagedFields, by)
 	case fields[0] != "metadata":
 		return false
 	}

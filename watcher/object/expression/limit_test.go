@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// bigObject is an object of 1 MB: lists, maps and a long text.
+// bigObject returns an object of 1 MB with a list, a map and a long string.
 func bigObject(t testing.TB) string {
 	t.Helper()
 	var items []any
@@ -29,9 +29,9 @@ func bigObject(t testing.TB) string {
 	return string(text)
 }
 
-// TestHostile: no expression takes long or much memory, whatever it does with an object
-// of 1 MB; it ends with one error.
-func TestHostile(t *testing.T) {
+// TestCostLimit checks that expensive expressions on an object of 1 MB end with an error before
+// they take much time or memory.
+func TestCostLimit(t *testing.T) {
 	e := event.Event{Type: event.Modified, Object: object(bigObject(t)), Old: object(`{"kind":"ConfigMap"}`), Time: clock}
 	deep := func(inner, layer string, times int) string {
 		for range times {
@@ -98,19 +98,19 @@ func TestHostile(t *testing.T) {
 		if !errors.As(err, &mistake) || strings.Contains(mistake.Message, "does not take") {
 			t.Errorf("%.100s: %v", text, err)
 		}
-		// Some 0.3 s; the race detector takes its time.
+		// Usually about 0.3 s, but much more with the race detector.
 		if took > 10*time.Second {
-			t.Errorf("%.100s: %v", text, took)
+			t.Errorf("%.100s: took %v", text, took)
 		}
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 500e6 {
-			t.Errorf("%.100s: %d MB", text, allocated/1e6)
+			t.Errorf("%.100s: allocated %d MB", text, allocated/1e6)
 		}
 		t.Logf("%8.1f ms %6.1f MB %.90s: %v", float64(took.Microseconds())/1e3, float64(after.TotalAlloc-before.TotalAlloc)/1e6, text, err)
 	}
 }
 
-// TestHostileText: an expression that is too long, too deep or too wide is refused at once.
-func TestHostileText(t *testing.T) {
+// TestTextLimits checks that Compile quickly rejects expressions that are too long, too deep or malformed.
+func TestTextLimits(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("(", 5_000) + "true" + strings.Repeat(")", 5_000),
 		strings.Repeat("!(", 5_000) + "true" + strings.Repeat(")", 5_000),
@@ -132,14 +132,14 @@ func TestHostileText(t *testing.T) {
 		_, err := Compile(text)
 		var e *Error
 		if !errors.As(err, &e) {
-			t.Errorf("%.60q: %v", text, err)
+			t.Errorf("%.60q: got error %v, want an *Error", text, err)
 			continue
 		}
 		if took := processor.Time() - start; took > 5*time.Second {
-			t.Errorf("%.60q: %v", text, took)
+			t.Errorf("%.60q: took %v", text, took)
 		}
 		if len(e.Error()) > 300 || strings.ContainsAny(e.Error(), "\n\x00") {
-			t.Errorf("%.60q: %q", text, e)
+			t.Errorf("%.60q: message is too long or has control characters: %q", text, e)
 		}
 		t.Logf("%.60q: %v", text, e)
 	}

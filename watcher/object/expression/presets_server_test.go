@@ -27,9 +27,9 @@ import (
 
 const writes = 300
 
-// TestWords: of random writes to a real API server by programs of many names, each word holds
-// of those that did it, and of no other.
-func TestWords(t *testing.T) {
+// TestPresetsOnServer makes random writes to a real API server as different field managers. It checks that each preset
+// matches exactly the writes that it describes.
+func TestPresetsOnServer(t *testing.T) {
 	cluster, err := testenv.StartCluster()
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestWords(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	w := &writer{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), client: dynamic.NewForConfigOrDie(config), done: map[string][]string{}}
-	w.begin()
+	w := &writer{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), client: dynamic.NewForConfigOrDie(config), want: map[string][]string{}}
+	w.createObjects()
 	found := w.watch(config)
 	for range writes {
 		w.write()
@@ -56,49 +56,49 @@ func TestWords(t *testing.T) {
 	case got := <-found:
 		w.compare(got)
 	case <-time.After(2 * time.Minute):
-		t.Fatal("the last write was not seen")
+		t.Fatal("timeout: the watch did not report the last writes")
 	}
 }
 
-// compare says which words did not hold of a write, or held of one for nothing.
+// compare checks the presets that matched each write.
 func (w *writer) compare(got map[string][]string) {
-	for rv, want := range w.done {
+	for rv, want := range w.want {
 		if !slices.Equal(got[rv], want) {
-			w.Errorf("%s: %q, want %q", rv, got[rv], want)
+			w.Errorf("write %s: got presets %q, want %q", rv, got[rv], want)
 		}
 		delete(got, rv)
 	}
-	for rv, words := range got { // that a pod is being deleted is an event, too
+	for rv, words := range got { // events without a write of the test, such as a Pod that gets a deletionTimestamp
 		if len(words) > 0 {
-			w.Errorf("%s: %q of something that nobody wrote", rv, words)
+			w.Errorf("event %s is not a write of the test: got presets %q, want none", rv, words)
 		}
 	}
 	counts := map[string]int{}
-	for _, words := range w.done {
+	for _, words := range w.want {
 		for _, word := range words {
 			counts[word]++
 		}
 	}
 	w.Log(counts)
-	for _, word := range judged {
+	for _, word := range judgedPresets {
 		if counts[word] < 3 {
-			w.Errorf("%s was done %d times", word, counts[word])
+			w.Errorf("there were %d writes that match %s, want at least 3", counts[word], word)
 		}
 	}
 }
 
-var judged = []string{"config", "deleted", "evicted", "manual", "newimage", "restarted", "scaled", "unready"}
+// judgedPresets are the presets that the test checks.
+var judgedPresets = []string{"config", "deleted", "evicted", "manual", "newimage", "restarted", "scaled", "unready"}
 
-// writer writes to objects of which it knows the state, and what it did.
+// writer writes to its objects and records the presets that match each write.
 type writer struct {
 	*testing.T
 	*rand.Rand
 	client  dynamic.Interface
 	objects []*unstructured.Unstructured
 	writes  int
-	last    string
-	// done are the words for each write, by the version of the object that it made.
-	done map[string][]string
+	// want has the presets that match each write, by the resulting resourceVersion.
+	want map[string][]string
 }
 
 var managers = []string{"kubectl", "kubectl-edit", "kubectl-patch", "oc", "k9s", "kubectlish", "argocd-controller", "kube-controller-manager", "kubelet", "helm"}
@@ -113,16 +113,16 @@ func mappingOf(u *unstructured.Unstructured) *meta.RESTMapping {
 	return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}
 }
 
-func (w *writer) of(u *unstructured.Unstructured) dynamic.ResourceInterface {
+func (w *writer) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
 	return w.client.Resource(mappingOf(u).Resource).Namespace("words")
 }
 
-func (w *writer) begin() {
+func (w *writer) createObjects() {
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "words"}}}
 	if _, err := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(w.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	w.writes = 10 // what it writes is not what is there
+	w.writes = 10 // so that no written value equals an initial one, such as nginx:1
 	container := func(name string) any { return map[string]any{"name": name, "image": "nginx:1"} }
 	template := map[string]any{"initContainers": []any{container("setup")}, "containers": []any{container("web"), container("log")}}
 	for i := range 8 {
@@ -143,30 +143,29 @@ func (w *writer) begin() {
 	}
 }
 
-// create makes an object, and a pod ready.
+// create creates an object. If counts is true, it is one of the recorded writes.
 func (w *writer) create(u *unstructured.Unstructured, counts bool) *unstructured.Unstructured {
 	manager, manual := w.manager()
-	made, err := w.of(u).Create(w.Context(), u, metav1.CreateOptions{FieldManager: manager})
+	made, err := w.resource(u).Create(w.Context(), u, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		w.Fatal(err)
 	}
 	if counts {
-		w.did(made, manual)
+		w.note(made, manual)
 	}
 	return made
 }
 
-// did notes which words are for a write.
-func (w *writer) did(made *unstructured.Unstructured, manual bool, words ...string) {
+// note records the presets that match a write.
+func (w *writer) note(made *unstructured.Unstructured, manual bool, words ...string) {
 	if manual {
 		words = append(words, "manual")
 	}
 	slices.Sort(words)
-	w.last = made.GetResourceVersion()
-	w.done[w.last] = words
+	w.want[made.GetResourceVersion()] = words
 }
 
-// write does one thing to one object.
+// write changes or replaces a random object.
 func (w *writer) write() {
 	w.writes++
 	i := w.IntN(len(w.objects))
@@ -195,14 +194,14 @@ func (w *writer) write() {
 	if status {
 		through = append(through, "status")
 	}
-	made, err := w.of(u).Update(w.Context(), u, metav1.UpdateOptions{FieldManager: manager}, through...)
+	made, err := w.resource(u).Update(w.Context(), u, metav1.UpdateOptions{FieldManager: manager}, through...)
 	if err != nil {
 		w.Fatal(err)
 	}
 	if made.GetResourceVersion() == u.GetResourceVersion() {
 		w.Fatalf("nothing was written: %v", words)
 	}
-	w.did(made, manual, words...)
+	w.note(made, manual, words...)
 	w.objects[i] = made
 }
 
@@ -214,12 +213,12 @@ func (w *writer) set(u *unstructured.Unstructured, value any, path ...string) {
 	}
 }
 
-// replace deletes an object and makes another one under its name.
+// replace deletes an object and creates another one with the same name.
 func (w *writer) replace(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if err := w.of(u).Delete(w.Context(), u.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+	if err := w.resource(u).Delete(w.Context(), u.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		w.Fatal(err)
 	}
-	w.done["deleted "+string(u.GetUID())] = []string{"deleted"}
+	w.want["deleted "+string(u.GetUID())] = []string{"deleted"}
 	next := &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind()}}
 	next.SetName(u.GetName())
 	for _, field := range []string{"spec", "data"} {
@@ -230,7 +229,7 @@ func (w *writer) replace(u *unstructured.Unstructured) *unstructured.Unstructure
 	return w.create(next, true)
 }
 
-// changePod changes its status, mostly: several things at once.
+// changePod usually changes several fields of the status at once.
 func (w *writer) changePod(u *unstructured.Unstructured) (status bool, words []string) {
 	switch w.IntN(8) {
 	case 0:
@@ -262,7 +261,7 @@ func (w *writer) changePod(u *unstructured.Unstructured) (status bool, words []s
 	return true, words
 }
 
-// restart gives the containers statuses, and reports whether a count went up.
+// restart sets the container statuses and reports whether a restart count was increased.
 func (w *writer) restart(u *unstructured.Unstructured) (restarted bool) {
 	for field, names := range map[string][]string{"initContainerStatuses": {"setup"}, "containerStatuses": {"web", "log"}} {
 		before, _, _ := unstructured.NestedSlice(u.Object, "status", field)
@@ -295,7 +294,7 @@ func hasCondition(u *unstructured.Unstructured, kind string) bool {
 	})
 }
 
-// changeWorkload changes one or two things of a template, or how many there are.
+// changeWorkload changes the replicas, an image or an environment variable, or several of them.
 func (w *writer) changeWorkload(u *unstructured.Unstructured) (words []string) {
 	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, _ := unstructured.NestedSlice(u.Object, path...)
@@ -317,23 +316,23 @@ func (w *writer) changeWorkload(u *unstructured.Unstructured) (words []string) {
 	return words
 }
 
-// end makes an object of each kind, after which there is nothing: the watch ends with them.
+// end makes the last write to each object. The watch ends when it has reported them.
 func (w *writer) end() {
 	for i := range w.objects {
 		w.objects[i].SetLabels(map[string]string{"last": "yes"})
 		manager, manual := w.manager()
-		made, err := w.of(w.objects[i]).Update(w.Context(), w.objects[i], metav1.UpdateOptions{FieldManager: manager})
+		made, err := w.resource(w.objects[i]).Update(w.Context(), w.objects[i], metav1.UpdateOptions{FieldManager: manager})
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.did(made, manual)
+		w.note(made, manual)
 	}
 }
 
-var errLast = errors.New("the last")
+var errDone = errors.New("all last writes were reported")
 
-// watch returns, when all objects have been written for the last time, the words that held of
-// each event.
+// watch starts a watch and waits until it is synced. The channel receives the presets that matched each event after the
+// last writes.
 func (w *writer) watch(config *rest.Config) <-chan map[string][]string {
 	o := watcher.Options{Config: config, KeepContent: true, KeepManagedFields: true}
 	var err error
@@ -351,54 +350,54 @@ func (w *writer) watch(config *rest.Config) <-chan map[string][]string {
 		w.Fatal(err)
 	}
 	found, synced := make(chan map[string][]string, 1), make(chan struct{})
-	j := &judge{T: w.T, targets: len(o.Targets), objects: len(w.objects), found: map[string][]string{}, synced: synced}
-	for _, word := range judged {
+	v := &evaluator{T: w.T, targets: len(o.Targets), objects: len(w.objects), found: map[string][]string{}, synced: synced}
+	for _, word := range judgedPresets {
 		x, err := expression.Compile(word)
 		if err != nil {
 			w.Fatal(err)
 		}
-		j.words = append(j.words, x)
+		v.expressions = append(v.expressions, x)
 	}
 	go func() {
-		if err := watch.Run(w.Context(), event.SinkFunc(j.deliver)); !errors.Is(err, errLast) {
-			w.Errorf("the watch ended: %v", err)
+		if err := watch.Run(w.Context(), event.SinkFunc(v.deliver)); !errors.Is(err, errDone) {
+			w.Errorf("the watch ended with error %v, want %v", err, errDone)
 		}
-		found <- j.found
+		found <- v.found
 	}()
 	<-synced
 	return found
 }
 
-// judge says which words hold of each event.
-type judge struct {
+// evaluator is a sink that records which presets match each event.
+type evaluator struct {
 	*testing.T
-	words            []*expression.Expression
+	expressions      []*expression.Expression
 	targets, objects int
 	found            map[string][]string
 	synced           chan<- struct{}
 }
 
-func (j *judge) deliver(_ context.Context, batch []event.Event) error {
+func (v *evaluator) deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
 		switch {
 		case e.Type == event.Synced:
-			if j.targets--; j.targets == 0 {
-				close(j.synced)
+			if v.targets--; v.targets == 0 {
+				close(v.synced)
 			}
 		case e.Type.IsStatus():
 		case e.Initial:
-			if words := j.wordsOf(e); len(words) > 0 {
-				j.Errorf("%q of what exists", words)
+			if words := v.wordsOf(e); len(words) > 0 {
+				v.Errorf("got presets %q for an initial event, want none", words)
 			}
 		default:
 			key := e.Object.ResourceVersion
 			if e.Type == event.Deleted {
 				key = "deleted " + string(e.Object.UID)
 			}
-			j.found[key] = j.wordsOf(e)
+			v.found[key] = v.wordsOf(e)
 			if strings.Contains(e.Object.Raw(), `"last":"yes"`) {
-				if j.objects--; j.objects == 0 {
-					return errLast
+				if v.objects--; v.objects == 0 {
+					return errDone
 				}
 			}
 		}
@@ -406,15 +405,15 @@ func (j *judge) deliver(_ context.Context, batch []event.Event) error {
 	return nil
 }
 
-func (j *judge) wordsOf(e event.Event) (words []string) {
+func (v *evaluator) wordsOf(e event.Event) (words []string) {
 	in := expression.NewInput(e, expression.Options{Compare: change.Options{Noise: change.DefaultNoise()}})
-	for i, x := range j.words {
+	for i, x := range v.expressions {
 		holds, err := x.Matches(in)
 		if err != nil {
-			j.Errorf("%s: %v", judged[i], err)
+			v.Errorf("%s: %v", judgedPresets[i], err)
 		}
 		if holds {
-			words = append(words, judged[i])
+			words = append(words, judgedPresets[i])
 		}
 	}
 	return words
