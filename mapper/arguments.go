@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// Argument is one thing to watch, as typed.
+// Argument is a resource or an object to watch, as the user typed it.
 type Argument struct {
-	// Resource is what Resolve takes; never empty.
+	// Resource is a name for [Mapper.Resolve]. It is never empty.
 	Resource string
-	// Name is the one object to watch; empty for all of them.
+	// Name is the name of an object. If empty, all objects of the resource are watched.
 	Name string
 }
 
@@ -25,16 +25,16 @@ func (a Argument) String() string {
 }
 
 var (
-	// ErrNoResource is the error where nothing is named.
+	// ErrNoResource means that the user gave no resource.
 	ErrNoResource = errors.New("no resource given: say what to watch")
-	errMixedForms = errors.New("TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r, " +
-		"as in 'dwatch deploy/web -r pods'; else give each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
+	errMixedForms = errors.New("TYPE/NAME cannot be combined with TYPE or NAME alone: add all objects of a type with -r, " +
+		"as in 'dwatch deploy/web -r pods', or write each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
 )
 
-// ParseArguments reads the values of the resource flag and the positional arguments. A value of the
-// flag is a list, separated by commas, of TYPE and TYPE/NAME. The positional arguments are
-// kubectl's: TYPE[,TYPE...] [NAME...], or nothing but TYPE/NAME. The result has those of the flag
-// first, each in the order given and once.
+// ParseArguments parses the values of the flag --resource and the positional arguments. Each value of the
+// flag is a comma-separated list of TYPE and TYPE/NAME. The positional arguments have the forms of
+// kubectl: TYPE[,TYPE...] [NAME...], or only TYPE/NAME. The result starts with the values of the flag,
+// keeps their order and has no duplicates.
 func ParseArguments(resources, args []string) ([]Argument, error) {
 	parsed, err := parseLists(resources)
 	if err != nil {
@@ -50,7 +50,7 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 	return parsed, nil
 }
 
-// HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all have to be.
+// HasTypeNamePairs reports whether any of the positional arguments is TYPE/NAME. Then all must be.
 func HasTypeNamePairs(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
 }
@@ -85,8 +85,8 @@ func parsePositional(args []string) ([]Argument, error) {
 	return parsed, nil
 }
 
-// commaError refuses a name with a comma, which of all resources only those of RBAC
-// allow: a list is what is meant. args are TYPE[,TYPE...] NAME...
+// commaError returns the error for a name with a comma. Only RBAC resources allow commas in names, so the user
+// probably meant a list. args are TYPE[,TYPE...] NAME...
 func commaError(name string, args []string) error {
 	comma := func(r rune) bool { return r == ',' }
 	names := strings.FieldsFunc(strings.Join(args[1:], ","), comma)
@@ -103,15 +103,14 @@ func commaError(name string, args []string) error {
 		name, args[0]+" "+strings.Join(names, " "), strings.Join(pairs, ","))
 }
 
-// parsePairs reads arguments of which at least one is TYPE/NAME, so all must be.
+// parsePairs parses arguments that must all be TYPE/NAME.
 func parsePairs(args []string) ([]Argument, error) {
 	parsed, err := parseLists(args)
 	if err != nil || !slices.ContainsFunc(parsed, func(a Argument) bool { return a.Name == "" }) {
 		return parsed, err
 	}
-	// kubectl's wording would send somebody with kubectl's habits the wrong way.
-	if text := instead(args[0]); text != "" {
-		return nil, fmt.Errorf("%q is no resource: %s", args[0], text)
+	if hint := kubectlHint(args[0]); hint != "" {
+		return nil, fmt.Errorf("%q is not a resource: %s", args[0], hint)
 	}
 	return nil, errMixedForms
 }
@@ -125,7 +124,7 @@ func parseLists(lists []string) ([]Argument, error) {
 			case err != nil:
 				return nil, err
 			case argument == Argument{} && list == "":
-				return nil, errors.New(`a resource is empty: "" names nothing`)
+				return nil, errors.New("a resource name is empty")
 			case argument == Argument{}:
 				return nil, fmt.Errorf("an item of the list %q is empty", list)
 			}
@@ -135,7 +134,7 @@ func parseLists(lists []string) ([]Argument, error) {
 	return parsed, nil
 }
 
-// parseItem reads TYPE or TYPE/NAME. The empty item is the zero Argument.
+// parseItem parses TYPE or TYPE/NAME. It returns the zero Argument for an empty item.
 func parseItem(item string) (Argument, error) {
 	resource, name, pair := strings.Cut(item, "/")
 	switch {
@@ -149,17 +148,18 @@ func parseItem(item string) (Argument, error) {
 	return Argument{Resource: resource, Name: name}, checkName(name)
 }
 
-// checkName refuses what would be no name, or another place in the server's URLs.
+// checkName rejects names that are invalid or would change the path of a request.
 func checkName(name string) error {
 	if name == "" {
-		return errors.New(`a name is empty: "" names nothing`)
+		return errors.New("an object name is empty")
 	}
-	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
-		return fmt.Errorf("invalid name %q: %s", name, strings.Join(wrong, ", "))
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		return fmt.Errorf("invalid name %q: %s", name, strings.Join(problems, ", "))
 	}
 	return nil
 }
 
+// unique removes duplicates.
 func unique(arguments []Argument) []Argument {
 	seen := make(map[Argument]bool, len(arguments))
 	return slices.DeleteFunc(arguments, func(a Argument) bool {

@@ -32,7 +32,7 @@ func TestParseArguments(t *testing.T) {
 			want: []Argument{{"pods", ""}, {"deploy", "web"}},
 		},
 		{
-			name: "once", resources: []string{"pods", "pods/a,pods"}, args: []string{"pods", "a", "b", "a"},
+			name: "duplicates", resources: []string{"pods", "pods/a,pods"}, args: []string{"pods", "a", "b", "a"},
 			want: []Argument{{"pods", ""}, {"pods", "a"}, {"pods", "b"}},
 		},
 		{
@@ -40,7 +40,7 @@ func TestParseArguments(t *testing.T) {
 			want: []Argument{{"deployments.v1.apps", "web"}},
 		},
 		{name: "a name with a colon", args: []string{"clusterroles", "system:node"}, want: []Argument{{"clusterroles", "system:node"}}},
-		{name: "a verb is a type like any other", args: []string{"get", "pods"}, want: []Argument{{"get", "pods"}}},
+		{name: "a verb is treated as a type", args: []string{"get", "pods"}, want: []Argument{{"get", "pods"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestParseArgumentsErrors(t *testing.T) {
 		want      string
 	}{
 		{want: "no resource given"},
-		{args: []string{""}, want: `a resource is empty: "" names nothing`},
-		{resources: []string{""}, want: `a resource is empty: "" names nothing`},
+		{args: []string{""}, want: "a resource name is empty"},
+		{resources: []string{""}, want: "a resource name is empty"},
 		{args: []string{"pods,,deploy"}, want: `an item of the list "pods,,deploy" is empty`},
 		{args: []string{"pods,"}, want: `an item of the list "pods," is empty`},
 		{resources: []string{","}, want: `an item of the list "," is empty`},
@@ -71,7 +71,7 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"/x"}, want: `"/x": arguments in resource/name form must have a single resource and name`},
 		{args: []string{"/"}, want: `"/": arguments in resource/name form must have a single resource and name`},
 		{args: []string{"a/b/c"}, want: `"a/b/c": arguments in resource/name form may not have more than one slash`},
-		{args: []string{"pods", ""}, want: `a name is empty: "" names nothing`},
+		{args: []string{"pods", ""}, want: "an object name is empty"},
 		{args: []string{"pods", ".."}, want: `invalid name "..": may not be '..'`},
 		{args: []string{"pods/.."}, want: `invalid name "..": may not be '..'`},
 		{args: []string{"pods", "50%"}, want: `invalid name "50%": may not contain '%'`},
@@ -80,22 +80,22 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"pods,sts", "a,", "b"}, want: `invalid name "a,": names are separated by spaces, as in "pods,sts a b", or come with their type, as in "pods/a,pods/b,sts/a,sts/b"`},
 		{args: []string{"pods", ","}, want: `invalid name ",": names are separated by spaces`},
 		{args: []string{"pods", "a,\x1b[31m"}, want: `invalid name "a,\x1b[31m": names are separated by spaces, as in "pods a \x1b[31m"`},
-		{args: []string{"pods", "pods/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
-		{args: []string{"pods/web", "web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
-		{args: []string{"pods,deploy/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
-		{args: []string{"get", "pods/web"}, want: `"get" is no resource: dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists`},
+		{args: []string{"pods", "pods/web"}, want: "TYPE/NAME cannot be combined with TYPE or NAME alone: add all objects of a type with -r"},
+		{args: []string{"pods/web", "web"}, want: "TYPE/NAME cannot be combined with TYPE or NAME alone: add all objects of a type with -r"},
+		{args: []string{"pods,deploy/web"}, want: "TYPE/NAME cannot be combined with TYPE or NAME alone: add all objects of a type with -r"},
+		{args: []string{"get", "pods/web"}, want: `"get" is not a resource: dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists`},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(append(test.resources, test.args...), " "), func(t *testing.T) {
 			got, err := ParseArguments(test.resources, test.args)
 			if err == nil {
-				t.Fatalf("no error but %v", got)
+				t.Fatalf("got %v, want an error", got)
 			}
 			if !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got  %s\nwant %s", err, test.want)
 			}
 			if strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Errorf("not one printable line: %q", err)
+				t.Errorf("message contains line breaks or escape characters: %q", err)
 			}
 		})
 	}

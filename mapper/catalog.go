@@ -16,23 +16,24 @@ import (
 	"dwatch/watcher/event"
 )
 
-// A catalog finds resources by name, as the mapper and the expanders do that kubectl uses. As
-// they answer with guesses, too ("podlists"), that is checked against what there is.
+// A catalog finds resources by name. It uses client-go's mapper and expanders, as kubectl does. Their
+// results can be guesses ("podlists"), so the catalog checks that the resources exist.
 type catalog struct {
 	resources  []resource // in the server's order of priority
 	rank       map[schema.GroupVersionResource]int
 	mapper     meta.RESTMapperWithContext
 	categories restmapper.CategoryExpanderWithContext
-	short      sync.Map // schema.GroupVersionResource -> string, of those that were asked for
+	shortNames sync.Map // cache of shortName: schema.GroupVersionResource -> string
 }
 
+// resource is a resource in one version.
 type resource struct {
 	*metav1.APIResource
 	gv schema.GroupVersion
 }
 
 func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
-	v := view{groups: groups}
+	v := snapshotDiscovery{groups: groups}
 	c := &catalog{resources: resources, rank: make(map[schema.GroupVersionResource]int, len(resources))}
 	for i, r := range resources {
 		c.rank[r.gvr()] = i
@@ -47,11 +48,13 @@ func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
 	return c
 }
 
-// here is the context of questions to client-go's mapper and expanders, which ask nobody: see view.
-var here = context.Background()
+// background is the context for client-go's mapper and expanders. They make no requests, because they use
+// snapshotDiscovery.
+var background = context.Background()
 
-// find returns what name names: a set, which is everything, a group or a category, else one resource.
-func (c *catalog) find(name string) (found []resource, set bool) {
+// find returns the resources that name refers to. multiple is true for AllResources, *.GROUP and categories. Other names
+// refer to at most one resource.
+func (c *catalog) find(name string) (found []resource, multiple bool) {
 	if name == AllResources {
 		return c.everything(), true
 	}
@@ -61,25 +64,25 @@ func (c *catalog) find(name string) (found []resource, set bool) {
 	if members := c.category(name); len(members) > 0 {
 		return members, true
 	}
-	if r, ok := c.one(name); ok {
+	if r, ok := c.findOne(name); ok {
 		return []resource{r}, false
 	}
 	return nil, false
 }
 
-// shortName returns the shortest name that means r. It is asked for each event that is named.
+// shortName returns the shortest name that resolves to r. It is called for each event and so has a cache.
 func (c *catalog) shortName(r schema.GroupVersionResource) string {
-	if name, known := c.short.Load(r); known {
+	if name, known := c.shortNames.Load(r); known {
 		return name.(string)
 	}
-	name := c.shortest(r)
-	c.short.Store(r, name)
+	name := c.computeShortName(r)
+	c.shortNames.Store(r, name)
 	return name
 }
 
-func (c *catalog) shortest(r schema.GroupVersionResource) string {
+func (c *catalog) computeShortName(r schema.GroupVersionResource) string {
 	served, there := c.first(func(s resource) bool { return s.gvr() == r })
-	if !there { // another cluster has it in that version
+	if !there { // another cluster may have r in a different version
 		served, there = c.first(func(s resource) bool { return s.gvr().GroupResource() == r.GroupResource() })
 	}
 	if !there {
@@ -89,29 +92,29 @@ func (c *catalog) shortest(r schema.GroupVersionResource) string {
 		if name == "" {
 			continue
 		}
-		if found, set := c.find(name); !set && len(found) == 1 && found[0].gvr().GroupResource() == r.GroupResource() {
+		if found, multiple := c.find(name); !multiple && len(found) == 1 && found[0].gvr().GroupResource() == r.GroupResource() {
 			return name
 		}
 	}
 	return r.GroupResource().String()
 }
 
-// group returns what is in a group, and in those whose names end with it: *.istio.io is what is in
-// networking.istio.io, too.
+// group returns the resources of a group and of its subgroups: *.istio.io includes networking.istio.io.
 func (c *catalog) group(name string) []resource {
 	return slices.DeleteFunc(c.preferred(), func(r resource) bool {
 		return r.gv.Group != name && !strings.HasSuffix(r.gv.Group, "."+name)
 	})
 }
 
+// category returns the resources of a category.
 func (c *catalog) category(name string) []resource {
-	members, _ := c.categories.ExpandWithContext(here, name)
+	members, _ := c.categories.ExpandWithContext(background, name)
 	return slices.DeleteFunc(c.preferred(), func(r resource) bool { return !slices.Contains(members, r.gvr().GroupResource()) })
 }
 
-// one reads name as kubectl does: as resource.version.group, resource[.group], Kind.version.group
+// findOne parses name as kubectl does: as resource.version.group, resource[.group], Kind.version.group
 // or Kind[.group].
-func (c *catalog) one(name string) (resource, bool) {
+func (c *catalog) findOne(name string) (resource, bool) {
 	gvr, gr := schema.ParseResourceArg(name)
 	if gvr != nil {
 		if r, ok := c.byResource(*gvr); ok {
@@ -130,15 +133,15 @@ func (c *catalog) one(name string) (resource, bool) {
 	return c.byKind(gk.WithVersion(""))
 }
 
-// byResource asks for resources where kubectl asks for a kind and then for its resource, which is
-// wrong where two resources have one kind. The first by rank is what the mapper's own priorities
-// come to. Only a group that fits exactly goes before one that begins with it.
+// byResource finds the resource that matches partial. kubectl looks for a kind and then for its resource,
+// which is wrong if two resources have the same kind. An exact group wins over a group that only starts
+// with it. Otherwise the lowest rank wins, as with the priorities of client-go's mapper.
 func (c *catalog) byResource(partial schema.GroupVersionResource) (resource, bool) {
-	matches, _ := c.mapper.ResourcesForWithContext(here, partial) // an error is only another way to say: none
+	matches, _ := c.mapper.ResourcesForWithContext(background, partial) // an error means that there are none
 	best := 2 * len(c.resources)
 	for _, match := range matches {
 		rank, exists := c.rank[match]
-		// The expander of short names forgets the version.
+		// The expander of short names ignores the version.
 		if !exists || partial.Version != "" && match.Version != partial.Version {
 			continue
 		}
@@ -153,8 +156,8 @@ func (c *catalog) byResource(partial schema.GroupVersionResource) (resource, boo
 	return c.resources[best%len(c.resources)], true
 }
 
-// byKind finds a kind whose resource is named otherwise. The mapper could do
-// so in the core group only, or with the whole group given.
+// byKind finds the resource of a kind. client-go's mapper finds kinds only in the core group, or
+// if the exact group is given.
 func (c *catalog) byKind(partial schema.GroupVersionKind) (resource, bool) {
 	if partial.Kind == "" {
 		return resource{}, false
@@ -168,6 +171,7 @@ func (c *catalog) byKind(partial schema.GroupVersionKind) (resource, bool) {
 	return c.first(func(r resource) bool { return strings.HasPrefix(r.gv.Group, partial.Group) && fits(r) })
 }
 
+// first returns the first resource, in the server's order, that fits.
 func (c *catalog) first(fits func(resource) bool) (resource, bool) {
 	i := slices.IndexFunc(c.resources, fits)
 	if i < 0 {
@@ -176,14 +180,13 @@ func (c *catalog) first(fits func(resource) bool) (resource, bool) {
 	return c.resources[i], true
 }
 
-// answers reports whether name, without a group, could mean r. Only short names have case.
-func (r resource) answers(name string) bool {
+// hasName reports whether name, which has no group, is a name of r. Only short names are case-sensitive.
+func (r resource) hasName(name string) bool {
 	typed := strings.ToLower(name)
 	return slices.Contains(r.ShortNames, name) || typed == r.Name || typed == r.singular() || typed == strings.ToLower(r.Kind)
 }
 
-// alternatives returns the resources of other groups that answer to name, too,
-// where taken was found under it.
+// alternatives returns the resources of other groups that also match name, after name was resolved to taken.
 func (c *catalog) alternatives(name string, taken resource) []resource {
 	typed := schema.ParseGroupResource(name)
 	if group := taken.gv.Group; group == "" || typed.Group == group || typed.Group == taken.gv.Version+"."+group {
@@ -192,7 +195,7 @@ func (c *catalog) alternatives(name string, taken resource) []resource {
 	groups := []string{taken.gv.Group}
 	var found []resource
 	for _, r := range c.resources {
-		if slices.Contains(groups, r.gv.Group) || !strings.HasPrefix(r.gv.Group, typed.Group) || !r.answers(typed.Resource) {
+		if slices.Contains(groups, r.gv.Group) || !strings.HasPrefix(r.gv.Group, typed.Group) || !r.hasName(typed.Resource) {
 			continue
 		}
 		groups = append(groups, r.gv.Group)
@@ -201,7 +204,7 @@ func (c *catalog) alternatives(name string, taken resource) []resource {
 	return found
 }
 
-// preferred returns each resource once, in the version the server prefers.
+// preferred returns each resource once, in the version that the server prefers.
 func (c *catalog) preferred() []resource {
 	seen := make(map[schema.GroupResource]bool, len(c.resources))
 	var preferred []resource
@@ -214,8 +217,8 @@ func (c *catalog) preferred() []resource {
 	return preferred
 }
 
-// Everything names all resources that can be watched, each in the version that the server prefers.
-// Events, which the server has in two groups, are those of the core group.
+// AllResources refers to all resources that can be watched, each in the version that the server prefers. Events are
+// only included once, from the core group.
 const AllResources = "*"
 
 func (c *catalog) everything() []resource {
@@ -230,22 +233,23 @@ func (r resource) gvr() schema.GroupVersionResource { return r.gv.WithResource(r
 
 func (r resource) mapping() *meta.RESTMapping { return event.NewMapping(r.gvr(), r.Kind, r.Namespaced) }
 
-// singular is what client-go takes for it where an aggregated API server does not say.
+// singular returns the singular name, or the lower-case kind if an aggregated API server does not set one. This is the
+// default of client-go.
 func (r resource) singular() string { return cmp.Or(r.SingularName, strings.ToLower(r.Kind)) }
 
-// A view shows client-go a part of a snapshot as a server that has already been asked.
-type view struct {
+// snapshotDiscovery is a cached discovery client with the groups and lists of a catalog.
+type snapshotDiscovery struct {
 	discovery.CachedDiscoveryInterfaceWithContext
 	groups []*metav1.APIGroup
 	lists  []*metav1.APIResourceList
 }
 
-func (v view) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+func (v snapshotDiscovery) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	return v.groups, v.lists, nil
 }
 
-// FreshWithContext keeps the deferred mapper from asking again by itself.
-func (v view) FreshWithContext(context.Context) bool { return true }
+// FreshWithContext returns true, so that the deferred mapper does not repeat discovery.
+func (v snapshotDiscovery) FreshWithContext(context.Context) bool { return true }
 
-// InvalidateWithContext does nothing: a snapshot is replaced, not refreshed.
-func (v view) InvalidateWithContext(context.Context) {}
+// InvalidateWithContext does nothing, because snapshots never change.
+func (v snapshotDiscovery) InvalidateWithContext(context.Context) {}

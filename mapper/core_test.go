@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// withoutCore answers 404 where the core group is asked for, as a proxy may.
+// withoutCore answers requests for the core group with 404, as some proxies do.
 type withoutCore struct{ next http.RoundTripper }
 
 func (w withoutCore) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -26,19 +26,19 @@ func (w withoutCore) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestNoCore: that the core group is not named does not mean that there is none. Who
-// takes it for that reports the deletion of all that is in it.
-func TestNoCore(t *testing.T) {
+// TestCoreGroupNotFound checks that a 404 for the core group counts as a failed group. If dwatch
+// concluded that the group does not exist, it would report all its objects as deleted.
+func TestCoreGroupNotFound(t *testing.T) {
 	config := admin(t)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutCore{next} })
 	m := New(client(t, config))
 	core := schema.GroupVersion{Version: "v1"}
 	answer, err := m.Resolve(t.Context(), "pods")
 	if _, unknown := errors.AsType[*UnknownError](err); !unknown || !slices.Contains(answer.FailedGroups, core) {
-		t.Errorf("pods: %v, unsure of %v", err, answer.FailedGroups)
+		t.Errorf("pods: got error %v, failed groups %v, want an UnknownError and the core group", err, answer.FailedGroups)
 	}
 	answer, err = m.Resolve(t.Context(), "deploy")
 	if err != nil || !slices.Contains(answer.FailedGroups, core) {
-		t.Errorf("deploy: %v, unsure of %v", err, answer.FailedGroups)
+		t.Errorf("deploy: got error %v, failed groups %v, want no error and the core group", err, answer.FailedGroups)
 	}
 }

@@ -1,22 +1,22 @@
-// Package mapper turns what people type into what the server serves, as kubectl
-// does: short names, plurals, singulars and kinds, alone or followed by
-// .group or .version.group, and categories such as "all".
+// Package mapper resolves the resource names that users type, as kubectl does: short names,
+// plurals, singulars and kinds, alone or followed by .group or .version.group, and categories
+// such as "all".
 //
 // # Contract
 //
-// What can't be watched is not there. A resource counts only if it allows list and watch, so a name
-// never resolves to one that doesn't while another one can be watched.
+// Only resources that allow list and watch can be found. Other resources never hide them, even if they
+// have the same name.
 //
-// The same name gives the same answer as long as the server serves the same. Of several resources
-// the core group wins, then the first group in the server's own order, and in it the version the
-// server prefers.
+// The same name gives the same result as long as the server has the same resources. If several
+// resources match, the core group wins, then the first group in the order of the server. Within
+// a group, the version that the server prefers wins.
 //
-// A Mapper asks the server when it must: two requests, at the same time, for the first name and
-// none for the next ones. A name that is unknown to what was learned before costs one more look, so
-// a definition made meanwhile is found. [Mapper.Reset] makes the next call look again.
+// The first name takes two parallel discovery requests, and the next names take none. If a name is
+// unknown, the Mapper repeats discovery once, so it finds new CRDs.
+// [Mapper.Invalidate] makes the next call repeat discovery.
 //
-// A group whose server does not answer hides only its own resources: each [Answer] says which did
-// not, and so does the error if the name is not found among the others.
+// If the server of an aggregated API group does not answer, only the resources of this group are
+// missing. Each [Result] lists these groups, and so does the error if a name is not found.
 //
-// All methods may be called by several goroutines. Whatever waits ends with its context.
+// All methods are safe for concurrent use. Blocking calls return when their context ends.
 package mapper

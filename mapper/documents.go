@@ -16,24 +16,25 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// documents asks for the two documents of discovery, /api and /apis, at the same
-// time, where client-go waits for the one before it asks for the other. What is
-// not as it should be is left to client-go.
-type documents struct{ *discovery.DiscoveryClient }
+// parallelDiscovery requests the two documents of aggregated discovery, /api and /apis, in parallel.
+// client-go requests one after the other. If the server does not support this form or answers with
+// an error, parallelDiscovery leaves discovery to client-go.
+type parallelDiscovery struct{ *discovery.DiscoveryClient }
 
-var _ discovery.AggregatedDiscoveryInterfaceWithContext = documents{}
+var _ discovery.AggregatedDiscoveryInterfaceWithContext = parallelDiscovery{}
 
-// document is what the server says about some groups.
+// document is a decoded discovery document.
 type document struct {
 	groups    *metav1.APIGroupList
 	resources map[schema.GroupVersion]*metav1.APIResourceList
 	failed    map[schema.GroupVersion]error
 }
 
-func (d documents) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
+// GroupsAndMaybeResourcesWithContext implements discovery.AggregatedDiscoveryInterfaceWithContext.
+func (d parallelDiscovery) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
 ) {
-	core, named, err := d.both(ctx)
+	core, named, err := d.fetchBoth(ctx)
 	var unreachable *url.Error
 	switch {
 	case errors.As(err, &unreachable):
@@ -47,32 +48,32 @@ func (d documents) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	return core.groups, core.resources, core.failed, nil
 }
 
-// both asks for the second document as soon as there is a connection for the first: any sooner, and
-// there would be two connections. Without one there is nothing more to ask.
-func (d documents) both(ctx context.Context) (core, named *document, err error) {
+// fetchBoth requests the second document as soon as the first request has a connection. If it did so earlier,
+// there would be two connections. If the first request gets no connection, it does not request the second document.
+func (d parallelDiscovery) fetchBoth(ctx context.Context) (core, named *document, err error) {
 	connected := make(chan bool, 1)
-	say := func(yes bool) {
+	signal := func(ok bool) {
 		select {
-		case connected <- yes:
-		default: // it has been said
+		case connected <- ok:
+		default: // only the first signal counts
 		}
 	}
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { say(true) }}
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { signal(true) }}
 	var coreErr error
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		core, coreErr = d.ask(httptrace.WithClientTrace(ctx, trace), "/api")
-		say(false)
+	var running sync.WaitGroup
+	running.Go(func() {
+		core, coreErr = d.fetch(httptrace.WithClientTrace(ctx, trace), "/api")
+		signal(false)
 	})
 	if <-connected {
-		named, err = d.ask(ctx, "/apis")
+		named, err = d.fetch(ctx, "/apis")
 	}
-	asking.Wait()
+	running.Wait()
 	return core, named, cmp.Or(coreErr, err)
 }
 
-// ask returns nil if the server does not know the form in which one document says all.
-func (d documents) ask(ctx context.Context, path string) (*document, error) {
+// fetch requests and decodes a document. It returns nil if the server does not support aggregated discovery.
+func (d parallelDiscovery) fetch(ctx context.Context, path string) (*document, error) {
 	var contentType string
 	body, err := d.RESTClient().Get().AbsPath(path).SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).
 		Do(ctx).ContentType(&contentType).Raw()
@@ -86,7 +87,7 @@ func (d documents) ask(ctx context.Context, path string) (*document, error) {
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, err
 	}
-	said := &document{}
-	said.groups, said.resources, said.failed = discovery.SplitGroupsAndResources(list)
-	return said, nil
+	result := &document{}
+	result.groups, result.resources, result.failed = discovery.SplitGroupsAndResources(list)
+	return result, nil
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serve answers discovery in the aggregated form, or as servers before 1.26 did.
-// arrived, if not nil, is told the path of each request before it is answered.
+// serve returns a Mapper for a server with aggregated discovery, or with the form of servers before
+// 1.26. If arrived is not nil, the server calls it with the path of each request before it answers.
 func serve(t *testing.T, aggregated bool, arrived func(path string)) *Mapper {
 	t.Helper()
 	const form = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -50,7 +50,7 @@ func serve(t *testing.T, aggregated bool, arrived func(path string)) *Mapper {
 	return New(client(t, &rest.Config{Host: server.URL}))
 }
 
-func TestOldServer(t *testing.T) {
+func TestDiscoveryForms(t *testing.T) {
 	for _, aggregated := range []bool{true, false} {
 		m := serve(t, aggregated, nil)
 		for name, want := range map[string]string{"pods": "v1/pods Pod", "deployments": "apps/v1/deployments Deployment"} {
@@ -61,26 +61,27 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// The first document is answered only when the second one has been asked for.
-func TestDocumentsAtTheSameTime(t *testing.T) {
-	asked := make(chan struct{})
-	ask := sync.OnceFunc(func() { close(asked) })
+// TestDocumentsAreFetchedInParallel uses a server that does not answer the first request before the second one arrives.
+func TestDocumentsAreFetchedInParallel(t *testing.T) {
+	second := make(chan struct{})
+	arrived := sync.OnceFunc(func() { close(second) })
 	m := serve(t, true, func(path string) {
 		if path == "/apis" {
-			ask()
+			arrived()
 		}
-		<-asked
+		<-second
 	})
 	resolve(t, m, "pods")
 }
 
-// A server that can't be reached is tried once, however long that takes.
-func TestUnreachableIsTriedOnce(t *testing.T) {
+// TestUnreachableServerIsTriedOnce checks that a failed connection is not followed by a second attempt, which could take
+// as long as the first.
+func TestUnreachableServerIsTriedOnce(t *testing.T) {
 	var count atomic.Int64
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, &count} })
 	if _, err := New(client(t, config)).Resolve(t.Context(), "pods"); err == nil {
-		t.Fatal("port 1 answers")
+		t.Fatal("got no error, but port 1 is expected to be closed")
 	}
 	wantRequests(t, &count, 1)
 }

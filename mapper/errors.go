@@ -10,16 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// UnknownError says that the server has no resource and no category of a name,
-// as far as it could be asked.
+// UnknownError is the error for a name that is neither a resource nor a category of the server.
 type UnknownError struct {
 	Name string
-	// Suggestions are the nearest names of resources that can be watched, the
-	// nearest first, as "deployments (apps/v1)".
+	// Suggestions are the most similar watchable resources, such as "deployments (apps/v1)", the most similar first.
 	Suggestions []string
-	// Failed are the group versions whose server did not answer: the name may be one of theirs.
+	// FailedGroups are the group versions whose server did not answer. The name may be one of their resources.
 	FailedGroups []schema.GroupVersion
-	// Instead says what there is in place of a command of kubectl that has this name.
+	// Hint is set if the name is a command of kubectl. It names the corresponding command of dwatch.
 	Hint string
 }
 
@@ -33,7 +31,7 @@ func (e *UnknownError) Error() string {
 		b.WriteString(": " + e.Hint)
 	}
 	if len(e.Suggestions) > 0 {
-		fmt.Fprintf(&b, "; did you mean %s?", enumerate(e.Suggestions, "or"))
+		fmt.Fprintf(&b, "; did you mean %s?", joinList(e.Suggestions, "or"))
 	}
 	if len(e.FailedGroups) > 0 {
 		var failed []string
@@ -43,30 +41,29 @@ func (e *UnknownError) Error() string {
 		if left := len(failed) - maxFailedGroups; left > 0 {
 			failed = append(failed[:maxFailedGroups], fmt.Sprintf("%d more", left))
 		}
-		fmt.Fprintf(&b, "; it could not say what is in %s", enumerate(failed, "and"))
+		fmt.Fprintf(&b, "; it could not list the resources in %s", joinList(failed, "and"))
 	}
 	return b.String()
 }
 
-// UnwatchableError says that a name means something that can't be watched.
+// UnwatchableError is the error for a name that only refers to resources that cannot be watched.
 type UnwatchableError struct {
 	Name string
-	// Resource is what the name means; zero if it is a category, in which then
-	// nothing can be watched.
+	// Resource is zero if the name is a category.
 	Resource schema.GroupVersionResource
-	// Verbs are what the resource allows.
+	// Verbs are the verbs that the resource allows.
 	Verbs []string
 }
 
 func (e *UnwatchableError) Error() string {
 	switch {
 	case e.Resource.Empty():
-		return fmt.Sprintf("nothing in the category %q can be watched", e.Name)
+		return fmt.Sprintf("no resource in the category %q can be watched", e.Name)
 	case len(e.Verbs) == 0:
-		return fmt.Sprintf("%q (%s) can't be watched: it allows nothing", e.Name, e.Resource.GroupVersion())
+		return fmt.Sprintf("%q (%s) can't be watched: it allows no verbs", e.Name, e.Resource.GroupVersion())
 	}
 	return fmt.Sprintf("%q (%s) can't be watched: it allows only %s",
-		e.Name, e.Resource.GroupVersion(), enumerate(e.Verbs, "and"))
+		e.Name, e.Resource.GroupVersion(), joinList(e.Verbs, "and"))
 }
 
 // IsUnknown reports whether err wraps an *UnknownError.
@@ -75,52 +72,52 @@ func IsUnknown(err error) bool {
 	return ok
 }
 
-// IsAbsent reports whether err wraps an *UnknownError or an *UnwatchableError.
+// IsNotWatchable reports whether err wraps an *UnknownError or an *UnwatchableError.
 func IsNotWatchable(err error) bool {
 	_, ok := errors.AsType[*UnwatchableError](err)
 	return ok || IsUnknown(err)
 }
 
-// explain says why name names nothing that can be watched.
+// explain returns the error for a name that resolves to no watchable resource.
 func (s *snapshot) explain(name string) error {
 	if len(s.all.category(name)) > 0 {
 		return &UnwatchableError{Name: name}
 	}
-	if r, ok := s.all.one(name); ok {
+	if r, ok := s.all.findOne(name); ok {
 		return &UnwatchableError{Name: name, Resource: r.gvr(), Verbs: r.Verbs}
 	}
-	unknown := &UnknownError{Name: name, FailedGroups: s.failed, Hint: instead(name)}
-	if unknown.Hint == "" { // "did you mean jobs" would lead away from "logs"
+	unknown := &UnknownError{Name: name, FailedGroups: s.failed, Hint: kubectlHint(name)}
+	if unknown.Hint == "" { // "did you mean jobs?" would not help a user who typed "logs"
 		unknown.Suggestions = s.watchable.suggest(name)
 	}
 	return unknown
 }
 
-// instead says what there is in place of a command of kubectl; empty if it has none of that name.
-func instead(verb string) string {
+// kubectlHint returns what to use instead of a command of kubectl. It is empty if kubectl has no such command.
+func kubectlHint(verb string) string {
 	switch verb {
 	case "get":
 		return "dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists"
 	case "watch":
-		return "dwatch watches: leave it out"
+		return "dwatch always watches: leave it out"
 	case "describe":
 		return "dwatch live RESOURCE... shows an object with its Events"
 	case "rollout":
 		return "dwatch wait TYPE/NAME waits for a rollout"
 	case "version":
-		return "--version prints that of dwatch"
+		return "--version prints the version of dwatch"
 	case "list", "top", "wait":
-		return "dwatch " + verb + " is a command: it comes first"
+		return "dwatch " + verb + " is a command: write it first"
 	case "annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cordon",
 		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "explain", "expose", "label", "logs",
 		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "uncordon":
-		return "dwatch has no such command, and kubectl has"
+		return "only kubectl has this command"
 	}
 	return ""
 }
 
-// enumerate writes "a", "a or b", "a, b or c".
-func enumerate(items []string, conjunction string) string {
+// joinList returns "a", "a or b" or "a, b or c" if the conjunction is "or".
+func joinList(items []string, conjunction string) string {
 	last := len(items) - 1
 	if last < 1 {
 		return strings.Join(items, "")
@@ -128,6 +125,7 @@ func enumerate(items []string, conjunction string) string {
 	return strings.Join(items[:last], ", ") + " " + conjunction + " " + items[last]
 }
 
+// isPrintable reports whether all strings consist of printable characters.
 func isPrintable(strs ...string) bool {
 	return !slices.ContainsFunc(strs, func(s string) bool {
 		return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Known returns a Mapper of resources that are known, in their order of priority; it asks no
-// server. Each has a group and a version.
+// NewFixed returns a Mapper with the given resources, in their order of priority. It never makes
+// requests. Each resource must have its Group and Version set.
 func NewFixed(resources []metav1.APIResource) *Mapper {
 	var groups []*metav1.APIGroup
 	byGroup := map[string]*metav1.APIGroup{}
@@ -31,23 +31,23 @@ func NewFixed(resources []metav1.APIResource) *Mapper {
 		r.Verbs = metav1.Verbs{"list", "watch"}
 		list.APIResources = append(list.APIResources, r)
 	}
-	return &Mapper{turn: make(chan struct{}, 1), latest: newSnapshot(time.Now(), groups, lists, nil), fixed: true}
+	return &Mapper{discovering: make(chan struct{}, 1), latest: newSnapshot(time.Now(), groups, lists, nil), fixed: true}
 }
 
-// IsFixed reports whether m is of Known: it will never know more.
+// IsFixed reports whether m was created by NewFixed.
 func (m *Mapper) IsFixed() bool { return m.fixed }
 
-// Describe returns what the server said of a resource when it was last asked: what is needed to find
-// it by its names (see [Known]). It makes no request.
+// APIResource returns the names, kind and scope of a resource according to the last discovery, in the form that [NewFixed]
+// takes. It makes no requests. If the resource is unknown, the result contains only r.
 func (m *Mapper) APIResource(r schema.GroupVersionResource) metav1.APIResource {
-	said := metav1.APIResource{Group: r.Group, Version: r.Version, Name: r.Resource}
-	latest, _ := m.newest()
+	result := metav1.APIResource{Group: r.Group, Version: r.Version, Name: r.Resource}
+	latest, _ := m.cached()
 	if latest == nil {
-		return said
+		return result
 	}
-	if served, there := latest.watchable.first(func(s resource) bool { return s.gvr() == r }); there {
-		said.Kind, said.Namespaced, said.SingularName = served.Kind, served.Namespaced, served.SingularName
-		said.ShortNames, said.Categories = served.ShortNames, served.Categories
+	if served, found := latest.watchable.first(func(s resource) bool { return s.gvr() == r }); found {
+		result.Kind, result.Namespaced, result.SingularName = served.Kind, served.Namespaced, served.SingularName
+		result.ShortNames, result.Categories = served.ShortNames, served.Categories
 	}
-	return said
+	return result
 }

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestKnown: what one mapper describes another one finds by all its names, and nothing else.
-func TestKnown(t *testing.T) {
-	said := []metav1.APIResource{
+// TestFixed checks that a fixed mapper resolves all names of the resources that another mapper described, and no others.
+func TestFixed(t *testing.T) {
+	resources := []metav1.APIResource{
 		{Name: "configmaps", Version: "v1", Kind: "ConfigMap", Namespaced: true, SingularName: "configmap", ShortNames: []string{"cm"}},
 		{Name: "deployments", Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true, SingularName: "deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"}},
 	}
-	first := NewFixed(said)
+	first := NewFixed(resources)
 	var described []metav1.APIResource
 	for _, r := range []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}, {Group: "apps", Version: "v1", Resource: "deployments"}} {
 		described = append(described, first.APIResource(r))
@@ -25,28 +25,29 @@ func TestKnown(t *testing.T) {
 	} {
 		answer, err := m.Resolve(t.Context(), name)
 		if err != nil || len(answer.Mappings) != 1 || answer.Mappings[0].Resource.Resource != want {
-			t.Errorf("%s: %v %v", name, answer.Mappings, err)
+			t.Errorf("%s: got %v, %v, want %s", name, answer.Mappings, err, want)
 		}
 	}
 	if answer, err := m.Resolve(t.Context(), AllResources); err != nil || len(answer.Mappings) != 2 || !answer.Multiple {
-		t.Errorf("%v %v", answer.Mappings, err)
+		t.Errorf("%s: got %v, %v, want both resources", AllResources, answer.Mappings, err)
 	}
 	if _, err := m.Resolve(t.Context(), "pods"); !IsUnknown(err) {
-		t.Error(err)
+		t.Errorf("pods: got error %v, want an UnknownError", err)
 	}
 	if m.Invalidate(); m.ShortName(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}) != "cm" {
-		t.Error("it has no short name")
+		t.Error("configmaps has no short name after Invalidate, want cm")
 	}
 }
 
-// TestShortNameAlters: names are asked for by several at once, and nothing of what the server said is written.
-func TestShortNameAlters(t *testing.T) {
+// TestShortNameDoesNotChangeInput checks that ShortName does not append to the slice of the APIResource, because it is
+// called concurrently.
+func TestShortNameDoesNotChangeInput(t *testing.T) {
 	names := append(make([]string, 0, 4), "cm")
 	m := NewFixed([]metav1.APIResource{{Name: "configmaps", Version: "v1", Kind: "ConfigMap", Namespaced: true, SingularName: "configmap", ShortNames: names}})
 	if got := m.ShortName(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}); got != "cm" {
-		t.Error(got)
+		t.Errorf("got %q, want cm", got)
 	}
-	if behind := names[:2][1]; behind != "" {
-		t.Errorf("%q was written behind the names", behind)
+	if next := names[:2][1]; next != "" {
+		t.Errorf("ShortName wrote %q after the short names", next)
 	}
 }

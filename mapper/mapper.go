@@ -16,171 +16,169 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Mapper resolves names against one server.
+// Mapper resolves resource names of one server.
 type Mapper struct {
-	server documents
-	// turn has room for who asks the server: unlike a mutex, with waits that a context ends.
-	turn chan struct{}
+	server parallelDiscovery
+	// discovering is a semaphore for discovery. Unlike with a mutex, waiting can be canceled.
+	discovering chan struct{}
 
-	mu     sync.Mutex // never held while the server is asked
-	latest *snapshot  // nil: nothing learned yet
-	since  time.Time  // what was asked before is out of date
-	fixed  bool       // latest is all that there is: no server is asked
+	mu         sync.Mutex // not held during requests
+	latest     *snapshot  // nil before the first discovery
+	validSince time.Time  // older snapshots are out of date
+	fixed      bool       // latest never changes, and there is no server
 }
 
-// New returns a Mapper for the server behind d. It makes no request.
+// New returns a Mapper for the server of d. It makes no requests.
 func New(d *discovery.DiscoveryClient) *Mapper {
-	return &Mapper{server: documents{d}, turn: make(chan struct{}, 1)}
+	return &Mapper{server: parallelDiscovery{d}, discovering: make(chan struct{}, 1)}
 }
 
-// Resolve returns what name names: at least one resource, if there is no error.
+// Resolve returns the resources that name refers to. Without an error, there is at least one.
 //
-// The error is an *UnknownError, an *UnwatchableError, or it wraps why the server
-// could not be asked. With the first two, Unsure of the Answer is set all the same.
+// The error is an *UnknownError, an *UnwatchableError or wraps a discovery error. With the
+// first two, the Result still contains the FailedGroups.
 func (m *Mapper) Resolve(ctx context.Context, name string) (Result, error) {
 	called := time.Now()
-	known, err := m.known(ctx)
+	s, err := m.current(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	answer := known.answer(name)
-	if len(answer.Mappings) == 0 { // by now it may be there; learn knows if this call has just asked
-		if known, err = m.learn(ctx, called); err != nil {
+	result := s.resolve(name)
+	if len(result.Mappings) == 0 { // the resource may be new; discover does nothing if current has just made requests
+		if s, err = m.discover(ctx, called); err != nil {
 			return Result{}, err
 		}
-		answer = known.answer(name)
+		result = s.resolve(name)
 	}
-	if len(answer.Mappings) == 0 {
-		return answer, known.explain(name)
+	if len(result.Mappings) == 0 {
+		return result, s.explain(name)
 	}
-	return answer, nil
+	return result, nil
 }
 
-// Recall returns what name named when the server was last asked, if it was. It makes no request.
+// ResolveCached resolves name according to the last discovery. It makes no requests. It returns nil if the name is unknown
+// or there was no discovery.
 func (m *Mapper) ResolveCached(name string) []*meta.RESTMapping {
-	known, _ := m.newest()
-	if known == nil {
+	s, _ := m.cached()
+	if s == nil {
 		return nil
 	}
-	return known.answer(name).Mappings
+	return s.resolve(name).Mappings
 }
 
-// ShortName returns the shortest name that means r, as far as has been learned: a short name, else
-// its singular or plural, with its group if nothing less does. It makes no request.
+// ShortName returns the shortest name that resolves to r according to the last discovery: a short name, the singular or
+// the plural, with the group if necessary. It makes no requests.
 func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
-	known, _ := m.newest()
-	if known == nil {
+	s, _ := m.cached()
+	if s == nil {
 		return r.Resource
 	}
-	return known.watchable.shortName(r)
+	return s.watchable.shortName(r)
 }
 
-// Watchable returns what can be watched, in the server's order. Partial knowledge is no error.
+// WatchableResources returns the resources that allow list and watch, in the order of the server. Groups whose server does
+// not answer are missing without an error.
 func (m *Mapper) WatchableResources(ctx context.Context) ([]Resource, error) {
-	known, err := m.known(ctx)
+	s, err := m.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return known.watchable.list(), nil
+	return s.watchable.list(), nil
 }
 
-// Reset makes the next call ask the server again. It does not wait.
+// Invalidate makes the next call repeat discovery. It does not block.
 func (m *Mapper) Invalidate() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.since = time.Now()
+	m.validSince = time.Now()
 }
 
-// newest returns what the server said last, which is nil before it was asked, and from when on an
-// answer is not out of date.
-func (m *Mapper) newest() (latest *snapshot, since time.Time) {
+// cached returns the latest snapshot and the time before which snapshots are out of date. The
+// snapshot is nil before the first discovery.
+func (m *Mapper) cached() (latest *snapshot, since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.latest, m.since
+	return m.latest, m.validSince
 }
 
-// known returns what the server said, if that is not out of date, and else asks it.
-func (m *Mapper) known(ctx context.Context) (*snapshot, error) {
-	known, since := m.newest()
-	if known.isOf(since) {
-		return known, nil
+// current returns the latest snapshot if it is valid. Otherwise it makes a new one.
+func (m *Mapper) current(ctx context.Context) (*snapshot, error) {
+	latest, since := m.cached()
+	if latest.isSince(since) {
+		return latest, nil
 	}
-	return m.learn(ctx, since)
+	return m.discover(ctx, since)
 }
 
-// learn returns what the server said at since or later, from one look for all who wait.
-func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) {
+// discover returns a snapshot requested at since or later. Concurrent callers share one discovery.
+func (m *Mapper) discover(ctx context.Context, since time.Time) (*snapshot, error) {
 	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
+	case m.discovering <- struct{}{}:
+		defer func() { <-m.discovering }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if known, _ := m.newest(); known.isOf(since) {
-		return known, nil
-	}
-	if latest, _ := m.newest(); m.fixed {
+	if latest, _ := m.cached(); latest.isSince(since) || m.fixed {
 		return latest, nil
 	}
-	known, err := ask(ctx, m.server)
+	s, err := fetchSnapshot(ctx, m.server)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Discovery has failed", "err", err)
-		return nil, fmt.Errorf("ask the server what it serves: %w", err)
+		klog.FromContext(ctx).V(2).Info("Discovery failed", "err", err)
+		return nil, fmt.Errorf("discover the resources of the server: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.latest = known
-	return known, nil
+	m.latest = s
+	return s, nil
 }
 
-func ask(ctx context.Context, server documents) (*snapshot, error) {
-	asked := time.Now()
+// fetchSnapshot makes the discovery requests. Failures of single groups are not errors.
+func fetchSnapshot(ctx context.Context, server parallelDiscovery) (*snapshot, error) {
+	requested := time.Now()
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, server)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
-	case ctx.Err() != nil: // else it would pass for groups that don't answer
+	case ctx.Err() != nil: // client-go reports this as groups that do not answer
 		return nil, ctx.Err()
 	case err != nil && (!partial || len(lists) == 0):
 		return nil, err
 	case len(lists) == 0:
-		return nil, errors.New("it names no resources: is it a Kubernetes API server?")
+		return nil, errors.New("the server lists no resources: is it a Kubernetes API server?")
 	}
-	unsure := slices.Collect(maps.Keys(failed))
+	failedGroups := slices.Collect(maps.Keys(failed))
 	if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == "v1" }) {
-		// client-go takes a 404 for the core group for "there is none", as a proxy
-		// may answer it. A server without one there may be; it is not for sure.
-		unsure = append(unsure, schema.GroupVersion{Version: "v1"})
+		// client-go concludes from a 404 that there is no core group. But a proxy may have sent it,
+		// so treat the group as failed.
+		failedGroups = append(failedGroups, schema.GroupVersion{Version: "v1"})
 	}
-	return newSnapshot(asked, groups, lists, unsure), nil
+	return newSnapshot(requested, groups, lists, failedGroups), nil
 }
 
-// Answer is what the server serves under one name, all of it from one look at the server.
+// Result lists the resources that a name refers to, according to one discovery.
 type Result struct {
-	// Mappings are the resources that the name names, in the server's order of
-	// priority; one, unless Set.
+	// Mappings are the resources in the server's order of priority. There is only one unless Multiple is true.
 	Mappings []*meta.RESTMapping
-	// Set: the name is a category, a group or Everything, so what it names can change.
+	// Multiple means that the name is a category, *.GROUP or AllResources. Its resources can change.
 	Multiple bool
-	// Alternatives are the resources of other groups that answer to the name and
-	// were not taken, one for each group, in the server's order. There are none if
-	// the core group won, or if the name says exactly which group it means.
+	// Alternatives are resources of other groups that also match the name, at most one for each group, in the
+	// server's order. There are none if the core group won or if the name contains the exact group.
 	Alternatives []*meta.RESTMapping
-	// Unsure are the group versions whose server did not answer.
+	// FailedGroups are the group versions whose server did not answer.
 	FailedGroups []schema.GroupVersion
 }
 
-// answer returns what name names. It has no Mappings if that is nothing.
-func (s *snapshot) answer(name string) Result {
-	answer := Result{FailedGroups: slices.Clone(s.failed)}
-	found, set := s.watchable.find(name)
-	answer.Mappings, answer.Multiple = mappings(found), set
-	if len(found) == 1 && !set {
-		answer.Alternatives = mappings(s.watchable.alternatives(name, found[0]))
+// resolve returns the resources that name refers to. The Result has no Mappings if there are none.
+func (s *snapshot) resolve(name string) Result {
+	result := Result{FailedGroups: slices.Clone(s.failed)}
+	found, multiple := s.watchable.find(name)
+	result.Mappings, result.Multiple = toMappings(found), multiple
+	if len(found) == 1 && !multiple {
+		result.Alternatives = toMappings(s.watchable.alternatives(name, found[0]))
 	}
-	return answer
+	return result
 }
 
-func mappings(resources []resource) []*meta.RESTMapping {
+func toMappings(resources []resource) []*meta.RESTMapping {
 	var mappings []*meta.RESTMapping
 	for _, r := range resources {
 		mappings = append(mappings, r.mapping())

@@ -39,21 +39,21 @@ func answer(t testing.TB, m *Mapper, name string) Result {
 func wantRequests(t testing.TB, count interface{ Load() int64 }, want int64) {
 	t.Helper()
 	if got := count.Load(); got != want {
-		t.Errorf("%d requests, want %d", got, want)
+		t.Errorf("got %d requests, want %d", got, want)
 	}
 }
 
 func TestResolve(t *testing.T) {
-	define(t,
-		definition{
+	createCRDs(t,
+		crd{
 			group: "stable.forms.example.com", plural: "crontabs", singular: "crontab", kind: "CronTab",
 			shortNames: []string{"ct"}, categories: []string{"forms"}, versions: []string{"v1", "v2beta1"},
 		},
-		definition{
+		crd{
 			group: "stable.forms.example.com", plural: "zugvoegel", singular: "vogel", kind: "Bird",
 			categories: []string{"forms"}, versions: []string{"v1"},
 		},
-		definition{group: "stable.forms.example.com", plural: "get", singular: "get", kind: "Get", versions: []string{"v1"}})
+		crd{group: "stable.forms.example.com", plural: "get", singular: "get", kind: "Get", versions: []string{"v1"}})
 	const (
 		deployments = "apps/v1/deployments Deployment"
 		crontabs    = "stable.forms.example.com/v1/crontabs CronTab"
@@ -79,7 +79,7 @@ func TestResolve(t *testing.T) {
 		"Bird":                                      birds, "bird": birds, "vogel": birds, "zugvoegel": birds, "Bird.v1.stable.forms.example.com": birds,
 		"get": "stable.forms.example.com/v1/get Get",
 	}
-	m, count := fresh(t)
+	m, count := newCountingMapper(t)
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			found := answer(t, m, name)
@@ -87,10 +87,10 @@ func TestResolve(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if len(found.Alternatives) > 0 {
-				t.Errorf("alternatives %v", text(found.Alternatives))
+				t.Errorf("got alternatives %v, want none", text(found.Alternatives))
 			}
 			if found.Multiple || found.FailedGroups != nil {
-				t.Errorf("set %v, unsure %v", found.Multiple, found.FailedGroups)
+				t.Errorf("got Multiple %v, failed groups %v, want false and none", found.Multiple, found.FailedGroups)
 			}
 		})
 	}
@@ -101,20 +101,20 @@ func TestResolve(t *testing.T) {
 }
 
 func TestScope(t *testing.T) {
-	m, _ := fresh(t)
+	m, _ := newCountingMapper(t)
 	for name, want := range map[string]meta.RESTScopeName{"pods": meta.RESTScopeNameNamespace, "nodes": meta.RESTScopeNameRoot} {
 		found, err := m.Resolve(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := found.Mappings[0].Scope.Name(); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s: got scope %s, want %s", name, got, want)
 		}
 	}
 }
 
 func TestCategoryAll(t *testing.T) {
-	m, _ := fresh(t)
+	m, _ := newCountingMapper(t)
 	want := []string{
 		"v1/pods Pod", "v1/replicationcontrollers ReplicationController", "v1/services Service",
 		"apps/v1/daemonsets DaemonSet", "apps/v1/deployments Deployment", "apps/v1/replicasets ReplicaSet",
@@ -127,29 +127,29 @@ func TestCategoryAll(t *testing.T) {
 }
 
 func TestCategoryWinsOverResource(t *testing.T) {
-	define(t, definition{group: "cat.example.com", plural: "all", singular: "all", kind: "All", versions: []string{"v1"}})
-	m, _ := fresh(t)
+	createCRDs(t, crd{group: "cat.example.com", plural: "all", singular: "all", kind: "All", versions: []string{"v1"}})
+	m, _ := newCountingMapper(t)
 	if found := resolve(t, m, "all"); len(found) < 5 {
-		t.Errorf("found %v", found)
+		t.Errorf("got %v, want the resources of the category all", found)
 	}
 	all, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(all, func(r Resource) bool { return r.Name == "all.cat.example.com" }) {
-		t.Error("all.cat.example.com is not named so")
+		t.Error("WatchableResources has no all.cat.example.com")
 	}
 }
 
-// A name that two groups answer to must not be decided by chance.
+// TestAmbiguous checks that a name in two groups always resolves to the same one.
 func TestAmbiguous(t *testing.T) {
-	twin := definition{plural: "twins", singular: "twin", kind: "Twin", shortNames: []string{"tw"}, versions: []string{"v1"}}
+	twin := crd{plural: "twins", singular: "twin", kind: "Twin", shortNames: []string{"tw"}, versions: []string{"v1"}}
 	a, b := twin, twin
 	a.group, b.group = "a.twins.example.com", "b.twins.example.com"
-	define(t, b, a)
+	createCRDs(t, b, a)
 	taken, other := []string{"a.twins.example.com/v1/twins Twin"}, []string{"b.twins.example.com/v1/twins Twin"}
 	for range 50 {
-		m, count := fresh(t)
+		m, count := newCountingMapper(t)
 		for _, name := range []string{"twins", "tw", "Twin", "twins."} {
 			found := answer(t, m, name)
 			if diff := cmp.Diff(taken, text(found.Mappings)); diff != "" {
@@ -165,7 +165,7 @@ func TestAmbiguous(t *testing.T) {
 				t.Fatalf("%s: -want +got:\n%s", name, diff)
 			}
 			if len(found.Alternatives) > 0 {
-				t.Fatalf("alternatives of %s: %v", name, text(found.Alternatives))
+				t.Fatalf("%s: got alternatives %v, want none", name, text(found.Alternatives))
 			}
 		}
 		wantRequests(t, count, 2)
@@ -173,49 +173,49 @@ func TestAmbiguous(t *testing.T) {
 }
 
 func TestCoreWinsSilently(t *testing.T) {
-	define(t, definition{group: "a.example.com", plural: "services", singular: "service", kind: "Service", shortNames: []string{"svc"}, versions: []string{"v1"}})
-	m, _ := fresh(t)
+	createCRDs(t, crd{group: "a.example.com", plural: "services", singular: "service", kind: "Service", shortNames: []string{"svc"}, versions: []string{"v1"}})
+	m, _ := newCountingMapper(t)
 	for _, name := range []string{"services", "service", "svc", "Service", "services.v1."} {
 		found := answer(t, m, name)
 		if diff := cmp.Diff([]string{"v1/services Service"}, text(found.Mappings)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 		if len(found.Alternatives) > 0 {
-			t.Errorf("%s: alternatives %v", name, text(found.Alternatives))
+			t.Errorf("%s: got alternatives %v, want none", name, text(found.Alternatives))
 		}
 	}
 }
 
-func TestDefinedLater(t *testing.T) {
-	m, count := fresh(t)
+func TestCRDCreatedLater(t *testing.T) {
+	m, count := newCountingMapper(t)
 	resolve(t, m, "pods")
 	wantRequests(t, count, 2)
-	define(t, definition{group: "later.example.com", plural: "laters", singular: "later", kind: "Later", versions: []string{"v1"}})
+	createCRDs(t, crd{group: "later.example.com", plural: "laters", singular: "later", kind: "Later", versions: []string{"v1"}})
 	resolve(t, m, "laters")
 	wantRequests(t, count, 4)
 	resolve(t, m, "later")
 	wantRequests(t, count, 4)
 }
 
-func TestUnknownCostsOneLook(t *testing.T) {
-	m, count := fresh(t)
+func TestUnknownNameIsDiscoveredOnce(t *testing.T) {
+	m, count := newCountingMapper(t)
 	for i := range int64(3) {
 		if _, err := m.Resolve(t.Context(), "nonesuch"); !IsUnknown(err) {
 			t.Fatal(err)
 		}
-		wantRequests(t, count, 2+2*i) // the first look was fresh
+		wantRequests(t, count, 2+2*i) // the first call does not repeat the discovery that it just made
 	}
 }
 
-func TestReset(t *testing.T) {
+func TestInvalidate(t *testing.T) {
 	gone := schema.GroupResource{Group: "gone.example.com", Resource: "gones"}
-	m, count := fresh(t)
+	m, count := newCountingMapper(t)
 	t.Run("defined", func(t *testing.T) {
-		define(t, definition{group: gone.Group, plural: gone.Resource, singular: "gone", kind: "Gone", versions: []string{"v1"}})
+		createCRDs(t, crd{group: gone.Group, plural: gone.Resource, singular: "gone", kind: "Gone", versions: []string{"v1"}})
 		resolve(t, m, "gones")
 	})
 	awaitServed(t, gone, false)
-	resolve(t, m, "gones") // from memory
+	resolve(t, m, "gones") // from the cache
 	wantRequests(t, count, 2)
 	m.Invalidate()
 	if _, err := m.Resolve(t.Context(), "gones"); !IsUnknown(err) {
@@ -224,10 +224,10 @@ func TestReset(t *testing.T) {
 	wantRequests(t, count, 4)
 }
 
-func TestRecall(t *testing.T) {
-	m, count := fresh(t)
+func TestResolveCached(t *testing.T) {
+	m, count := newCountingMapper(t)
 	if found := m.ResolveCached("pods"); found != nil {
-		t.Errorf("recalled %v before anything was learned", text(found))
+		t.Errorf("got %v before the first discovery, want nil", text(found))
 	}
 	wantRequests(t, count, 0)
 	resolve(t, m, "deploy")
@@ -236,13 +236,13 @@ func TestRecall(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if found := m.ResolveCached("nonesuch"); found != nil {
-		t.Errorf("recalled %v", text(found))
+		t.Errorf("got %v for an unknown name, want nil", text(found))
 	}
 	wantRequests(t, count, 2)
 }
 
 func TestConcurrent(t *testing.T) {
-	m, count := fresh(t)
+	m, count := newCountingMapper(t)
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
@@ -268,22 +268,23 @@ func TestUnwatchable(t *testing.T) {
 		"cs":                       `"cs" (v1) can't be watched: it allows only get and list`,
 		"bindings":                 `"bindings" (v1) can't be watched: it allows only create`,
 	}
-	m, _ := fresh(t)
+	m, _ := newCountingMapper(t)
 	for name, want := range tests {
 		_, err := m.Resolve(t.Context(), name)
 		if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		if _, ok := errors.AsType[*UnwatchableError](err); !ok {
-			t.Errorf("%T", err)
+			t.Errorf("%s: got a %T, want an *UnwatchableError", name, err)
 		}
 	}
 }
 
-// A core resource that can't be watched must not hide one that can.
-func TestUnwatchableHidesNothing(t *testing.T) {
-	define(t, definition{group: "hidden.example.com", plural: "bindings", singular: "binding", kind: "Binding", versions: []string{"v1"}})
-	m, _ := fresh(t)
+// TestUnwatchableResourceHidesNoOther checks that an unwatchable core resource does not hide a watchable resource with the
+// same name.
+func TestUnwatchableResourceHidesNoOther(t *testing.T) {
+	createCRDs(t, crd{group: "hidden.example.com", plural: "bindings", singular: "binding", kind: "Binding", versions: []string{"v1"}})
+	m, _ := newCountingMapper(t)
 	for _, name := range []string{"bindings", "binding", "Binding"} {
 		if diff := cmp.Diff([]string{"hidden.example.com/v1/bindings Binding"}, resolve(t, m, name)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -297,36 +298,36 @@ func TestUnknown(t *testing.T) {
 		verb bool
 		want string
 	}{
-		{"replay", false, `the server doesn't have a resource type "replay"`}, // two of the six letters of deploy
+		{"replay", false, `the server doesn't have a resource type "replay"`}, // too different from deploy
 		{"deploymets", false, `the server doesn't have a resource type "deploymets"; did you mean deployments (apps/v1)?`},
 		{"Deploymets.apps", false, `the server doesn't have a resource type "Deploymets.apps"; did you mean deployments (apps/v1)?`},
 		{"deployments.v1beta1.apps", false, `the server doesn't have a resource type "deployments.v1beta1.apps"; did you mean deployments (apps/v1)?`},
 		{"statefullsets", false, `the server doesn't have a resource type "statefullsets"; did you mean statefulsets (apps/v1)?`},
 		{"qqqqqqqq", false, `the server doesn't have a resource type "qqqqqqqq"`},
-		{"logs", true, `the server doesn't have a resource type "logs": dwatch has no such command, and kubectl has`},
-		{"version", true, `the server doesn't have a resource type "version": --version prints that of dwatch`},
+		{"logs", true, `the server doesn't have a resource type "logs": only kubectl has this command`},
+		{"version", true, `the server doesn't have a resource type "version": --version prints the version of dwatch`},
 		{"describe", true, `the server doesn't have a resource type "describe": dwatch live RESOURCE... shows an object with its Events`},
 		{"pods\x1b[2J", false, `the server doesn't have a resource type "pods\x1b[2J"`},
 		{"podlists", false, `the server doesn't have a resource type "podlists"`},
 	}
-	m, _ := fresh(t)
+	m, _ := newCountingMapper(t)
 	for _, test := range tests {
 		_, err := m.Resolve(t.Context(), test.name)
 		unknown, ok := errors.AsType[*UnknownError](err)
 		if !ok {
-			t.Errorf("%q: %T %v", test.name, err, err)
+			t.Errorf("%q: got a %T (%v), want an *UnknownError", test.name, err, err)
 			continue
 		}
 		if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		if (unknown.Hint != "") != test.verb {
-			t.Errorf("%s: instead is %q", test.name, unknown.Hint)
+			t.Errorf("%s: hint is %q", test.name, unknown.Hint)
 		}
 	}
 }
 
-// An API server that is registered and not there hides only its own resources.
+// TestBrokenAggregatedAPI checks that an unreachable aggregated API server only hides its own resources.
 func TestBrokenAggregatedAPI(t *testing.T) {
 	create(t, apiServices, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1",
@@ -340,51 +341,51 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 	}})
 	d := client(t, admin(t))
 	broken := schema.GroupVersion{Group: "broken.example.com", Version: "v1beta1"}
-	await(t, "the server to say that a group is stale", func() bool {
+	await(t, "the group in the failed groups", func() bool {
 		_, _, failed, err := d.GroupsAndMaybeResourcesWithContext(t.Context())
 		return err == nil && failed[broken] != nil
 	})
-	m, count := fresh(t)
-	unsure := []schema.GroupVersion{broken}
+	m, count := newCountingMapper(t)
+	failedGroups := []schema.GroupVersion{broken}
 	deploy := answer(t, m, "deploy")
 	if diff := cmp.Diff([]string{"apps/v1/deployments Deployment"}, text(deploy.Mappings)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(unsure, deploy.FailedGroups); diff != "" {
+	if diff := cmp.Diff(failedGroups, deploy.FailedGroups); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	wantRequests(t, count, 2)
 	if all, err := m.WatchableResources(t.Context()); err != nil || len(all) == 0 {
-		t.Error(len(all), err)
+		t.Errorf("got %d resources, %v, want some and no error", len(all), err)
 	}
-	// Whoever waits for a name has to know what else could have it.
+	// The Result of an unknown name contains the failed groups, for callers that wait for the name.
 	unknown, err := m.Resolve(t.Context(), "whatever.broken.example.com")
-	if diff := cmp.Diff(Result{FailedGroups: unsure}, unknown); diff != "" {
+	if diff := cmp.Diff(Result{FailedGroups: failedGroups}, unknown); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	const want = `the server doesn't have a resource type "whatever.broken.example.com"; it could not say what is in broken.example.com/v1beta1`
+	const want = `the server doesn't have a resource type "whatever.broken.example.com"; it could not list the resources in broken.example.com/v1beta1`
 	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-func TestServerCannotBeAsked(t *testing.T) {
+func TestDiscoveryErrors(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed.Close()
-	stranger := rest.AnonymousClientConfig(admin(t))
-	stranger.BearerToken = "wrong"
+	wrongToken := rest.AnonymousClientConfig(admin(t))
+	wrongToken.BearerToken = "wrong"
 	tests := map[string]struct {
 		config *rest.Config
 		is     func(error) bool
 	}{
-		"nobody listens": {&rest.Config{Host: closed.Addr().String()}, func(err error) bool {
+		"connection refused": {&rest.Config{Host: closed.Addr().String()}, func(err error) bool {
 			_, ok := errors.AsType[*net.OpError](err)
 			return ok
 		}},
-		"unauthorized": {stranger, apierrors.IsUnauthorized},
+		"unauthorized": {wrongToken, apierrors.IsUnauthorized},
 		"forbidden":    {rest.AnonymousClientConfig(admin(t)), apierrors.IsForbidden},
 	}
 	for name, test := range tests {
@@ -392,19 +393,19 @@ func TestServerCannotBeAsked(t *testing.T) {
 			m := New(client(t, test.config))
 			for _, name := range []string{"pods", "deployments.v1.apps"} {
 				_, err := m.Resolve(t.Context(), name)
-				if err == nil || !test.is(err) || !strings.HasPrefix(err.Error(), "ask the server what it serves: ") {
-					t.Errorf("%s: %v", name, err)
+				if err == nil || !test.is(err) || !strings.HasPrefix(err.Error(), "discover the resources of the server: ") {
+					t.Errorf("%s: got error %v", name, err)
 				}
 			}
 			if found := m.ResolveCached("pods"); found != nil {
-				t.Error(text(found))
+				t.Errorf("got %v from the cache, want nil", text(found))
 			}
 		})
 	}
 }
 
-// What Resolve returns is not logged as well, unless somebody asks for more.
-func TestLogsNoErrors(t *testing.T) {
+// TestErrorsAreNotLogged checks that errors that Resolve returns are only logged at a higher verbosity.
+func TestErrorsAreNotLogged(t *testing.T) {
 	m := New(client(t, &rest.Config{Host: "http://127.0.0.1:1"}))
 	for verbosity, want := range map[int]bool{0: false, 2: true} {
 		var logged bool
@@ -412,46 +413,46 @@ func TestLogsNoErrors(t *testing.T) {
 			logged = logged || strings.Contains(line, "refused")
 		}, funcr.Options{Verbosity: verbosity})
 		if _, err := m.Resolve(klog.NewContext(t.Context(), logger), "pods"); err == nil {
-			t.Fatal("port 1 answers")
+			t.Fatal("got no error, but port 1 is expected to be closed")
 		}
 		if logged != want {
-			t.Errorf("verbosity %d: logged is %v", verbosity, logged)
+			t.Errorf("verbosity %d: logged is %v, want %v", verbosity, logged, want)
 		}
 	}
 }
 
-// stalled never answers.
-type stalled struct{ asked chan struct{} }
+// stalledServer never answers.
+type stalledServer struct{ requested chan struct{} }
 
-func (s stalled) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.asked <- struct{}{}
+func (s stalledServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requested <- struct{}{}
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-func TestEndsWithContext(t *testing.T) {
-	server := stalled{make(chan struct{}, 10)}
+func TestContextEndsCall(t *testing.T) {
+	server := stalledServer{make(chan struct{}, 10)}
 	m := New(client(t, &rest.Config{Host: "http://127.0.0.1:1", Transport: server}))
-	asking, stopAsking := context.WithCancel(t.Context())
+	first, cancelFirst := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() {
-		if _, err := m.Resolve(asking, "pods"); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+		if _, err := m.Resolve(first, "pods"); !errors.Is(err, context.Canceled) {
+			t.Errorf("first caller: got error %v, want canceled", err)
 		}
 	})
-	<-server.asked
-	// Another caller waits for the same answer, and has less patience.
-	waiting, stopWaiting := context.WithTimeout(t.Context(), time.Millisecond)
-	defer stopWaiting()
-	if _, err := m.Resolve(waiting, "pods"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+	<-server.requested
+	// A second caller waits for the same discovery and has a shorter deadline.
+	second, cancelSecond := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancelSecond()
+	if _, err := m.Resolve(second, "pods"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("second caller: got error %v, want deadline exceeded", err)
 	}
-	stopAsking()
+	cancelFirst()
 	group.Wait()
 }
 
-func TestWatchable(t *testing.T) {
-	m, count := fresh(t)
+func TestWatchableResources(t *testing.T) {
+	m, count := newCountingMapper(t)
 	all, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -464,7 +465,7 @@ func TestWatchable(t *testing.T) {
 	}
 	for _, name := range []string{"pods", "deployments", "events", "events.events.k8s.io", "horizontalpodautoscalers"} {
 		if !slices.ContainsFunc(all, func(r Resource) bool { return r.Name == name }) {
-			t.Errorf("no %s", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 	wantRequests(t, count, 2)

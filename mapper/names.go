@@ -11,13 +11,13 @@ import (
 	"dwatch/internal/spelling"
 )
 
-const suggestions = 3
+const maxSuggestions = 3
 
-// suggest returns the resources, in the version the server prefers, whose plural, singular, short
-// name or kind is near what was typed before a group: the nearest first, then in its order.
+// suggest returns the resources with a plural, singular, short name or kind similar to name without its group. The most
+// similar ones are first.
 func (c *catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
-	byDistance := make([][]string, spelling.MaxDistance(typed)+1) // by distance
+	byDistance := make([][]string, spelling.MaxDistance(typed)+1)
 	for _, r := range c.preferred() {
 		best := len(byDistance)
 		for _, candidate := range append([]string{r.Name, r.singular(), strings.ToLower(r.Kind)}, r.ShortNames...) {
@@ -28,18 +28,19 @@ func (c *catalog) suggest(name string) []string {
 		}
 	}
 	texts := slices.Concat(byDistance...)
-	return texts[:min(len(texts), suggestions)]
+	return texts[:min(len(texts), maxSuggestions)]
 }
 
+// Resource is a watchable resource with its names.
 type Resource struct {
-	// Name is what to type: its plural, followed by .group where that alone means something else.
+	// Name resolves to the resource. It is the plural, followed by .GROUP if the plural alone resolves to something else.
 	Name       string
-	ShortNames []string // which another resource may have, too
+	ShortNames []string // not necessarily unique
 	Categories []string
-	Mapping    *meta.RESTMapping // of the version the server prefers
+	Mapping    *meta.RESTMapping // of the version that the server prefers
 }
 
-// list returns each resource once, in the version the server prefers.
+// list returns each resource once, in the version that the server prefers.
 func (c *catalog) list() []Resource {
 	taken := map[string]bool{}
 	for _, r := range c.resources {
@@ -59,7 +60,7 @@ func (c *catalog) list() []Resource {
 	return resources
 }
 
-// qualified returns the name that nothing else answers to.
+// qualified returns the unambiguous name of r.
 func (r resource) qualified() string {
 	if r.gv.Group == "" {
 		return r.Name + "." + r.gv.Version + "."

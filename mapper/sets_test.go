@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-func TestEverything(t *testing.T) {
-	m, count := fresh(t)
+func TestAllResources(t *testing.T) {
+	m, count := newCountingMapper(t)
 	found := answer(t, m, AllResources)
 	all := text(found.Mappings)
 	watchable, err := m.WatchableResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each once, and the events of one group instead of two.
+	// Events are in two groups and included only once.
 	if len(all) != len(watchable)-1 {
-		t.Errorf("%d resources of %d", len(all), len(watchable))
+		t.Errorf("got %d of %d resources, want all except events.events.k8s.io", len(all), len(watchable))
 	}
 	for name, want := range map[string]bool{
 		"v1/pods Pod": true, "v1/nodes Node": true, "v1/events Event": true, "apps/v1/deployments Deployment": true,
@@ -24,27 +24,27 @@ func TestEverything(t *testing.T) {
 		"autoscaling/v1/horizontalpodautoscalers HorizontalPodAutoscaler": false,
 	} {
 		if got := slices.Contains(all, name); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
+			t.Errorf("%s: included is %v, want %v", name, got, want)
 		}
 	}
 	if found.Alternatives != nil {
-		t.Error(text(found.Alternatives))
+		t.Errorf("got alternatives %v, want none", text(found.Alternatives))
 	}
 	wantRequests(t, count, 2)
 }
 
-func TestSet(t *testing.T) {
-	m, _ := fresh(t)
+func TestMultiple(t *testing.T) {
+	m, _ := newCountingMapper(t)
 	for name, want := range map[string]bool{AllResources: true, "all": true, "*.apps": true, "pods": false, "deployments.v1.apps": false} {
 		if got := answer(t, m, name).Multiple; got != want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: Multiple is %v, want %v", name, got, want)
 		}
 	}
 }
 
-// TestGroup: a group is all that is in it, and in those below it, each resource once.
+// TestGroup checks that *.GROUP refers to each resource of the group and its subgroups once.
 func TestGroup(t *testing.T) {
-	s := played()
+	s := sampleSnapshot()
 	for name, want := range map[string][]string{
 		"*.stable":      {"long.stable/v1/crontabs CronTab", "long.stable/v1/zugvoegel Bird", "stable/v1/crontabs CronTab", "stable/v1/deployments Deployment", "stable/v1/podlists PodList"},
 		"*.long.stable": {"long.stable/v1/crontabs CronTab", "long.stable/v1/zugvoegel Bird"},
@@ -52,10 +52,10 @@ func TestGroup(t *testing.T) {
 		"*.table":       nil,
 		"*.":            nil,
 	} {
-		got := text(s.answer(name).Mappings)
+		got := text(s.resolve(name).Mappings)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }

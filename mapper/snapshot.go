@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A snapshot is what the server said it serves. It never changes, and makes no request.
+// A snapshot is the result of one discovery. It never changes and makes no requests.
 type snapshot struct {
-	asked     time.Time             // when the question left, so what it says is as of then or later
-	failed    []schema.GroupVersion // could not be asked
+	requested time.Time             // before the requests, so the content is from this time or later
+	failed    []schema.GroupVersion // groups whose server did not answer, sorted
 	all       *catalog
 	watchable *catalog
 }
 
-func newSnapshot(asked time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed []schema.GroupVersion) *snapshot {
+func newSnapshot(requested time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed []schema.GroupVersion) *snapshot {
 	slices.SortFunc(failed, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
 	var all, watchable []resource
-	for _, list := range order(groups, lists) {
+	for _, list := range sortLists(groups, lists) {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // as client-go does: nobody could name it
+			continue // as client-go does
 		}
 		for i := range list.APIResources {
 			r := resource{&list.APIResources[i], gv}
@@ -36,16 +36,16 @@ func newSnapshot(asked time.Time, groups []*metav1.APIGroup, lists []*metav1.API
 			}
 		}
 	}
-	return &snapshot{asked: asked, failed: failed, all: newCatalog(groups, all), watchable: newCatalog(groups, watchable)}
+	return &snapshot{requested: requested, failed: failed, all: newCatalog(groups, all), watchable: newCatalog(groups, watchable)}
 }
 
-// isOf reports whether s, which may be nil, is what the server said at since or later.
-func (s *snapshot) isOf(since time.Time) bool { return s != nil && !s.asked.Before(since) }
+// isSince reports whether s was requested at since or later. s may be nil.
+func (s *snapshot) isSince(since time.Time) bool { return s != nil && !s.requested.Before(since) }
 
-// order returns lists by the server's order of groups and, in each, of versions, the preferred one
-// first. The discovery client goes through a map, while client-go's expanders take the first that
-// fits: without order an ambiguous name would be decided by chance.
-func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
+// sortLists returns lists in the server's order of groups and versions, with the preferred version of
+// each group first. The lists of the discovery client have a random order. client-go's expanders return
+// the first match, so the result of an ambiguous name would be random too.
+func sortLists(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
 	for _, list := range lists {
 		byVersion[list.GroupVersion] = list
@@ -66,7 +66,7 @@ func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1
 	return ordered
 }
 
-// isResource leaves out subresources, and what an aggregated API server names unprintably.
+// isResource reports whether r is a resource that can be named. It excludes subresources and resources with unprintable names.
 func isResource(r resource) bool {
 	return r.Name != "" && !strings.Contains(r.Name, "/") &&
 		isPrintable(r.Name, r.Kind) && isPrintable(r.ShortNames...) && isPrintable(r.Verbs...)

@@ -31,7 +31,7 @@ var (
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// counter counts the requests that go through it.
+// counter counts requests.
 type counter struct {
 	next  http.RoundTripper
 	count *atomic.Int64
@@ -42,8 +42,8 @@ func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// fresh returns a Mapper that knows nothing and the number of its requests.
-func fresh(t testing.TB) (*Mapper, *atomic.Int64) {
+// newCountingMapper returns a new Mapper and its number of requests.
+func newCountingMapper(t testing.TB) (*Mapper, *atomic.Int64) {
 	t.Helper()
 	var count atomic.Int64
 	config := admin(t)
@@ -69,16 +69,15 @@ func client(t testing.TB, config *rest.Config) *discovery.DiscoveryClient {
 	return d
 }
 
-// definition is a CRD.
-type definition struct {
+// crd describes a CustomResourceDefinition.
+type crd struct {
 	group, plural, singular, kind string
 	shortNames, categories        []string
 	versions                      []string
 }
 
-// define creates CRDs, waits until discovery names them, and removes them when
-// the test has ended.
-func define(t testing.TB, definitions ...definition) {
+// createCRDs creates CRDs and waits until discovery contains them. It deletes them at the end of the test.
+func createCRDs(t testing.TB, definitions ...crd) {
 	t.Helper()
 	for _, d := range definitions {
 		create(t, crds, d.object())
@@ -88,7 +87,7 @@ func define(t testing.TB, definitions ...definition) {
 	}
 }
 
-func (d definition) object() *unstructured.Unstructured {
+func (d crd) object() *unstructured.Unstructured {
 	var versions []any
 	for i, name := range d.versions {
 		versions = append(versions, map[string]any{
@@ -104,13 +103,13 @@ func (d definition) object() *unstructured.Unstructured {
 			"group": d.group, "scope": "Namespaced", "versions": versions,
 			"names": map[string]any{
 				"plural": d.plural, "singular": d.singular, "kind": d.kind,
-				"shortNames": list2any(d.shortNames), "categories": list2any(d.categories),
+				"shortNames": toAny(d.shortNames), "categories": toAny(d.categories),
 			},
 		},
 	}}
 }
 
-func list2any(strs []string) []any {
+func toAny(strs []string) []any {
 	var result []any
 	for _, s := range strs {
 		result = append(result, s)
@@ -118,10 +117,10 @@ func list2any(strs []string) []any {
 	return result
 }
 
-// create creates an object and removes it when the test has ended, which waits
-// until it has gone: the next test may make it again. The server at times gives up the
-// end of a definition until that changes, when storage was "(re)initializing": it takes
-// what it noted of that for the change after which it would try again.
+// create creates an object, and deletes it at the end of the test. It waits until the object is
+// deleted, because the next test may create it again. Sometimes the server fails to finalize a CRD
+// with the message that storage is "(re)initializing", and only retries after the next change. So
+// create changes an annotation from time to time.
 func create(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
 	resources := dynamic.NewForConfigOrDie(admin(t)).Resource(gvr)
@@ -129,22 +128,23 @@ func create(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx := context.Background() // the test's own has ended
+		ctx := context.Background() // the context of the test is canceled
 		if err := resources.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		looks := 0
-		await(t, object.GetName()+" to go", func() bool {
+		attempts := 0
+		await(t, "deletion of "+object.GetName(), func() bool {
 			_, err := resources.Get(ctx, object.GetName(), metav1.GetOptions{})
-			if looks++; looks%100 == 0 {
-				touch := fmt.Appendf(nil, `{"metadata":{"annotations":{"looks":"%d"}}}`, looks)
-				_, err = resources.Patch(ctx, object.GetName(), types.MergePatchType, touch, metav1.PatchOptions{})
+			if attempts++; attempts%100 == 0 {
+				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"attempts":"%d"}}}`, attempts)
+				_, err = resources.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 			}
 			return apierrors.IsNotFound(err)
 		})
 	})
 }
 
+// awaitServed waits until discovery contains the resource, or does not contain it if want is false.
 func awaitServed(t testing.TB, gr schema.GroupResource, want bool) {
 	t.Helper()
 	d := client(t, admin(t))
@@ -163,12 +163,12 @@ func awaitServed(t testing.TB, gr schema.GroupResource, want bool) {
 	})
 }
 
-// await returns when done does, and fails the test when that takes minutes.
+// await waits until done returns true. It fails the test after two minutes.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout waiting for %s", what)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	get := func(err error) error {
-		return fmt.Errorf("ask the server what it serves: %w", &url.Error{Op: "Get", URL: "https://me:hunter2@a:6443/api?x=y", Err: err})
+		return fmt.Errorf("discover the resources of the server: %w", &url.Error{Op: "Get", URL: "https://me:hunter2@a:6443/api?x=y", Err: err})
 	}
 	dial := func(op string, err error) error {
 		return get(&net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError("connect", err)})

@@ -1,4 +1,4 @@
-// Package spelling finds the name that somebody may have meant who has typed another one.
+// Package spelling suggests a known name for a misspelled one.
 package spelling
 
 import (
@@ -7,7 +7,8 @@ import (
 	"cel.dev/cel-go/common/env"
 )
 
-// To returns the first nearest candidate that is not what was typed; empty if none is near.
+// Nearest returns the candidate that is most similar to typed but not equal to it, the first one if several are equally
+// similar. It returns "" if none is similar.
 func Nearest(typed string, candidates []string) string {
 	best, nearest := MaxDistance(typed)+1, ""
 	for _, c := range candidates {
@@ -18,10 +19,10 @@ func Nearest(typed string, candidates []string) string {
 	return nearest
 }
 
-// Distance is how many slips are between two names.
+// EditDistance returns the number of typing errors between two names. Swapping two adjacent characters counts as one.
 func EditDistance(a, b string) int { return env.EditDistance(a, b) }
 
-// Tolerance is how many slips a name may have: nearly everything is near a short one.
+// MaxDistance returns the maximum edit distance at which names are similar. It grows with the length of the typed name.
 func MaxDistance(typed string) int {
 	switch n := utf8.RuneCountInString(typed); {
 	case n < 3:
