@@ -47,7 +47,7 @@ func TestWrongExpressions(t *testing.T) {
 		flag := flags[i%len(flags)]
 		p := startPiped(t, "", "cm", "--server", "http://"+server, flag, expression)
 		p.endsWithin(t, soon, fail.ExitUsage, "error: invalid "+flag+": [^\n]+\n")
-		if bad := misspoken(p.stderr.String()); bad != "" {
+		if bad := stderrProblem(p.stderr.String()); bad != "" {
 			t.Errorf("%.100q: %s in stderr:\n%s", expression, bad, p.stderr.String())
 		}
 		if out := p.rest(t); len(out) > 0 {

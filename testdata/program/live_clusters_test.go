@@ -15,18 +15,18 @@ import (
 	"dwatch/cli/fail"
 )
 
-// fleet is two clusters, eu, which all tests share, and us, with objects in namespaces of the same name. The kubeconfig
+// liveClusters is two clusters, eu, which all tests share, and us, with objects in namespaces of the same name. The kubeconfig
 // also has asia, and down and hang, which never answer.
-type fleet struct {
+type liveClusters struct {
 	eu, us     *objects
 	more       map[string]extraCluster
 	kubeconfig string
 }
 
-func newFleet(t *testing.T) *fleet {
+func newLiveClusters(t *testing.T) *liveClusters {
 	t.Helper()
 	eu, _ := room(t)
-	f := &fleet{eu: eu, more: startClusters(t, "us", "asia"), kubeconfig: filepath.Join(t.TempDir(), "config")}
+	f := &liveClusters{eu: eu, more: startClusters(t, "us", "asia"), kubeconfig: filepath.Join(t.TempDir(), "config")}
 	var err error
 	if f.us, err = newObjectsNamed(f.more["us"].Cluster, eu.namespace); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func newFleet(t *testing.T) *fleet {
 // TestLiveClusters tests the live table of several clusters at two widths, and the page.
 func TestLiveClusters(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newLiveClusters(t)
 	for _, o := range []*objects{f.eu, f.us} {
 		o.applyText(t, fmt.Sprintf(liveConfigMap, "web"))
 	}

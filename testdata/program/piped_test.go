@@ -45,7 +45,7 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	}
 	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
-	p.stderr.isSaid = true
+	p.stderr.stripTimes = true
 	p.cmd.WaitDelay = promptly // for processes that it left behind with its stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

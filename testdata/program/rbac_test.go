@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRBACIsSmallest: what dwatch rbac prints is enough to list and to watch
-// with the same arguments, and is not if a rule, a resource or a name is left out.
+// TestRBACIsSmallest checks that the printed roles allow list and watch with the same arguments, and that none of their
+// resources and names can be left out.
 func TestRBACIsSmallest(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -40,7 +40,7 @@ func TestRBACIsSmallest(t *testing.T) {
 	}
 }
 
-// TestRBACOfOwners: the same of what finds out what Events are about.
+// TestRBACOfOwners does the same for the lookups that find the owners of the subjects of Events.
 func TestRBACOfOwners(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -67,7 +67,7 @@ message: seen
 	})
 }
 
-// TestRBACOfIdentity: the same of what says of which cluster events are.
+// TestRBACOfIdentity does the same for the lookup of the cluster's UID, which is part of the source of delivered events.
 func TestRBACOfIdentity(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -80,7 +80,7 @@ func TestRBACOfIdentity(t *testing.T) {
 	})
 }
 
-// TestRBACOfPage: the same of what shows the Events about a Deployment and the pods of it.
+// TestRBACOfPage does the same for the page, which shows the Events about a Deployment and its pods.
 func TestRBACOfPage(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
@@ -111,7 +111,7 @@ spec:
 	key := regexp.MustCompile(`"key":"([^"]*)"`)
 	isSmallest(t, o, "page", "serve deploy -n NS", func(t *testing.T, args []string) bool {
 		if isDenied(t, append([]string{"list"}, args[1:]...)) {
-			return true // there is nothing to look at
+			return true // the page has no objects
 		}
 		p := startPiped(t, testbed.Kubeconfig, args...)
 		b := p.page(t, nil)
@@ -137,8 +137,8 @@ func rbacObjects(t *testing.T) *objects {
 	return o
 }
 
-// isSmallest checks what is printed for args; denied says whether something is missing
-// for a user with some roles.
+// isSmallest checks the roles printed for the arguments in line, and each variant with one resource or name less. denied
+// reports whether something is missing for a user with these roles.
 func isSmallest(t *testing.T, o *objects, name, line string, denied func(t *testing.T, args []string) bool) {
 	args := strings.Fields(strings.ReplaceAll(line, "NS", o.namespace))
 	user := o.namespace + "-" + name
@@ -149,12 +149,12 @@ func isSmallest(t *testing.T, o *objects, name, line string, denied func(t *test
 		denied := denied(t, as)
 		switch {
 		case left != "" && !denied:
-			t.Errorf("it works without %s", left)
+			t.Errorf("%s is not needed", left)
 		case without == -1 && denied:
-			t.Error("all the rules are not enough")
+			t.Error("the printed roles are not enough")
 		}
 		if without >= 0 && left == "" {
-			return // all was left out once
+			return // each resource and name was left out once
 		}
 	}
 }
@@ -176,8 +176,8 @@ func printedRBAC(t *testing.T, args []string) []unstructured.Unstructured {
 	return list.Items
 }
 
-// narrowed leaves out one resource or name of all the rules, and says which it
-// was; none is left out where there are not so many, or of -1.
+// narrowed removes the resource or name with the index without from the rules, and returns it. It removes nothing and
+// returns "" if the index is -1 or too high.
 func narrowed(roles []unstructured.Unstructured, without int) ([]unstructured.Unstructured, string) {
 	at := 0
 	for _, role := range roles {
@@ -186,7 +186,7 @@ func narrowed(roles []unstructured.Unstructured, without int) ([]unstructured.Un
 			for _, list := range []string{"resources", "resourceNames"} {
 				items, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), list)
 				if list == "resourceNames" && len(items) == 1 {
-					continue // without a name it would be a right to all
+					continue // without names the rule would allow all objects
 				}
 				for j, item := range items {
 					if at++; at != without+1 {
@@ -223,8 +223,8 @@ func grant(t *testing.T, o *objects, roles []unstructured.Unstructured) {
 	}
 }
 
-// isDenied runs dwatch, which ends by itself: a named object that is not there is no
-// denial, and an Event that is left out is one.
+// isDenied runs a dwatch that ends by itself. A missing named object does not count as denied, and an omitted Event
+// does.
 func isDenied(t *testing.T, args []string) bool {
 	t.Helper()
 	cmd := dwatchCmd(args...)

@@ -35,7 +35,7 @@ func (o *objects) create(t *testing.T, names ...string) {
 	}
 }
 
-// The reader goes, and nothing further happens in the cluster.
+// TestReaderGone checks that dwatch ends when the reader of its stdout is gone, although no further event arrives.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -76,7 +76,7 @@ func TestReaderGone(t *testing.T) {
 	})
 }
 
-// The reader goes while a write waits for it.
+// TestReaderGoneInMidWrite does the same while a write to the pipe blocks.
 func TestReaderGoneInMidWrite(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -87,8 +87,8 @@ func TestReaderGoneInMidWrite(t *testing.T) {
 	p.ends(t, fail.ExitOK, "watching .*\n")
 }
 
-// A condition, and --timeout with one, end the run though nobody reads; what is read late is
-// there all the same.
+// TestConditionWithoutReader checks that --until, --fail-if and --timeout end dwatch although the reader of stdout does
+// not read. A slow reader still gets all events.
 func TestConditionWithoutReader(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -124,13 +124,13 @@ func TestConditionWithoutReader(t *testing.T) {
 		awaitFull(t, p.write)
 		time.Sleep(time.Second)
 		if got := namesIn(t, p.rest(t)); len(got) < 300 {
-			t.Errorf("%d objects were written", len(got))
+			t.Errorf("only %d objects were written", len(got))
 		}
 		p.ends(t, fail.ExitOK, `(?s:.*) objects: --until true holds .*\n`)
 	})
 }
 
-// mute accepts connections and never answers. reached tells of each one.
+// mute accepts connections and never answers. reached receives a value for each one.
 func mute(t *testing.T) (address string, reached <-chan struct{}) {
 	t.Helper()
 	accepted := make(chan struct{}, 100)
@@ -141,7 +141,7 @@ func mute(t *testing.T) (address string, reached <-chan struct{}) {
 	return address, accepted
 }
 
-// listen serves raw connections until the test ends.
+// listen passes each connection to serve until the test ends.
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	return listenAt(t, "127.0.0.1:0", serve)

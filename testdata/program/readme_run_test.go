@@ -22,9 +22,8 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// TestReadmeExamples runs the examples of the README and of the pages in docs as a
-// reader would: each in a terminal, in a cluster that holds
-// testdata/readme/objects.yaml and nothing of the examples before.
+// TestReadmeExamples runs each example of the README and of the pages in docs as a reader would: in a terminal, in a
+// cluster with the objects of testdata/readme/objects.yaml, without the objects of earlier examples.
 func TestReadmeExamples(t *testing.T) {
 	t.Parallel()
 	sections := meanwhiles(t)
@@ -50,7 +49,7 @@ func TestReadmeExamples(t *testing.T) {
 	}
 }
 
-// needTools skips an example whose tools are not there.
+// needTools skips an example if its tools are missing.
 func needTools(t *testing.T, e example) {
 	for _, tool := range []string{"jq", "kubectl"} {
 		if !regexp.MustCompile(`(?m)^\$.*\b` + tool + ` `).MatchString(e.text) {
@@ -65,21 +64,21 @@ func needTools(t *testing.T, e example) {
 	}
 }
 
-// play is one example as it runs.
+// play is a running example.
 type play struct {
 	*stage
 	*testing.T
-	dir    string         // where its commands run
-	script []string       // what is left of it
-	synced map[string]int // how many watches had synced before
+	dir    string         // working directory of its commands
+	script []string       // its remaining steps
+	synced map[string]int // number of synced watches per resource before the example
 	cmd    *exec.Cmd
 	screen *transcript
-	closed chan struct{} // nobody writes to the screen any more
-	read   int           // up to where "when" has read the screen
-	ended  bool          // by the script
+	closed chan struct{} // closed when no process has the terminal open
+	read   int           // "when" has matched the screen up to this offset
+	ended  bool          // the script has ended the command, or it ends by itself
 }
 
-// run returns what a reader would see.
+// run runs an example and returns what its reader would see.
 func (p *play) run(e example) string {
 	p.script = e.meanwhile
 	p.steps()
@@ -103,7 +102,7 @@ func (p *play) run(e example) string {
 	return sameEachTime(text)
 }
 
-// start runs a command in a terminal of its own.
+// start runs a command in a new terminal.
 func (p *play) start(command string) {
 	master, terminal := openTerminal(p.T)
 	defer terminal.Close()
@@ -126,12 +125,12 @@ func (p *play) start(command string) {
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-closed
 		}
-		cmd.Wait() // unless that was done
+		cmd.Wait() // returns an error if wait has called it
 		master.Close()
 	})
 }
 
-// watchScreen closes closed when no process has the terminal any more.
+// watchScreen copies the output of a terminal to screen. It closes closed when no process has the terminal open.
 func watchScreen(master *os.File, screen *transcript, closed chan<- struct{}) {
 	defer close(closed)
 	for buffer := make([]byte, 4096); ; {
@@ -157,7 +156,7 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 	if err = errors.Join(err, getting); err != nil {
 		t.Fatal(err)
 	}
-	settings.Oflag &^= unix.OPOST // newlines as they are written
+	settings.Oflag &^= unix.OPOST // do not translate newlines
 	err = unix.IoctlSetTermios(fd, unix.TCSETS, settings)
 	err = errors.Join(err, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100}))
 	terminal, opening := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
@@ -170,24 +169,24 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 // signal signals all processes of the example, as the terminal's Ctrl-C does.
 func (p *play) signal(s syscall.Signal) { syscall.Kill(-p.cmd.Process.Pid, s) }
 
-// wait waits for the end of the command, which must be a good one. What the
-// script ended is a shell, too, and that dies of it.
+// wait waits for the end of the command. It has to succeed, unless the script ended it: then its shell has died of the
+// signal.
 func (p *play) wait() {
 	select {
 	case <-p.closed:
 	case <-time.After(patience):
-		p.Fatalf("it does not end:\n%s", p.screen.String())
+		p.Fatalf("the command does not end:\n%s", p.screen.String())
 	}
 	if err := p.cmd.Wait(); err != nil && !p.ended {
 		p.Errorf("%v:\n%s", err, p.screen.String())
 	}
 }
 
-// when waits for what the next line of the script says.
+// when waits until the screen matches the next "when" line of the script.
 func (p *play) when() {
 	pattern, ok := strings.CutPrefix(p.script[0], "when ")
 	if !ok {
-		p.Fatalf("the script goes on with %q, not with when", p.script[0])
+		p.Fatalf("the next line of the script is %q, want when", p.script[0])
 	}
 	p.script = p.script[1:]
 	deadline := time.After(patience)
@@ -200,14 +199,14 @@ func (p *play) when() {
 		select {
 		case <-more:
 		case <-p.closed:
-			p.Fatalf("it ended before %q:\n%s", pattern, text)
+			p.Fatalf("the command ended before %q appeared:\n%s", pattern, text)
 		case <-deadline:
-			p.Fatalf("it does not say %q:\n%s", pattern, text)
+			p.Fatalf("%q did not appear:\n%s", pattern, text)
 		}
 	}
 }
 
-// steps takes the steps up to the next "when", or to the end of the command.
+// steps runs the steps up to the next "when", or up to the end of the command.
 func (p *play) steps() {
 	for len(p.script) > 0 && !p.ended && !strings.HasPrefix(p.script[0], "when ") {
 		verb, args, _ := strings.Cut(strings.TrimSpace(p.script[0]), " ")
@@ -232,16 +231,16 @@ var readmeSteps = map[string]func(*play, string) error{
 	"apply": func(p *play, file string) error {
 		return p.objects.apply(filepath.Join(readmeObjects, file), strings.NewReplacer())
 	},
-	// copy FILE of testdata/readme to where the commands run
+	// copy FILE of testdata/readme to the working directory
 	"copy": func(p *play, file string) error {
 		text, err := os.ReadFile(filepath.Join(readmeObjects, file))
 		return errors.Join(err, os.WriteFile(filepath.Join(p.dir, file), text, 0o755))
 	},
-	// mkdir DIRECTORY makes one there
+	// mkdir DIRECTORY in the working directory
 	"mkdir": func(p *play, name string) error { return os.Mkdir(filepath.Join(p.dir, name), 0o755) },
 	// delete TYPE/NAME or TYPE/NAMESPACE/NAME
 	"delete": func(p *play, object string) error { return p.objects.remove(object) },
-	// later TYPE/NAME waits until it is another second than that in which it was created
+	// later TYPE/NAME patches the object until a second has passed since its creation
 	"later": func(p *play, object string) error {
 		for i := 0; ; i++ {
 			if err := p.objects.patch(object, fmt.Sprintf(`{"metadata":{"annotations":{"later":"%d"}}}`, i)); err != nil {
@@ -257,31 +256,31 @@ var readmeSteps = map[string]func(*play, string) error{
 		object, patch, _ := strings.Cut(args, " ")
 		return p.objects.patch(object, patch)
 	},
-	// warn TYPE/NAME REASON: MESSAGE is a Warning event about an object
+	// warn TYPE/NAME REASON: MESSAGE creates a Warning Event about an object
 	"warn": func(p *play, args string) error {
 		object, text, _ := strings.Cut(args, " ")
 		reason, message, _ := strings.Cut(text, ": ")
 		return p.objects.warn(object, reason, message)
 	},
-	// synced RESOURCE [N] waits until the server has told N watches all that there
-	// is; what happens after that, dwatch sees happen
+	// synced RESOURCE [N] waits until the server has sent N more watches their initial objects. dwatch receives later
+	// changes as events.
 	"synced": func(p *play, args string) error {
 		resource, number, _ := strings.Cut(args, " ")
 		n, err := strconv.Atoi(cmp.Or(number, "1"))
 		return errors.Join(err, p.awaitSync(resource, n, p.synced))
 	},
-	// outage makes the server unreachable, though the steps reach it
+	// outage makes the server unreachable for dwatch, but not for the steps
 	"outage": func(p *play, _ string) error { return p.outage() },
-	// available DEPLOYMENT waits until it is rolled out
+	// available DEPLOYMENT waits until the Deployment is rolled out
 	"available": func(p *play, name string) error { return p.available(name) },
 	// back ends an outage
 	"back": func(p *play, _ string) error { return p.back() },
-	// ends says that the command ends by itself
+	// ends means that the command ends by itself
 	"ends": func(p *play, _ string) error {
 		p.ended = true
 		return nil
 	},
-	// end is Ctrl-C
+	// end interrupts the command as Ctrl-C does
 	"end": func(p *play, _ string) error {
 		p.ended = true
 		p.signal(syscall.SIGINT)
@@ -290,7 +289,7 @@ var readmeSteps = map[string]func(*play, string) error{
 }
 
 var (
-	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // of several ways to notice it
+	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // dwatch may notice the loss in several ways
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 	anySpan            = regexp.MustCompile(`(reconstructed since )\d\d:\d\d:\d\d( before )\d\d:\d\d:\d\d`)
@@ -301,7 +300,7 @@ var (
 	anyRow             = regexp.MustCompile(`(?m)^((?:ADDED|MODIFIED|DELETED) +)\d\d:\d\d:\d\d( .* )\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
-	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
+	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // followed by a time if that differs
 	anyRollout         = regexp.MustCompile(`(rollout done )(?:in \d+ s|within 1 s); \d+ changes`)
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -309,8 +308,7 @@ var (
 	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|states since )(\d+)`)
 )
 
-// sameEachTime replaces what differs from run to run. What is the same, or
-// comes later, in a run still does.
+// sameEachTime replaces what differs from run to run. Equal values stay equal, and resourceVersions keep their order.
 func sameEachTime(text string) string {
 	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
@@ -338,7 +336,7 @@ func sameEachTime(text string) string {
 	return renumber(anyResourceVersion, text, versions, func(i int) string { return fmt.Sprint(1201 + i) })
 }
 
-// distinct returns what the second group of a pattern finds, each once.
+// distinct returns the distinct matches of the second group of a pattern.
 func distinct(pattern *regexp.Regexp, text string) []string {
 	var found []string
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
@@ -349,8 +347,7 @@ func distinct(pattern *regexp.Regexp, text string) []string {
 	return found
 }
 
-// renumber replaces what the second group of a pattern finds by a name for its
-// place in values.
+// renumber replaces each match of the second group of a pattern by name(i), where i is its index in values.
 func renumber(pattern *regexp.Regexp, text string, values []string, name func(int) string) string {
 	return pattern.ReplaceAllStringFunc(text, func(match string) string {
 		parts := pattern.FindStringSubmatch(match)
@@ -358,5 +355,5 @@ func renumber(pattern *regexp.Regexp, text string, values []string, name func(in
 	})
 }
 
-// midday is a time zone in which it is noon, so that two hours ago was today.
+// midday returns a time zone in which it is noon, so that two hours ago is on the same day.
 func midday() string { return fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) }

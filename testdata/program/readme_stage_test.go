@@ -30,20 +30,20 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// readmeObjects has objects.yaml, what is there before each example, and what
-// examples apply.
+// readmeObjects is the directory of objects.yaml, which exists before each example, and of the files that examples
+// apply.
 const readmeObjects = "../readme"
 
-// stage is the cluster of the README's examples. It is not the one that all
-// tests share: it may be taken down, and it holds nothing but what is shown.
+// stage is the cluster of the README's examples. It is not the cluster that all tests share, because examples stop it,
+// and because it must contain no other objects.
 type stage struct {
-	flags      []string // of the cluster
+	flags      []string // flags of the cluster program
 	dir        string
-	kubeconfig string // of dwatch; it always names the same address
+	kubeconfig string // dwatch's kubeconfig, which always has the same address
 	port       string
 	cluster    *testenv.Cluster
 	objects    *objects
-	us         *stage // the other cluster, where there are two
+	us         *stage // the second cluster of examples with several clusters
 }
 
 func newStage(t *testing.T, kind string) *stage {
@@ -75,7 +75,8 @@ func newStage(t *testing.T, kind string) *stage {
 	return s
 }
 
-// contexts writes a kubeconfig that leads to both clusters, and to none.
+// contexts writes a kubeconfig with contexts for both clusters, for a user without permissions, and for an address
+// without a server.
 func (s *stage) contexts(t *testing.T) (path string) {
 	t.Helper()
 	eu, err := clientcmd.LoadFromFile(s.kubeconfig)
@@ -101,7 +102,7 @@ func (s *stage) contexts(t *testing.T) (path string) {
 	return path
 }
 
-// start starts the API server with the data it had, and writes a kubeconfig.
+// start starts the API server with its earlier data, and writes a kubeconfig.
 func (s *stage) start(port, kubeconfig string) (err error) {
 	s.cluster, err = testenv.StartCluster(append([]string{"--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig}, s.flags...)...)
 	if err != nil {
@@ -111,16 +112,15 @@ func (s *stage) start(port, kubeconfig string) (err error) {
 	return err
 }
 
-// outage kills the API server. One on another port takes its place, with the
-// same data.
+// outage kills the API server, and starts another one with the same data on another port.
 func (s *stage) outage() error {
 	s.cluster.Kill()
 	s.cluster = nil
 	return s.start("0", filepath.Join(s.dir, "elsewhere"))
 }
 
-// back brings the API server back to where dwatch looks for it. It has none of
-// the changes of the outage in memory, so it can't tell them to a watch.
+// back starts the API server at its first address again. It does not have the changes made during the outage in its
+// watch cache, so it cannot send them to a resumed watch.
 func (s *stage) back() error {
 	stopped := s.cluster
 	s.cluster = nil
@@ -144,7 +144,7 @@ func (s *stage) available(name string) error {
 	})
 }
 
-// clear leaves nothing but what objects.yaml has.
+// clear resets the cluster to the objects of objects.yaml.
 func (s *stage) clear(t *testing.T) {
 	t.Helper()
 	if s.us != nil {
@@ -162,7 +162,7 @@ func (s *stage) clear(t *testing.T) {
 	}
 }
 
-// remove deletes the objects of a file, except those that others live in.
+// remove deletes the objects of a file, except Namespaces and CustomResourceDefinitions.
 func (s *stage) remove(ctx context.Context, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *stage) removeOne(ctx context.Context, u *unstructured.Unstructured) err
 	gvk := u.GroupVersionKind()
 	client, err := s.objects.resource(ctx, gvk.Kind+"."+gvk.Version+"."+gvk.Group, u.GetNamespace())
 	if err != nil {
-		return nil // its CRD is not there yet, so neither is it
+		return nil // its CRD does not exist yet, so the object does not either
 	}
 	if err = client.Delete(ctx, u.GetName(), metav1.DeleteOptions{}); apierrors.IsNotFound(err) {
 		return nil
@@ -199,8 +199,7 @@ func (s *stage) removeOne(ctx context.Context, u *unstructured.Unstructured) err
 
 var syncedWatches = regexp.MustCompile(`(?m)^apiserver_watch_list_duration_seconds_count\{.*resource="(.*?)".*\} (\d+)$`)
 
-// syncs returns how many watches of each resource the API server has told all
-// that there is.
+// syncs returns for each resource how many watches the API server has sent their initial objects.
 func (s *stage) syncs() (map[string]int, error) {
 	metrics, err := s.objects.discovery.RESTClient().Get().AbsPath("/metrics").DoRaw(context.Background())
 	if err != nil {
@@ -217,9 +216,9 @@ func (s *stage) syncs() (map[string]int, error) {
 	return counts, nil
 }
 
-// awaitSync waits until there are so many more of a resource than before.
+// awaitSync waits until the count of a resource has increased by more since before.
 func (s *stage) awaitSync(resource string, more int, before map[string]int) error {
-	tick := time.NewTicker(100 * time.Millisecond) // the server adds up all its metrics for each
+	tick := time.NewTicker(100 * time.Millisecond) // each request makes the server compute all its metrics
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		if now, err := s.syncs(); err != nil || now[resource] >= before[resource]+more {

@@ -15,13 +15,12 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// What README.md and the pages in docs say is tested: each ```console block is run
-// against a real API server (readme_run_test.go); package cli has the tests of the tables
-// of flags and of the other commands in them. UPDATE_README=1 rewrites the blocks and the
-// tables.
+// The examples in README.md and in the pages in docs are tests: each ```console block runs against a real API server
+// (readme_run_test.go). Package cli tests the tables of flags and the other commands. UPDATE_README=1 rewrites the blocks and
+// the tables.
 //
-// A comment before a block names the section of testdata/readme/examples.txtar that says
-// what happens while its commands run:
+// A comment before a block names the section of testdata/readme/examples.txtar with the steps that the test takes while the
+// commands run:
 //
 //	<!-- example: weekly -->
 //
@@ -34,27 +33,26 @@ import (
 //	when DELETED
 //	  end
 //
-// The first line may be "clusters": then there are the contexts prod-eu, where the steps are, prod-us, where
-// those are that begin with "us", prod-denied, who may do nothing there, and prod-down, where nobody listens.
-// As of several clusters, the lines may come in any order.
+// If the first line is "clusters", there are the contexts prod-eu, in which steps run, prod-us, in which steps run that begin
+// with "us", prod-denied, a user without permissions in prod-us, and prod-down, an address without a server. The lines of the
+// output may come in any order, because events of different clusters have none.
 //
-// Or it is "controllers": the cluster then has controllers and nodes,
-// and the lines may come in any order, as events of different resources have none.
-// Steps before the first "when" come before the commands. A "when" waits until
-// the output, after what the last one found, matches a regular expression. The
-// steps are those of readmeSteps. What comes after "end" or "ends" is for the next
-// command.
+// If the first line is "controllers", the cluster has controllers and nodes. The lines of the output may come in any order,
+// because events of different resources have none.
+//
+// Steps before the first "when" run before the commands. A "when" waits until the output after the previous match matches a
+// regular expression. The steps are in readmeSteps. Lines after "end" or "ends" belong to the next command.
 
 // example is a console block.
 type example struct {
-	name      string   // of its section, or else its page and line
-	stage     string   // the kind of its stage: that of one cluster, controllers or clusters
-	meanwhile []string // the other lines of its section
-	commands  []string // without the prompt
-	text      string   // the block, with prompts and output
+	name      string   // name of its section, or else page:line
+	stage     string   // kind of its stage: controllers, clusters, or "" for one plain cluster
+	meanwhile []string // the steps of its section
+	commands  []string // commands, without the prompt
+	text      string   // the block with prompts and output
 }
 
-// The kinds of stages but for that of one cluster alone.
+// The kinds of stages, other than one plain cluster.
 const (
 	controllers = "controllers"
 	clusters    = "clusters"
@@ -62,11 +60,11 @@ const (
 
 var (
 	consoleBlock = regexp.MustCompile("(?m)(?:^<!-- example: (\\S+) -->\n+)?^```console\n((?:.*\n)*?)^```$")
-	// exampleMark is one that stands anywhere.
+	// exampleMark matches a comment for an example anywhere on a page.
 	exampleMark = regexp.MustCompile(`<!--\s*(?:example|meanwhile)\b`)
 )
 
-// pagesWithExamples are the pages that have console blocks.
+// pagesWithExamples returns the pages with console blocks.
 func pagesWithExamples(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(readme.PageNames(t), func(page string) bool {
@@ -74,7 +72,7 @@ func pagesWithExamples(t *testing.T) []string {
 	})
 }
 
-// meanwhiles are the sections of testdata/readme/examples.txtar.
+// meanwhiles returns the sections of testdata/readme/examples.txtar.
 func meanwhiles(t *testing.T) map[string][]string {
 	t.Helper()
 	sections := map[string][]string{}
@@ -112,7 +110,7 @@ func parseExamples(page, text string, sections map[string][]string) ([]example, 
 		examples = append(examples, e)
 	}
 	if blocks := strings.Count(text, "```console"); len(examples) != blocks || blocks == 0 {
-		return nil, fmt.Errorf("%s: %d of %d examples are understood", page, len(examples), blocks)
+		return nil, fmt.Errorf("%s: %d of %d examples could be parsed", page, len(examples), blocks)
 	}
 	if all := len(exampleMark.FindAllString(text, -1)); all != marks {
 		return nil, fmt.Errorf("%s: %d of %d comments stand before an example", page, marks, all)
@@ -120,7 +118,7 @@ func parseExamples(page, text string, sections map[string][]string) ([]example, 
 	return examples, nil
 }
 
-// TestExamples: each section of testdata/readme/examples.txtar is that of one example.
+// TestExamples checks that each section of testdata/readme/examples.txtar belongs to one example.
 func TestExamples(t *testing.T) {
 	sections := meanwhiles(t)
 	used := map[string]int{}
@@ -135,12 +133,12 @@ func TestExamples(t *testing.T) {
 	}
 	for name := range sections {
 		if used[name] != 1 {
-			t.Errorf("section %s of testdata/readme/examples.txtar is that of %d examples", name, used[name])
+			t.Errorf("section %s of testdata/readme/examples.txtar belongs to %d examples, want 1", name, used[name])
 		}
 	}
 }
 
-// TestParseExamples: an example that would not be run as it is meant is an error.
+// TestParseExamples checks that parsing fails for examples that would not run as intended.
 func TestParseExamples(t *testing.T) {
 	const block = "```console\n$ dwatch pods\nadded\n```\n"
 	sections := map[string][]string{"pods": {"controllers", "when added", "end"}}
@@ -153,8 +151,8 @@ func TestParseExamples(t *testing.T) {
 		t.Error(err, diff)
 	}
 	for text, message := range map[string]string{
-		"nothing":                                "a.md: 0 of 0 examples are understood",
-		"  " + block:                             "a.md: 0 of 1 examples are understood",
+		"nothing":                                "a.md: 0 of 0 examples could be parsed",
+		"  " + block:                             "a.md: 0 of 1 examples could be parsed",
 		"<!-- example: jobs -->\n" + block:       "a.md:3: testdata/readme/examples.txtar has no section jobs",
 		"<!-- example: pods -->\ntext\n" + block: "a.md: 0 of 1 comments stand before an example",
 		"<!-- meanwhile\nwhen added\n  end\n-->\n" + block: "a.md: 0 of 1 comments stand before an example",
@@ -165,7 +163,7 @@ func TestParseExamples(t *testing.T) {
 	}
 }
 
-// isShownBy reports whether text is what its page says that e prints.
+// isShownBy reports whether text equals the output in the block of e, in any order if events have none.
 func (e example) isShownBy(text string) bool {
 	if e.stage == "" {
 		return e.text == text
@@ -174,7 +172,7 @@ func (e example) isShownBy(text string) bool {
 	return slices.Equal(lines(e.text), lines(text))
 }
 
-// TestGuarantees: the tests that docs/guarantees.md and docs/delivery.md name exist.
+// TestGuarantees checks that the tests named in docs/guarantees.md and docs/delivery.md exist.
 func TestGuarantees(t *testing.T) {
 	text := readme.Read(t, "docs/guarantees.md") + readme.Read(t, "docs/delivery.md")
 	var tests strings.Builder
@@ -193,7 +191,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z_]+\\.txtar)`").FindAllStringSubmatch(text, -1)
 	if len(named) == 0 {
-		t.Error("no test is named")
+		t.Error("the pages name no test")
 	}
 	for _, name := range named {
 		name := name[1]

@@ -28,19 +28,19 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-var recordFor = flag.Duration("record", 5*time.Second, "how long TestRecord writes")
+var recordFor = flag.Duration("record", 5*time.Second, "for how long TestRecord writes")
 
-// TestRecord records while ConfigMaps come, change and go, the API server is killed and comes back,
-// and the recorder is killed, and for a longer run its disk is full once, it is suspended, and nothing happens
-// for seconds.
-// There is one writer, so that its writes in their order are the truth. ServiceAccounts are recorded,
-// too, of which there are none.
-// Then for random times the recording says what was there after one of the writes, none of which
-// had not begun yet, or that it is not known; and from one time to another it has each write in
-// turn, none twice, or says that some may be missing.
+// TestRecord records while ConfigMaps are created, changed and deleted, while the API server is killed and restarted, and while
+// the recorder is killed. With a -record of more than a minute, the recorder also runs out of space, is suspended, and there are
+// pauses of seconds. A single writer makes the order of the writes unambiguous. The recorder also records ServiceAccounts, of
+// which none exist.
+//
+// Then the test queries random times. The recording either returns the objects after a write that had begun by then, or reports
+// that it does not know. Between two times it returns the writes in order, none of them twice, or reports that some may be
+// missing.
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	w := &recordWitness{T: t, dir: t.TempDir(), port: freePort(t), random: rand.New(rand.NewPCG(5, 6)), there: map[string]string{}}
+	w := &recordRun{T: t, dir: t.TempDir(), port: freePort(t), random: rand.New(rand.NewPCG(5, 6)), there: map[string]string{}}
 	w.serve()
 	defer func() { w.cluster.Kill() }()
 	began := time.Now()
@@ -72,8 +72,8 @@ func TestRecord(t *testing.T) {
 	w.checkSpans()
 }
 
-// recordWitness has a server of its own, and what was written to it.
-type recordWitness struct {
+// recordRun has an API server, a recorder, and the writes to the server.
+type recordRun struct {
 	*testing.T
 	cluster  *testenv.Cluster
 	client   dynamic.ResourceInterface
@@ -84,21 +84,21 @@ type recordWitness struct {
 	stderr   bytes.Buffer
 	writes   []written
 	there    map[string]string
-	// All that happened between them is known, whatever comes later, and however busy the machine is.
+	// The recording covers the time between these two completely, regardless of later failures and of the load.
 	calmFrom, calmTo time.Time
 }
 
-// written is a write that the server has taken, when it began and ended, and what was there after it.
+// written is a successful write to the server.
 type written struct {
-	text  string // as a line of the recording comes to
+	text  string // "TYPE NAME VALUE", the form that linesOf returns
 	began time.Time
 	ended time.Time
-	after string
+	after string // all objects after the write, as state returns them
 }
 
-func (w *recordWitness) kubeconfig() string { return filepath.Join(w.dir, "kubeconfig") }
+func (w *recordRun) kubeconfig() string { return filepath.Join(w.dir, "kubeconfig") }
 
-func (w *recordWitness) serve() {
+func (w *recordRun) serve() {
 	var err error
 	if w.cluster, err = testenv.StartCluster("--data", filepath.Join(w.dir, "data"), "--port", fmt.Sprint(w.port)); err != nil {
 		w.Fatal(err)
@@ -111,19 +111,19 @@ func (w *recordWitness) serve() {
 	w.client = dynamic.NewForConfigOrDie(config).Resource(configMaps).Namespace("default")
 }
 
-func (w *recordWitness) restart() {
+func (w *recordRun) restart() {
 	w.cluster.Kill()
 	w.serve()
 }
 
-func (w *recordWitness) record() {
+func (w *recordRun) record() {
 	w.start(`exec "$@"`)
 	w.write(w.random.IntN(10))
 	w.await()
 }
 
-// start starts the recorder by what a shell is told.
-func (w *recordWitness) start(script string) {
+// start starts the recorder through a shell script.
+func (w *recordRun) start(script string) {
 	w.recorder = exec.Command("sh", "-c", script, "sh", filepath.Join(binaries, "dwatch"), "record", filepath.Join(w.dir, "rec"), "cm,sa", "-n", "default", "--max-size", "100Mi")
 	w.recorder.Env, w.recorder.Stderr = append(os.Environ(), "KUBECONFIG="+w.kubeconfig()), &w.stderr
 	if err := w.recorder.Start(); err != nil {
@@ -131,10 +131,11 @@ func (w *recordWitness) start(script string) {
 	}
 }
 
-// fillDisk has the recorder go on with so little room that it ends, while writes go on, and then as before.
-func (w *recordWitness) fillDisk() {
+// fillDisk restarts the recorder with a small limit on file sizes, under which it fails while writes continue, and then
+// restarts it without.
+func (w *recordRun) fillDisk() {
 	w.quit()
-	w.start("ulimit -f 100; exec \"$@\"") // at least 50 KB in each file
+	w.start("ulimit -f 100; exec \"$@\"") // 50 or 100 KB per file, depending on the shell
 	w.write(10)
 	large := newConfigMap("large")
 	noise := make([]byte, 200_000)
@@ -160,41 +161,41 @@ func (w *recordWitness) fillDisk() {
 	w.record()
 }
 
-func (w *recordWitness) kill() {
+func (w *recordRun) kill() {
 	w.recorder.Process.Kill()
-	w.recorder.Wait() // it was killed
+	w.recorder.Wait() // the error says that it was killed
 }
 
-func (w *recordWitness) quit() {
+func (w *recordRun) quit() {
 	w.recorder.Process.Signal(os.Interrupt)
 	if err := w.recorder.Wait(); err != nil {
 		w.Fatalf("%v: %s", err, w.stderr.String())
 	}
 }
 
-// wander writes now and then for some time of a longer run.
-func (w *recordWitness) wander() {
+// wander writes at irregular intervals, if the run is longer than a minute.
+func (w *recordRun) wander() {
 	if *recordFor <= time.Minute {
 		return
 	}
 	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); {
 		w.write(w.random.IntN(8))
-		time.Sleep(time.Duration(w.random.IntN(1+w.random.IntN(10000))) * time.Millisecond) // what is tested is that this time passes
+		time.Sleep(time.Duration(w.random.IntN(1+w.random.IntN(10000))) * time.Millisecond) // the elapsed time is part of the test
 	}
 }
 
-// suspend stops the recorder for longer than it may be silent, while writes go on.
-func (w *recordWitness) suspend() {
+// suspend suspends the recorder for 25 seconds while writes continue.
+func (w *recordRun) suspend() {
 	w.recorder.Process.Signal(syscall.SIGSTOP)
 	for range 25 {
 		w.write(3)
-		time.Sleep(time.Second) // what is tested is that this time passes
+		time.Sleep(time.Second) // the elapsed time is part of the test
 	}
 	w.recorder.Process.Signal(syscall.SIGCONT)
 }
 
 // write changes n objects, one after the other.
-func (w *recordWitness) write(n int) {
+func (w *recordRun) write(n int) {
 	for range n {
 		name := fmt.Sprintf("o%d", w.random.IntN(12))
 		value := fmt.Sprint(len(w.writes))
@@ -221,7 +222,7 @@ func (w *recordWitness) write(n int) {
 	}
 }
 
-func (w *recordWitness) state() string {
+func (w *recordRun) state() string {
 	var all []string
 	for name, value := range w.there {
 		all = append(all, name+" "+value)
@@ -230,8 +231,9 @@ func (w *recordWitness) state() string {
 	return strings.Join(all, ",")
 }
 
-// ask asks the recording, of which no cluster is needed, and returns its lines and how it ended.
-func (w *recordWitness) ask(args ...string) (lines []string, complete bool) {
+// ask runs dwatch --from on the recording, without a cluster. It returns the printed lines, and whether dwatch considers
+// them complete.
+func (w *recordRun) ask(args ...string) (lines []string, complete bool) {
 	cmd := exec.Command(filepath.Join(binaries, "dwatch"), append(args, "--from", filepath.Join(w.dir, "rec"))...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG=/nowhere")
 	var stderr bytes.Buffer
@@ -254,8 +256,8 @@ func (w *recordWitness) ask(args ...string) (lines []string, complete bool) {
 
 const recordedObjects = `-o=jsonpath={range .items[*]}{.metadata.name} {.data.n}{"\n"}{end}`
 
-// await waits until the recording has all that was written.
-func (w *recordWitness) await() {
+// await waits until the recording contains all writes.
+func (w *recordRun) await() {
 	deadline := time.Now().Add(patience)
 	for {
 		lines, _ := w.ask("list", "cm", recordedObjects)
@@ -264,14 +266,14 @@ func (w *recordWitness) await() {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("it has %v, want %s\n%s", mine, w.state(), w.stderr.String())
+			w.Fatalf("the recording has %v, want %s\n%s", mine, w.state(), w.stderr.String())
 		}
 	}
 }
 
-// beCalm writes, and lets nothing be in the way, until all of some time is known. A server that has just begun may end a
-// watch by itself: then it is another time.
-func (w *recordWitness) beCalm() {
+// beCalm writes without any failures until the recording covers a time span completely. A server that has just started
+// may end a watch by itself, so beCalm tries until that succeeds.
+func (w *recordRun) beCalm() {
 	for deadline := time.Now().Add(patience); ; {
 		w.calmFrom = time.Now().Truncate(time.Millisecond)
 		w.write(3)
@@ -283,23 +285,23 @@ func (w *recordWitness) beCalm() {
 			w.write(1)
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("from %s to %s not all is known\n%s", w.calmFrom, w.calmTo, w.stderr.String())
+			w.Fatalf("the recording is incomplete from %s to %s\n%s", w.calmFrom, w.calmTo, w.stderr.String())
 		}
 	}
 }
 
-// span asks for what happened between two times.
-func (w *recordWitness) span(what string, from, to time.Time) []string {
+// span returns the arguments of a query for the events between two times.
+func (w *recordRun) span(what string, from, to time.Time) []string {
 	return []string{what, "--since", from.Format(time.RFC3339Nano), "--before", to.Format(time.RFC3339Nano)}
 }
 
 // between returns a random time of the run.
-func (w *recordWitness) between() time.Time {
+func (w *recordRun) between() time.Time {
 	first, last := w.writes[0].began, w.writes[len(w.writes)-1].began
 	return first.Add(time.Duration(w.random.Int64N(int64(last.Sub(first))))).Truncate(time.Millisecond)
 }
 
-func (w *recordWitness) checkTimes() {
+func (w *recordRun) checkTimes() {
 	unknown := 0
 	times := 60
 	if *recordFor > time.Minute {
@@ -319,30 +321,30 @@ func (w *recordWitness) checkTimes() {
 		slices.Sort(mine)
 		got := strings.Join(mine, ",")
 		if !w.was(got, at) {
-			w.Errorf("at %s there was %q, which was after no write", at, got)
+			w.Errorf("at %s the recording has %q, which is the state after no matching write", at, got)
 		}
 	}
-	w.Logf("%d writes; of %d times %d are not known:\n%s", len(w.writes), times, unknown, w.gaps())
+	w.Logf("%d writes; %d times, %d of them unknown:\n%s", len(w.writes), times, unknown, w.gaps())
 	if unknown == times {
-		w.Error("nothing is known")
+		w.Error("the recording covers none of the times")
 	}
 }
 
-// gaps is what the recording says that it does not know.
-func (w *recordWitness) gaps() string {
+// gaps returns the gaps that dwatch reports for the recording.
+func (w *recordRun) gaps() string {
 	cmd := exec.Command(filepath.Join(binaries, "dwatch"), "cm", "-o", "name", "--from", filepath.Join(w.dir, "rec"))
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	_ = cmd.Run() // its exit code says that there are some
+	_ = cmd.Run() // it fails if there are gaps
 	return stderr.String()
 }
 
-// seenWithin is how long after a write it may be seen on a machine that is busy.
+// seenWithin is the maximum delay of an event after its write, on a busy machine.
 const seenWithin = 10 * time.Second
 
-// was reports whether that was there at a time: after a write that had begun by then, and before one
-// that had not ended long before.
-func (w *recordWitness) was(state string, at time.Time) bool {
+// was reports whether the objects may have been in a state at a time: after a write that had begun by then, and before
+// the next one had ended for longer than seenWithin.
+func (w *recordRun) was(state string, at time.Time) bool {
 	for i, one := range w.writes {
 		isNext := i+1 < len(w.writes)
 		if one.after == state && !one.began.After(at.Add(time.Millisecond)) && (!isNext || w.writes[i+1].ended.Add(seenWithin).After(at)) {
@@ -352,7 +354,7 @@ func (w *recordWitness) was(state string, at time.Time) bool {
 	return false
 }
 
-func (w *recordWitness) checkSpans() {
+func (w *recordRun) checkSpans() {
 	complete := 0
 	for n := range 40 {
 		from, to := w.between(), w.between()
@@ -360,7 +362,7 @@ func (w *recordWitness) checkSpans() {
 			from, to = to, from
 		}
 		if w.random.IntN(2) == 0 {
-			to = from.Add(to.Sub(from) / 10) // most others have a gap in them
+			to = from.Add(to.Sub(from) / 10) // most longer spans contain a gap
 		}
 		if n == 0 {
 			from, to = w.calmFrom, w.calmTo
@@ -384,7 +386,7 @@ func (w *recordWitness) checkSpans() {
 	}
 }
 
-func (w *recordWitness) linesOf(lines []string) (got []string) {
+func (w *recordRun) linesOf(lines []string) (got []string) {
 	for _, l := range lines {
 		var e struct {
 			Type   string
@@ -403,22 +405,22 @@ func (w *recordWitness) linesOf(lines []string) (got []string) {
 	return got
 }
 
-// checkWhole checks that all writes of a span that is complete are there.
-func (w *recordWitness) checkWhole(got []string, from, to time.Time) {
+// checkWhole checks that a complete span contains all its writes.
+func (w *recordRun) checkWhole(got []string, from, to time.Time) {
 	for _, one := range w.writes {
 		if !one.began.Before(from) && one.ended.Add(seenWithin).Before(to) && !slices.Contains(got, one.text) {
-			w.Errorf("from %s to %s it is complete, and %s at %s is missing", from, to, one.text, one.ended)
+			w.Errorf("from %s to %s the recording is complete, but %s at %s is missing", from, to, one.text, one.ended)
 		}
 	}
 }
 
-// checkOrder checks that what was recorded are writes in turn: all of them if that is said.
-func (w *recordWitness) checkOrder(got []string, all bool) {
+// checkOrder checks that the recorded events are writes in order, without omissions if all is true.
+func (w *recordRun) checkOrder(got []string, all bool) {
 	if len(got) == 0 || !all {
 		seen := map[string]bool{}
 		for _, l := range got {
 			if foundOut := strings.HasSuffix(l, " "); seen[l] && !foundOut {
-				w.Errorf("%s is there twice", l)
+				w.Errorf("%s was recorded twice", l)
 			}
 			seen[l] = true
 		}
@@ -427,7 +429,7 @@ func (w *recordWitness) checkOrder(got []string, all bool) {
 	at := slices.IndexFunc(w.writes, func(one written) bool { return one.text == got[0] })
 	for i, l := range got {
 		if at < 0 || at+i >= len(w.writes) || w.writes[at+i].text != l {
-			w.Errorf("complete, and not what was written: %v", got)
+			w.Errorf("the span is complete, but differs from the writes: %v", got)
 			return
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// shardRun is one process of several, and what it has printed.
+// shardRun is the process of one shard, and its output.
 type shardRun struct {
 	cmd *exec.Cmd
 	mu  sync.Mutex
@@ -30,7 +30,7 @@ func (s *shardRun) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// lines are all that are whole.
+// lines returns the events printed so far, without an incomplete last line.
 func (s *shardRun) lines(t *testing.T) (all []line) {
 	t.Helper()
 	s.mu.Lock()
@@ -46,9 +46,9 @@ func (s *shardRun) lines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestReshard: the number of shards changes from 2 to 3 to 2 while objects come, change and go, and all files are gone on
-// with. While there are as many, each object comes from one of them; and who takes all that they print knows at the end what
-// the server has, and was told of each deletion.
+// TestReshard changes the number of shards from 2 to 3 to 2 while objects are created, changed and deleted. Each process
+// continues with its state file. Within a phase, all states of an object come from one shard. Together the processes
+// print the final state of each object, and each deletion.
 func TestReshard(t *testing.T) {
 	t.Parallel()
 	o, err := newObjects()
@@ -63,7 +63,7 @@ func TestReshard(t *testing.T) {
 	if err := writeKubeconfig(kubeconfig, o.namespace); err != nil {
 		t.Fatal(err)
 	}
-	var told []line
+	var printed []line
 	for phase, shards := range [][]string{{"1/2", "2/2"}, {"1/3", "2/3", "3/3"}, {"1/2", "2/2", "none/2"}} {
 		changes := startChanges(t, client)
 		var runs []*shardRun
@@ -79,33 +79,33 @@ func TestReshard(t *testing.T) {
 			defer late.Stop()
 			runs = append(runs, run)
 		}
-		before := len(told)
+		before := len(printed)
 		for deadline := time.Now().Add(patience); !areBusy(t, runs[:2]); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("phase %d: nothing comes: %s%s", phase, &runs[0].err, &runs[1].err)
+				t.Fatalf("phase %d: too few events were printed: %s%s", phase, &runs[0].err, &runs[1].err)
 			}
 		}
 		if phase < 2 {
 			endRuns(t, runs)
 		}
-		changes() // which go on while none of them runs
-		there := present(t, client)
+		changes() // changes continue while no process runs
+		exist := present(t, client)
 		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			told = told[:before]
+			printed = printed[:before]
 			of := map[string]int{}
 			for n, run := range runs {
 				for _, l := range run.lines(t) {
-					told = append(told, l)
-					// What one of them finds out of before is of no shard of now.
+					printed = append(printed, l)
+					// A shard may still print the deletion of an object that now belongs to another one.
 					if was, known := of[string(l.Object.UID)]; known && was != n && l.Type != event.Deleted {
-						t.Errorf("phase %d: %s is of shards %s and %s", phase, l, shards[was], shards[n])
+						t.Errorf("phase %d: %s was printed by shards %s and %s", phase, l, shards[was], shards[n])
 					}
 					if l.Type != event.Deleted {
 						of[string(l.Object.UID)] = n
 					}
 				}
 			}
-			missing := missingOf(told, there)
+			missing := missingOf(printed, exist)
 			if phase < 2 || missing == "" {
 				break
 			}
@@ -116,7 +116,7 @@ func TestReshard(t *testing.T) {
 		if phase == 2 {
 			endRuns(t, runs)
 			deletions := map[string]int{}
-			for _, l := range told {
+			for _, l := range printed {
 				if l.Type == event.Deleted {
 					deletions[string(l.Object.UID)]++
 				}
@@ -125,12 +125,12 @@ func TestReshard(t *testing.T) {
 			for _, n := range deletions {
 				repeated += n - 1
 			}
-			t.Logf("%d lines, %d deletions, of which %d were told again", len(told), len(deletions), repeated)
+			t.Logf("%d lines, %d deletions, %d of them repeated", len(printed), len(deletions), repeated)
 		}
 	}
 }
 
-// areBusy reports whether all have told of enough changes.
+// areBusy reports whether each process has printed enough changes.
 func areBusy(t *testing.T, runs []*shardRun) bool {
 	for _, run := range runs {
 		n := 0
@@ -158,10 +158,10 @@ func endRuns(t *testing.T, runs []*shardRun) {
 	}
 }
 
-// missingOf says what was not told, of what there is and of what there was; empty if all was.
-func missingOf(told []line, there map[string]string) string {
+// missingOf describes a final state or a deletion that was not printed. It returns "" if nothing is missing.
+func missingOf(printed []line, exist map[string]string) string {
 	newest, deleted := map[string]uint64{}, map[string]bool{}
-	for _, l := range told {
+	for _, l := range printed {
 		uid := string(l.Object.UID)
 		if l.Type == event.Deleted {
 			deleted[uid] = true
@@ -171,16 +171,16 @@ func missingOf(told []line, there map[string]string) string {
 		newest[uid] = max(newest[uid], version)
 	}
 	isThere := map[string]bool{}
-	for name, state := range there {
+	for name, state := range exist {
 		uid, version, _ := strings.Cut(state, "/")
 		isThere[uid] = true
 		if want, _ := strconv.ParseUint(version, 10, 64); newest[uid] != want || deleted[uid] {
-			return fmt.Sprintf("of %s (%s) the last state told is %d, deleted %t", name, state, newest[uid], deleted[uid])
+			return fmt.Sprintf("%s (%s): the last printed version is %d, deleted %t", name, state, newest[uid], deleted[uid])
 		}
 	}
 	for uid := range newest {
 		if !isThere[uid] && !deleted[uid] {
-			return "the deletion of " + uid + " was not told"
+			return "the deletion of " + uid + " was not printed"
 		}
 	}
 	return ""

@@ -23,9 +23,8 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// TestRestoredServer: etcd was restored from a backup while the server was down. Its
-// resourceVersions begin again at an older one, and what was written after the backup
-// is gone: dwatch relists, and says so.
+// TestRestoredServer restores etcd from a backup while the server is down. The resourceVersions continue at an older
+// one, and the writes since the backup are lost. dwatch has to relist and report that.
 func TestRestoredServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -63,7 +62,7 @@ func TestRestoredServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster = serve()
-	kubeconfig := filepath.Join(dir, "kubeconfig") // it outlives the server
+	kubeconfig := filepath.Join(dir, "kubeconfig") // it must survive the server
 	copyFile(t, cluster.Kubeconfig, kubeconfig)
 	s := startScreen(t, 0, []string{"KUBECONFIG=" + kubeconfig}, "cm", "-n", "default", "-o", "changes", "-q")
 	s.shows(t, " = 1 configmap in default")
@@ -89,9 +88,9 @@ func TestRestoredServer(t *testing.T) {
 	s.quit(t, "")
 }
 
-// TestRebuiltServer: one of two clusters is thrown away, and another one built at its address, which takes
-// the same credentials. All that was in the old one is gone, what the new one has was added, though it has
-// the same name, and none of it is of the other cluster.
+// TestRebuiltServer replaces one of two clusters by a new one with the same address and credentials. dwatch has to
+// report all objects of the old cluster as deleted, those of the new one as added although some have the same name, and
+// no change in the other cluster.
 func TestRebuiltServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,7 +145,7 @@ func TestRebuiltServer(t *testing.T) {
 	s.quit(t, "")
 }
 
-// writeTogether writes a kubeconfig with the contexts of others, by their names.
+// writeTogether writes a kubeconfig with the current contexts of several kubeconfigs, by name.
 func writeTogether(t *testing.T, path string, contexts map[string]string) {
 	t.Helper()
 	both := api.NewConfig()
@@ -164,12 +163,12 @@ func writeTogether(t *testing.T, path string, contexts map[string]string) {
 	}
 }
 
-// TestCopies runs the scripts of testdata/script/copies on two servers, the contexts a and b, of which b was restored
-// from a backup of a: what is in both from before has the same UIDs. They have two more commands:
+// TestCopies runs the scripts of testdata/script/copies on two servers, the contexts a and b. b was restored from a backup of
+// a, so the objects in the backup have the same UIDs in both. The scripts have two additional commands:
 //
 //	alike A B NAME VALUE VALUE   set k of a ConfigMap in both, each to its own value, and write there until
 //	                             it has the same resourceVersion in both
-//	ahead A N                    write N times to another one
+//	ahead A N                    write another ConfigMap N times
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	kubeconfig, servers := startCopies(t)
@@ -243,7 +242,7 @@ func startCopies(t *testing.T) (kubeconfig string, servers map[string]*objects) 
 	return kubeconfig, servers
 }
 
-// setData sets data of a ConfigMap, which it makes, and returns its resourceVersion.
+// setData applies a ConfigMap with data, and returns its resourceVersion.
 func setData(to dynamic.ResourceInterface, name string, data map[string]any) (version int, err error) {
 	u := newConfigMap(name)
 	u.Object["data"] = data
@@ -254,7 +253,8 @@ func setData(to dynamic.ResourceInterface, name string, data map[string]any) (ve
 	return strconv.Atoi(u.GetResourceVersion())
 }
 
-// alike writes to a ConfigMap in two clusters until its resourceVersion is the same. The servers write, too.
+// alike writes to a ConfigMap in two clusters until it has the same resourceVersion in both, although the servers
+// themselves write, too.
 func alike(both [2]dynamic.ResourceInterface, name string, values []string) error {
 	var versions [2]int
 	behind := 0
@@ -270,7 +270,7 @@ func alike(both [2]dynamic.ResourceInterface, name string, values []string) erro
 	return nil
 }
 
-// freePort returns a port of the loopback that nobody listens at.
+// freePort returns a free port of the loopback interface.
 func freePort(t *testing.T) int {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// grantWatch lets a user watch ConfigMaps in a namespace of its own, and not list
-// them. It returns both.
+// grantWatch lets a user watch, but not list, ConfigMaps in a new namespace.
 func grantWatch(t *testing.T) (user, namespace string) {
 	t.Helper()
 	o, err := newObjects()
@@ -51,11 +50,11 @@ metadata: {name: one}
 	return o.namespace, o.namespace
 }
 
-// isReview: the request asks about rights, or about the user.
+// isReview reports whether the request is a review of the user's permissions or identity.
 func isReview(r *http.Request) bool { return strings.Contains(r.URL.Path, "/selfsubject") }
 
-// A server that does not answer what rights there are is asked once, and
-// everything else goes on.
+// TestRightsUnknown checks that dwatch asks for its permissions only once if the server does not answer that, and
+// otherwise works as usual.
 func TestRightsUnknown(t *testing.T) {
 	t.Parallel()
 	user, namespace := grantWatch(t)
@@ -66,7 +65,7 @@ func TestRightsUnknown(t *testing.T) {
 		"broken":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
 		"closes":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"mute": func(_ http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body) // or it does not see the client go away
+			io.Copy(io.Discard, r.Body) // otherwise the handler does not notice that the client disconnects
 			<-r.Context().Done()
 		},
 	} {
@@ -91,7 +90,7 @@ func TestRightsUnknown(t *testing.T) {
 				t.Errorf("not watched: %q", out)
 			}
 			if strings.Contains(p.stderr.String(), "list resource") {
-				t.Errorf("it says what it can't know:\n%s", p.stderr.String())
+				t.Errorf("dwatch reports a permission that it cannot know:\n%s", p.stderr.String())
 			}
 			if n := asked.Load(); n != 1 {
 				t.Errorf("asked %d times", n)
@@ -105,8 +104,8 @@ func TestRightsUnknown(t *testing.T) {
 	}
 }
 
-// TestRightsQuestions: who may do everything is asked one question, however many
-// targets there are; and with --quiet, or for a list, none.
+// TestRightsQuestions checks that dwatch sends one review for a user with all permissions, whatever the number of
+// targets, and none with --quiet or for a list.
 func TestRightsQuestions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -142,13 +141,13 @@ func TestRightsQuestions(t *testing.T) {
 			p.signal(syscall.SIGINT)
 			<-p.ended
 			if len(reviews) > 0 {
-				t.Errorf("and for %s", <-reviews)
+				t.Errorf("dwatch also asked for %s", <-reviews)
 			}
 		})
 	}
 }
 
-// asks is what a review is about.
+// asks returns the RESOURCE/NAME of a review.
 func asks(t *testing.T, body []byte) string {
 	var review authorizationv1.SelfSubjectAccessReview
 	if err := json.Unmarshal(body, &review); err != nil || review.Spec.ResourceAttributes == nil {

@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// told is a receiver of several rules, each by its path, of the numbers that one ConfigMap has one after the other.
-type told struct {
+// ruleReceiver is the receiver of several rules, one per path. It records the values of a ConfigMap that counts up.
+type ruleReceiver struct {
 	mu sync.Mutex
 	of map[string][]number
-	// changed is closed and replaced with each.
+	// changed is closed and replaced with each event.
 	changed chan struct{}
 }
 
@@ -33,15 +33,15 @@ type number struct {
 	n    int
 }
 
-var toldForm = regexp.MustCompile(`"type":"(ADDED|MODIFIED|DELETED)".*"at":"(\d+)"`)
+var numberedEvent = regexp.MustCompile(`"type":"(ADDED|MODIFIED|DELETED)".*"at":"(\d+)"`)
 
-func (r *told) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
+func (r *ruleReceiver) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
-	match := toldForm.FindStringSubmatch(string(body))
+	match := numberedEvent.FindStringSubmatch(string(body))
 	if err != nil || match == nil {
 		return
 	}
-	n, _ := strconv.Atoi(match[2]) // of digits
+	n, _ := strconv.Atoi(match[2]) // the pattern only matches digits
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.of[q.URL.Path] = append(r.of[q.URL.Path], number{match[1], n})
@@ -49,8 +49,8 @@ func (r *told) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
 	r.changed = make(chan struct{})
 }
 
-// got waits until a path has been told a number of at least n, and returns all of it.
-func (r *told) got(t *testing.T, path string, n int) []number {
+// got waits until a path has received a number of at least n, and returns all its numbers.
+func (r *ruleReceiver) got(t *testing.T, path string, n int) []number {
 	t.Helper()
 	late := time.After(patience)
 	for {
@@ -63,13 +63,13 @@ func (r *told) got(t *testing.T, path string, n int) []number {
 		select {
 		case <-changed:
 		case <-late:
-			t.Fatalf("%s has not been told %d: %v", path, n, all)
+			t.Fatalf("%s has not received %d: %v", path, n, all)
 		}
 	}
 }
 
-// isWhole reports that one number came after the other, from the first on.
-func isWhole(t *testing.T, path string, all []number) {
+// checkSequence checks that the numbers are consecutive.
+func checkSequence(t *testing.T, path string, all []number) {
 	t.Helper()
 	for i, one := range all {
 		if want := all[0].n + i; one.n != want || one.kind != "MODIFIED" && i > 0 {
@@ -78,8 +78,9 @@ func isWhole(t *testing.T, path string, all []number) {
 	}
 }
 
-// TestRulesReread: the file changes while things happen. What stays in it is told all, once; what is new all from its begin on; what
-// is gone nothing; and what takes the place of another goes on from there.
+// TestRulesReread changes the rules file while a ConfigMap changes. An unchanged rule receives each event once, a new
+// one all events since its start, a removed one no more events, and a changed one continues with the events after those
+// of its predecessor.
 func TestRulesReread(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []bool{false, true} {
@@ -102,7 +103,7 @@ func rulesReread(t *testing.T, kept bool) {
 		}
 		return false
 	}}
-	to := &told{of: map[string][]number{}, changed: make(chan struct{})}
+	to := &ruleReceiver{of: map[string][]number{}, changed: make(chan struct{})}
 	receiver := httptest.NewServer(to)
 	t.Cleanup(receiver.Close)
 	dir := t.TempDir()
@@ -182,17 +183,17 @@ func rulesReread(t *testing.T, kept bool) {
 	stopped()
 	for _, path := range []string{"/stays", "/new", "/after"} {
 		all := to.got(t, path, last)
-		isWhole(t, path, all)
+		checkSequence(t, path, all)
 		if path == "/new" && all[0].kind != "ADDED" || path == "/after" && all[0].kind != "MODIFIED" {
 			t.Errorf("%s begins with %v", path, all[0])
 		}
 	}
 	if now := to.got(t, "/goes", 0); len(now) != len(gone) || now[len(now)-1].n >= last {
-		t.Errorf("who is let go was told %d, and then %d more", len(gone), len(now)-len(gone))
+		t.Errorf("the removed rule received %d events, and then %d more", len(gone), len(now)-len(gone))
 	}
 	before, after := to.got(t, "/before", 0), to.got(t, "/after", 0)
-	if isWhole(t, "/before", before); before[len(before)-1].n >= after[0].n {
-		t.Errorf("%v was told twice", after[0])
+	if checkSequence(t, "/before", before); before[len(before)-1].n >= after[0].n {
+		t.Errorf("%v was delivered twice", after[0])
 	}
 	p.signal(syscall.SIGTERM)
 	p.waits(t)
@@ -202,13 +203,14 @@ func rulesReread(t *testing.T, kept bool) {
 	mu.Lock()
 	defer mu.Unlock()
 	lost := strings.Contains(p.stderr.String(), "connection lost")
-	if watches["configmaps"] != 3 && !lost { // one of all, and one each to tell what there is
+	if watches["configmaps"] != 3 && !lost { // one shared by all rules, and one for the initial objects of each of two rules
 		t.Errorf("watches of configmaps: %d\n%s", watches["configmaps"], p.stderr.String())
 	}
 }
 
-// TestRulesRereadDenied: a rule comes to share a watch that goes on though the right to a part of it was taken away, and may not list what there
-// is. When it may, it is told what is different, and nothing that is there as deleted, though the shared watch has relisted meanwhile.
+// TestRulesRereadDenied changes a rule of a running watch after the permission for some of its resources was revoked, so
+// that dwatch cannot list the existing objects. Once the permission is back, the rule receives only the differences, and
+// no deletion of an existing object, although the shared watch has relisted in the meantime.
 func TestRulesRereadDenied(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
@@ -285,6 +287,6 @@ func TestRulesRereadDenied(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	p.waits(t)
 	if said := p.stderr.String(); strings.Contains(said, "DELETED") || strings.Count(said, ": after ") != 2 {
-		t.Errorf("it was told something else than what is different:\n%s", said)
+		t.Errorf("the changed rule received more than the differences:\n%s", said)
 	}
 }

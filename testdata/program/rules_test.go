@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRulesShareWatches: rules that ask for the same of a resource are one watch at the server.
+// TestRulesShareWatches checks that rules with the same resource and selectors share one watch.
 func TestRulesShareWatches(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)

@@ -22,8 +22,7 @@ type authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// newIdentity returns the TLS configuration of a receiver, and writes what a script
-// needs of it.
+// newIdentity returns the TLS configuration of a receiver, and writes the files that a script needs.
 func newIdentity(ts *testscript.TestScript, h *hook) *tls.Config {
 	a := newAuthority(ts)
 	writePEM(ts, h.name+".ca", "CERTIFICATE", a.certificate.Raw)

@@ -11,13 +11,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// soon is how long dwatch may take to say that it can't start. It is much more
-// than that needs, for slow machines and the race detector.
+// soon is how long dwatch may take to fail at its start. It allows for slow machines and the race detector.
 const soon = 20 * time.Second
 
-// fails runs a command that must fail soon, with this exit code, and say why as
-// the contract has it: nothing on stdout, and on stderr errors in one line each,
-// after what was said before.
+// fails runs a command that must soon end with an exit code, print nothing on stdout, and print its errors on stderr in
+// one line each, after its other messages.
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: fails CODE CMD [ARG...]")
@@ -26,10 +24,10 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	p, got := runToEnd(ts, args[1:])
 	for range 4 {
-		if !knewNothing.MatchString(p.stderr.String()) {
+		if !notListed.MatchString(p.stderr.String()) {
 			break
 		}
-		ts.Logf("once more, as it knew nothing yet:\n%s", p.stderr.String())
+		ts.Logf("once more, as dwatch had not listed the objects yet:\n%s", p.stderr.String())
 		p, got = runToEnd(ts, args[1:])
 	}
 	fmt.Fprint(ts.Stderr(), p.stderr.String())
@@ -38,18 +36,17 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 	if out := p.stdout.String(); out != "" {
-		ts.Fatalf("it wrote to stdout:\n%s", out)
+		ts.Fatalf("the command wrote to stdout:\n%s", out)
 	}
-	if wrong := misspoken(p.stderr.String()); wrong != "" {
+	if wrong := stderrProblem(p.stderr.String()); wrong != "" {
 		ts.Fatalf("%s in stderr:\n%s", wrong, p.stderr.String())
 	}
 }
 
-// knewNothing: the timeout passed before dwatch had learned what is there, as on a machine that has much
-// to do.
-var knewNothing = regexp.MustCompile(`what exists is not known yet|the server had not answered`)
+// notListed matches the errors of a run whose timeout passed before dwatch had listed the objects, as on a busy machine.
+var notListed = regexp.MustCompile(`: not listed yet|the server had not answered`)
 
-// runToEnd runs a command that must end soon.
+// runToEnd runs a command that must soon end.
 func runToEnd(ts *testscript.TestScript, args []string) (*program, int) {
 	p, err := newProgram(ts, args)
 	ts.Check(err)
@@ -57,17 +54,16 @@ func runToEnd(ts *testscript.TestScript, args []string) (*program, int) {
 	code, ok := p.wait()
 	if !ok {
 		p.kill()
-		ts.Fatalf("it does not end\nstderr:\n%s", p.stderr.String())
+		ts.Fatalf("the command does not end\nstderr:\n%s", p.stderr.String())
 	}
 	if took := time.Since(started); took > soon {
-		ts.Fatalf("it took %v", took)
+		ts.Fatalf("the command took %v", took)
 	}
 	return p, code
 }
 
-// misspoken says what is wrong with the stderr of a failed run; empty if it is
-// in order.
-func misspoken(stderr string) string {
+// stderrProblem describes what is wrong with the stderr of a failed run. It returns "" if nothing is.
+func stderrProblem(stderr string) string {
 	lines := strings.SplitAfter(stderr, "\n")
 	if last := lines[len(lines)-1]; last != "" {
 		return "an unfinished line"
@@ -78,7 +74,7 @@ func misspoken(stderr string) string {
 	}
 	for _, line := range lines {
 		switch {
-		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "), strings.HasPrefix(line, "waiting for "), isOfLogs(line):
+		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "), strings.HasPrefix(line, "waiting for "), isLogLine(line):
 		default:
 			return fmt.Sprintf("noise (%q)", line)
 		}
@@ -89,13 +85,13 @@ func misspoken(stderr string) string {
 	return secretIn(stderr)
 }
 
-// isOfLogs: the line is what a wait that fails says of the logs of a container.
-func isOfLogs(line string) bool {
+// isLogLine reports whether a line belongs to the container logs that a failed wait prints.
+func isLogLine(line string) bool {
 	return strings.HasPrefix(line, "the last lines of ") || strings.HasPrefix(line, "lines of ") || strings.HasPrefix(line, "  | ") || strings.HasPrefix(line, "the logs of ") ||
 		strings.HasPrefix(line, "warning: the values of Secret ") || strings.HasPrefix(line, "there is no Secret ")
 }
 
-// secretIn says if text has something that only the kubeconfig may hold.
+// secretIn names the secret of the kubeconfig or of the scripts that text contains. It returns "" if there is none.
 func secretIn(text string) string {
 	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
 	if err != nil {
@@ -106,7 +102,7 @@ func secretIn(text string) string {
 			return "the token of " + name
 		}
 	}
-	if strings.Contains(text, "hunter2") { // the password of the scripts
+	if strings.Contains(text, "hunter2") { // the password in the scripts
 		return "a password"
 	}
 	return ""

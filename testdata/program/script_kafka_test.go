@@ -16,10 +16,10 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// kafkaTopic is the topic of the broker of scripts. It has one partition.
+// kafkaTopic is the topic on the broker of scripts. It has one partition.
 const kafkaTopic = "k8s"
 
-// kafkaCommand runs a broker of Kafka beside a script.
+// kafkaCommand controls a Kafka broker for a script.
 func kafkaCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: kafka up|down|read|await|LINE ...")
@@ -29,7 +29,7 @@ func kafkaCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case what == "up" && b.kafka == nil:
 		for i, arg := range args {
 			if _, err := os.Stat(ts.MkAbs(arg)); err == nil {
-				args[i] = ts.MkAbs(arg) // it does not run in this directory
+				args[i] = ts.MkAbs(arg) // the broker runs in another directory
 			}
 		}
 		k, err := testenv.StartKafka(ts.MkAbs(".kafka"), append([]string{"--topics", kafkaTopic + ":1"}, args...)...)
@@ -58,7 +58,7 @@ func kafkaCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// awaitKafka returns the records of the topic when they match a pattern, and nothing more has come for a time.
+// awaitKafka returns the records of the topic once they match a pattern and no record has arrived for the time quiet.
 func (b *bench) awaitKafka(ctx context.Context, pattern *regexp.Regexp, quiet time.Duration) (string, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.kafka.Address), kgo.ConsumeTopics(kafkaTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
@@ -87,7 +87,8 @@ func (b *bench) awaitKafka(ctx context.Context, pattern *regexp.Regexp, quiet ti
 	}
 }
 
-// writeRecord writes a record: its key, its headers in the order of their names, and its value; of a tombstone that is "(null)".
+// writeRecord writes the key of a record, its headers in the order of their names, and its value. A tombstone has the
+// value "(null)".
 func writeRecord(text *strings.Builder, r *kgo.Record) {
 	fmt.Fprintln(text, string(r.Key))
 	var headers []string

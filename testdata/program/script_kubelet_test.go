@@ -17,10 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// startKubelet runs what of a kubelet answers for the logs of containers, and makes its node, which is
-// called like the namespace of the script: the API server asks it there. The log of a container is in
-// the file CONTAINER.log, or CONTAINER.previous.log; one that is called endless writes without end,
-// whatever it is asked for, and one that is called silent does not answer.
+// startKubelet starts a simulated kubelet that serves container logs, and creates its node, named like the namespace of
+// the script, so that the API server gets the logs from it. The log of a container is in the file CONTAINER.log, or
+// CONTAINER.previous.log. The container endless writes without end, and the container silent does not answer.
 func startKubelet(ts *testscript.TestScript, neg bool, args []string) {
 	b := of(ts)
 	requests, err := os.Create(ts.MkAbs("kubelet.log"))
@@ -67,7 +66,7 @@ func startKubelet(ts *testscript.TestScript, neg bool, args []string) {
 	address := server.Listener.Addr().(*net.TCPAddr)
 	node := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": b.objects.namespace},
-		// DaemonSets of other scripts want no pod there.
+		// DaemonSets of other scripts must not place pods there.
 		"spec": map[string]any{"taints": []any{map[string]any{"key": "example.com/logs", "effect": "NoSchedule"}}},
 		"status": map[string]any{
 			"addresses":       []any{map[string]any{"type": "InternalIP", "address": address.IP.String()}},

@@ -10,11 +10,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// listening is what a program says that listens.
+// listening matches the message about --listen.
 var listening = regexp.MustCompile(`(?m)^listening on (http://\S+)/metrics$`)
 
-// get asks a program over HTTP until it answers with a code and a body that matches, which
-// it prints.
+// get requests a path from a program until the status code and the body match, and prints the body.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 4 {
 		ts.Fatalf("usage: get NAME PATH CODE REGEXP")
@@ -23,7 +22,7 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[3])
 	ts.Check(err)
 	if !p.stderr.await(listening, 1, p.ended) {
-		ts.Fatalf("it does not say where it listens:\n%s", p.stderr.String())
+		ts.Fatalf("the program does not log its address:\n%s", p.stderr.String())
 	}
 	url := listening.FindStringSubmatch(p.stderr.String())[1] + args[1]
 	deadline := time.Now().Add(patience)
@@ -44,17 +43,17 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// paged is what a program says that serves a page.
+// paged matches the message with the URL of the page.
 var paged = regexp.MustCompile(`(?m)^page: (\S+)$`)
 
-// address sets a variable of the environment to where the page of a program is.
+// address sets an environment variable to the URL of a program's page.
 func address(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: address NAME VARIABLE")
 	}
 	p := of(ts).programs[args[0]]
 	if !p.stderr.await(paged, 1, p.ended) {
-		ts.Fatalf("it does not say where its page is:\n%s", p.stderr.String())
+		ts.Fatalf("the program does not log the URL of its page:\n%s", p.stderr.String())
 	}
 	ts.Setenv(args[1], paged.FindStringSubmatch(p.stderr.String())[1])
 }

@@ -17,7 +17,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// natsCommand runs a NATS server beside a script.
+// natsCommand controls a NATS server for a script.
 func natsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: nats up|down|stream|read|await ...")
@@ -27,7 +27,7 @@ func natsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case what == "up" && b.nats == nil:
 		for i, arg := range args {
 			if _, err := os.Stat(ts.MkAbs(arg)); err == nil {
-				args[i] = ts.MkAbs(arg) // it does not run in this directory
+				args[i] = ts.MkAbs(arg) // the server runs in another directory
 			}
 		}
 		s, err := testenv.StartNATS(ts.MkAbs(".nats"), args...)
@@ -56,7 +56,7 @@ func natsCommand(ts *testscript.TestScript, neg bool, args []string) {
 			return awaitStream(ctx, js, args[0], pattern)
 		}))
 	default:
-		ts.Fatalf("nats %s takes other arguments", what)
+		ts.Fatalf("invalid arguments of nats %s", what)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// objects writes to the API server, in a namespace of its own.
+// objects writes to the API server, usually in a new namespace.
 type objects struct {
 	config    *rest.Config
 	namespace string
@@ -39,7 +39,7 @@ type objects struct {
 
 var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// newObjects makes a namespace; leave deletes it.
+// newObjects creates a namespace. leave deletes it.
 func newObjects() (*objects, error) { return newObjectsOn(testbed) }
 
 func newObjectsOn(c *testenv.Cluster) (*objects, error) {
@@ -57,7 +57,7 @@ func newObjectsOn(c *testenv.Cluster) (*objects, error) {
 	return o, nil
 }
 
-// newObjectsNamed makes a namespace of that name.
+// newObjectsNamed creates a namespace with the given name.
 func newObjectsNamed(c *testenv.Cluster, name string) (*objects, error) {
 	o, err := objectsIn(c, name)
 	if err != nil {
@@ -68,7 +68,7 @@ func newObjectsNamed(c *testenv.Cluster, name string) (*objects, error) {
 	return o, err
 }
 
-// objectsIn writes in a namespace that is there.
+// objectsIn uses an existing namespace.
 func objectsIn(c *testenv.Cluster, namespace string) (*objects, error) {
 	config, err := c.Config("admin")
 	if err != nil {
@@ -82,12 +82,12 @@ func objectsIn(c *testenv.Cluster, namespace string) (*objects, error) {
 	return o, err
 }
 
-// leave does not wait: the API server ends with the test.
+// leave deletes the namespace. It does not wait, because the API server ends after the tests.
 func (o *objects) leave() {
 	_ = o.client.Resource(namespaces).Delete(context.Background(), o.namespace, metav1.DeleteOptions{})
 }
 
-// resource finds the client for a resource.
+// resource returns the client for a resource. If namespace is empty, it uses o.namespace.
 func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic.ResourceInterface, error) {
 	mapping, err := o.mapping(ctx, name)
 	if err != nil {
@@ -103,13 +103,12 @@ func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic
 	return client.Namespace(namespace), nil
 }
 
-// lasting has the mappings of names that are of Kubernetes itself, and so the same on each server.
-var lasting sync.Map
+// builtinMappings caches the mappings of built-in types, which are the same on each server.
+var builtinMappings sync.Map
 
-// mapping asks the server what a name stands for; each time anew where it is that of a custom resource, as
-// CRDs come and go.
+// mapping resolves the name of a resource. It does not cache custom resources, because CRDs are created and deleted.
 func (o *objects) mapping(ctx context.Context, name string) (*meta.RESTMapping, error) {
-	if known, ok := lasting.Load(name); ok {
+	if known, ok := builtinMappings.Load(name); ok {
 		return known.(*meta.RESTMapping), nil
 	}
 	answer, err := mapper.New(o.discovery).Resolve(ctx, name)
@@ -118,7 +117,7 @@ func (o *objects) mapping(ctx context.Context, name string) (*meta.RESTMapping, 
 	}
 	mapping := answer.Mappings[0]
 	if scheme.Scheme.IsGroupRegistered(mapping.Resource.Group) {
-		lasting.Store(name, mapping)
+		builtinMappings.Store(name, mapping)
 	}
 	return mapping, nil
 }
@@ -147,7 +146,7 @@ func (o *objects) apply(path string, replace *strings.Replacer) error {
 func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
 	gvk := u.GroupVersionKind()
 	var client dynamic.ResourceInterface
-	// That a CRD is established the server says before discovery names it.
+	// A CRD can be established before discovery lists it.
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (_ bool, err error) {
 		client, err = o.resource(ctx, fmt.Sprintf("%s.%s.%s", gvk.Kind, gvk.Version, gvk.Group), u.GetNamespace())
 		return err == nil, nil
@@ -180,7 +179,7 @@ func isEstablished(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME and returns when it is gone.
+// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME, and returns when it is gone.
 func (o *objects) remove(arg string) error {
 	ctx := context.Background()
 	resource, name, _ := strings.Cut(arg, "/")
@@ -196,7 +195,7 @@ func (o *objects) remove(arg string) error {
 	if err != nil {
 		return err
 	}
-	// A controller may make another one of that name at once.
+	// A controller may create another object with the same name at once.
 	uid := doomed.GetUID()
 	if err := client.Delete(ctx, name, *metav1.NewPreconditionDeleteOptions(string(uid))); err != nil {
 		return err
@@ -208,15 +207,14 @@ func (o *objects) remove(arg string) error {
 	case err != nil:
 		return err
 	}
-	// From there on: it may be gone before the watch begins.
+	// Watch from this version, because the object may be gone before the watch starts.
 	return o.await(ctx, client, name, left.GetResourceVersion(), func(e watch.Event) bool {
 		u, ok := e.Object.(*unstructured.Unstructured)
 		return e.Type == watch.Deleted && ok && u.GetUID() == uid
 	})
 }
 
-// await watches an object until done, from a resourceVersion or, if that is empty,
-// from what it is now.
+// await watches an object until done returns true, from a resourceVersion, or from its current state if that is empty.
 func (o *objects) await(
 	ctx context.Context, client dynamic.ResourceInterface, name, resourceVersion string, done func(watch.Event) bool,
 ) error {
@@ -253,7 +251,7 @@ func (o *objects) patch(arg, patch string) error {
 	return err
 }
 
-// warn reports a Warning event about TYPE/NAME, as its controller would.
+// warn creates a Warning Event about TYPE/NAME, as a controller would.
 func (o *objects) warn(arg, reason, message string) error {
 	ctx := context.Background()
 	resource, name, _ := strings.Cut(arg, "/")
@@ -276,7 +274,7 @@ func (o *objects) warn(arg, reason, message string) error {
 	return err
 }
 
-// isLater reports whether an object was written in another second than that in which it was created.
+// isLater reports whether kubectl-patch wrote an object after the second of its creation.
 func (o *objects) isLater(arg string) (bool, error) {
 	resource, name, _ := strings.Cut(arg, "/")
 	client, err := o.resource(context.Background(), resource, "")

@@ -17,7 +17,7 @@ import (
 
 var signals = map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM, "SIGKILL": os.Kill}
 
-// program is a command that runs beside a script.
+// program is a command that runs in the background of a script.
 type program struct {
 	cmd            *exec.Cmd
 	stdout, stderr transcript
@@ -36,18 +36,18 @@ func newProgram(ts *testscript.TestScript, argv []string) (*program, error) {
 	}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.stderr.isSaid = true
+	p.stderr.stripTimes = true
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		p.cmd.Wait() // its exit code is what wait returns
+		p.cmd.Wait() // wait returns its exit code
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// wait returns the exit code; false if the program does not end.
+// wait returns the exit code, or false if the program does not end.
 func (p *program) wait() (int, bool) {
 	select {
 	case <-p.ended:
@@ -63,12 +63,12 @@ func (p *program) kill() {
 	}
 }
 
-// transcript is what a program has written so far. The zero value is empty.
+// transcript is the output of a program so far. The zero value is empty.
 type transcript struct {
-	isSaid  bool // on stderr: without times
-	mu      sync.Mutex
-	text    bytes.Buffer
-	changed chan struct{} // closed and replaced at each write
+	stripTimes bool // true for stderr: times are removed
+	mu         sync.Mutex
+	text       bytes.Buffer
+	changed    chan struct{} // closed and replaced at each write
 }
 
 func (t *transcript) Write(p []byte) (int, error) {
@@ -88,13 +88,13 @@ func (t *transcript) String() string {
 }
 
 func (t *transcript) read() string {
-	if t.isSaid {
+	if t.stripTimes {
 		return stderrlog.StripTimes(t.text.String())
 	}
 	return t.text.String()
 }
 
-// look returns what there is, and a channel that is closed when there is more.
+// look returns the output so far, and a channel that is closed when there is more.
 func (t *transcript) look() (string, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

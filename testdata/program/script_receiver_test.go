@@ -20,14 +20,14 @@ import (
 // receiverKinds are the receivers that a script can start.
 //
 //	(none)      http://127.0.0.1:PORT
-//	tls         https, with a certificate of the authority in the file NAME.ca
-//	mtls        the same, and it wants one of the client: NAME.crt with NAME.key
-//	expired     its certificate was good until yesterday
-//	otherhost   its certificate is of receiver.invalid
-//	proxy OF    a proxy that leads each connection to the receiver OF
+//	tls         https, with a certificate signed by the CA in the file NAME.ca
+//	mtls        the same, and requires the client certificate NAME.crt with the key NAME.key
+//	expired     https, with a certificate that expired yesterday
+//	otherhost   https, with a certificate for the host receiver.invalid
+//	proxy OF    a proxy that forwards each connection to the receiver OF
 var receiverKinds = []string{"", "tls", "mtls", "expired", "otherhost", "proxy"}
 
-// hook is a receiver of webhooks, or a proxy on the way to one.
+// hook is a receiver of webhooks, or a proxy in front of one.
 type hook struct {
 	name, kind string
 	address    string // host and port
@@ -35,7 +35,7 @@ type hook struct {
 	handler    http.Handler
 	log        transcript
 	never      chan struct{}
-	server     *http.Server // nil: it is down
+	server     *http.Server // nil while it is down
 
 	mu      sync.Mutex
 	code    int
@@ -51,7 +51,7 @@ func startReceiver(ts *testscript.TestScript, neg bool, args []string) {
 		h.kind = args[1]
 	}
 	if !slices.Contains(receiverKinds, h.kind) {
-		ts.Fatalf("no receiver is of the kind %q", h.kind)
+		ts.Fatalf("unknown kind of receiver %q", h.kind)
 	}
 	h.handler = http.HandlerFunc(h.receive)
 	scheme := "http://"
@@ -91,7 +91,7 @@ func (h *hook) stop() {
 	}
 }
 
-// receive logs a request, and answers.
+// receive logs a request and responds.
 func (h *hook) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *hook) receive(w http.ResponseWriter, r *http.Request) {
 	code, headers := h.code, h.headers
 	h.mu.Unlock()
 	io.WriteString(&h.log, text.String())
-	if code == 0 { // it hangs
+	if code == 0 { // no response
 		<-r.Context().Done()
 		return
 	}
@@ -118,7 +118,7 @@ func (h *hook) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(code)
 }
 
-// lead makes a tunnel, as a proxy does.
+// lead creates a tunnel, as a proxy does.
 func (h *hook) lead(w http.ResponseWriter, r *http.Request, to string) {
 	fmt.Fprintf(&h.log, "%s %s %s\n", r.Method, r.Host, r.Header.Get("Proxy-Authorization"))
 	h.mu.Lock()
@@ -147,7 +147,7 @@ func (h *hook) lead(w http.ResponseWriter, r *http.Request, to string) {
 	io.Copy(client, target)
 }
 
-// answer says what a receiver answers: a code, or "hang".
+// answer sets the response of a receiver: a status code, or "hang".
 func answer(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: answer NAME CODE|hang [HEADER: VALUE]...")
@@ -169,11 +169,11 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(of(ts).receivers[args[0]].start())
 }
 
-// awaitLog waits until what a receiver got matches, and leaves it in a file.
+// awaitLog waits until the log of a receiver matches, and writes it to a file.
 func awaitLog(ts *testscript.TestScript, h *hook, pattern *regexp.Regexp, n int) {
 	found := h.log.await(pattern, n, h.never)
 	ts.Check(os.WriteFile(ts.MkAbs(h.name+".log"), []byte(h.log.String()), 0o644))
 	if !found {
-		ts.Fatalf("%s did not get %s %d times, but\n%s", h.name, pattern, n, h.log.String())
+		ts.Fatalf("the log of %s does not match %s %d times:\n%s", h.name, pattern, n, h.log.String())
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// writeRecorded writes a recording of events and marks, as lines of a file, whose last one is moved to
-// a minute ago. What a server has proven is in the file, so that it does not depend on how busy the machine is.
-// Secrets are masked. A line NAME=TIME sets a variable of the environment to that time, moved as well.
+// writeRecorded writes a recording of the events in a file, moved in time so that the last one happened a minute ago.
+// The file also contains the BOOKMARK events that confirm coverage, so the coverage does not depend on how busy the
+// machine is. Secrets are masked. A line NAME=TIME sets an environment variable to that time, moved as well.
 func writeRecorded(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: recorded DIR FILE")
@@ -38,8 +38,8 @@ func writeRecorded(ts *testscript.TestScript, neg bool, args []string) {
 
 var namedTime = regexp.MustCompile(`(?m)^([A-Z]+)=(\S+)\n`)
 
-// writeRecording writes a recording of the events and marks in text, the last of which is at a time. It returns
-// the times that are named in text, and by how much all are moved.
+// writeRecording writes a recording of the events in text, moved so that the last one is at the time last. It returns
+// the times named in text, not yet moved, and the offset.
 func writeRecording(dir, text string, last time.Time) (named map[string]string, by time.Duration, err error) {
 	named = map[string]string{}
 	for _, match := range namedTime.FindAllStringSubmatch(text, -1) {
@@ -53,7 +53,7 @@ func writeRecording(dir, text string, last time.Time) (named map[string]string, 
 	return named, by, record(dir, moved(events, by))
 }
 
-// moved are events at other times.
+// moved adds by to the times of events.
 func moved(events []event.Event, by time.Duration) []event.Event {
 	for i := range events {
 		e := &events[i]
@@ -64,7 +64,7 @@ func moved(events []event.Event, by time.Duration) []event.Event {
 	return events
 }
 
-// record records events, by a clock that shows their times.
+// record records events with a clock that shows their times.
 func record(dir string, events []event.Event) (err error) {
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {
@@ -97,7 +97,7 @@ func record(dir string, events []event.Event) (err error) {
 	return nil
 }
 
-// watched gives each event the target by which it came, and returns these.
+// watched gives all events of a target the same event.Target, and returns these targets.
 func watched(events []event.Event) (targets []event.Target) {
 	for i := range events {
 		e := &events[i]

@@ -14,10 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// awaitBinding returns when all that a binding grants is granted: the API server
-// learns of it by a watch of its own.
+// awaitBinding waits until all rules of a binding are in force. The API server learns of bindings through its own watch.
 func (o *objects) awaitBinding(ctx context.Context, u *unstructured.Unstructured) error {
-	var binding rbacv1.RoleBinding // a ClusterRoleBinding has no other members
+	var binding rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &binding); err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func userOf(s rbacv1.Subject) string {
 	return s.Name
 }
 
-// awaitRule waits for the first of what a rule allows: all come at once.
+// awaitRule waits until the first verb and resource of a rule are allowed. All others become allowed at the same time.
 func (o *objects) awaitRule(ctx context.Context, user, namespace string, rule rbacv1.PolicyRule) error {
 	client, err := kubernetes.NewForConfig(o.config)
 	if err != nil {

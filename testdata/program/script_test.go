@@ -24,59 +24,58 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// The scripts of testdata/script run the built binary against one real API
-// server. Each has a namespace of its own, $NS, which is the default namespace
-// of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
-// the server, $DWATCH dwatch itself, $BRIEF the --timeout of what is to end by it. Those of testdata/script/controllers run against another, which has
-// controllers and nodes, too (controllers_test.go).
+// The scripts of testdata/script run the built binary against one real API server. Each script has its own namespace, $NS, which
+// is the default namespace of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of the server, $DWATCH the
+// path of dwatch, and $BRIEF a --timeout for commands that should reach it. The scripts of testdata/script/controllers run
+// against another server, which has controllers and nodes (controllers_test.go).
 //
-// Besides testscript's own, they have these commands:
+// In addition to the commands of testscript, the scripts have:
 //
 //	apply FILE...              create or update objects, by server-side apply, and
 //	                           wait until CRDs and bindings are in force
 //	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
 //	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
-//	nudge TYPE/NAME NAME.out|log REGEXP   change an object again and again until the
-//	                           output of a program matches, and has the last change
+//	nudge TYPE/NAME NAME.out|log REGEXP   change an object repeatedly until the output of a
+//	                           program matches, and wait until it has the last change
 //	start NAME CMD [ARG...]    start a command in the background
-//	await NAME.out|err REGEXP [N]   wait until its output matches (N times); NAME.log
-//	                           is what a receiver got, and then a file of that name
-//	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
-//	                           killed by SIGKILL
+//	await NAME.out|err REGEXP [N]   wait until its output matches (N times); NAME.log is
+//	                           the log of a receiver, which is also written to that file
+//	quit NAME [SIGNAL]         end it by a signal (default SIGINT) and wait; its exit code
+//	                           must be 0, except after SIGKILL
 //	end NAME CODE              wait for its end with that exit code
 //	interrupt NAME CODE        end it by SIGINT, and wait for that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
 //	receiver NAME [KIND]       start a receiver of webhooks, whose URL is $NAME, with
 //	                           host and port $NAME_HOST (see receiverKinds)
-//	answer NAME CODE [HEADER]...   what it answers from now on; at first 200
+//	answer NAME CODE [HEADER]...   set its response, which is 200 at first
 //	down NAME, up NAME         stop it, and start it again at the same address
-//	fails CODE CMD [ARG...]    run a command that must end soon with that exit
-//	                           code, nothing on stdout and its errors in one line each
+//	fails CODE CMD [ARG...]    run a command that must end soon with that exit code,
+//	                           no stdout, and its errors in one line each
 //	nats up [FLAG...]          start a NATS server with JetStream, or start it again;
 //	                           $NATS is its HOST:PORT
 //	nats down                  kill it
-//	nats stream NAME SUBJECT   make a stream, or change its subjects
+//	nats stream NAME SUBJECT   create a stream, or change its subjects
 //	nats read NAME             print the subject, the headers and the body of each
 //	                           message in a stream
-//	nats await NAME REGEXP     wait until that matches
+//	nats await NAME REGEXP     wait until these match
 //	kafka up [FLAG...]         start a broker of Kafka with the topic k8s, or start it again;
 //	                           $KAFKA is its HOST:PORT
 //	kafka down                 kill it
-//	kafka LINE...              have something happen to it (testdata/kafka/main.go)
+//	kafka LINE...              send it a command (see testdata/kafka/main.go)
 //	kafka read                 print key, headers and value of each record of k8s
-//	kafka await REGEXP         wait until that matches
-//	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
-//	                           print the body
-//	address NAME VARIABLE      set a variable of the environment to where the page of a program
-//	                           with dwatch serve is
-//	recorded DIR FILE          write a recording of the events and marks in FILE, which end a
-//	                           minute ago
-//	kubelet                    start a kubelet that answers for logs, with a node $NS:
-//	                           see startKubelet
+//	kafka await REGEXP         wait until these match
+//	get NAME PATH CODE REGEXP  send requests to a program with --listen until the
+//	                           response matches, and print the body
+//	address NAME VARIABLE      set an environment variable to the URL of the page of a
+//	                           dwatch serve
+//	recorded DIR FILE          write a recording of the events in FILE, moved so that
+//	                           they end a minute ago
+//	kubelet                    start a kubelet that serves logs, with a node $NS
+//	                           (see startKubelet)
 //
-// After quit and end its output is in the files NAME.out and NAME.err. What dwatch says on stderr is
-// without the times in front of the lines (testdata/stderrlog); dated.txtar is about these.
+// After quit and end, the output of a program is in the files NAME.out and NAME.err. The times at the start of dwatch's lines on
+// stderr are removed (testdata/stderrlog). dated.txtar tests these.
 
 const scripts = "../script"
 
@@ -89,8 +88,8 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	os.Unsetenv("GOGC")                   // of make test: dwatch has its own
-	flag.Set("test.parallel", parallel()) // they wait, but what they run has deadlines
+	os.Unsetenv("GOGC")                   // set by make test; dwatch sets its own
+	flag.Set("test.parallel", parallel()) // tests mostly wait, but too many at once would exceed their deadlines
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -111,7 +110,7 @@ func testMain(m *testing.M) int {
 	return testenv.Main(m, &testbed)
 }
 
-// parallel is how many tests run at once.
+// parallel returns the maximum number of tests that run at once.
 func parallel() string {
 	if race.Enabled {
 		return "6"
@@ -119,7 +118,7 @@ func parallel() string {
 	return "12"
 }
 
-// brief is the --timeout of what is to end by it: time enough to learn what is there.
+// brief returns a --timeout for commands that should reach it. It is long enough to list the existing objects.
 func brief() string {
 	if race.Enabled {
 		return "6s"
@@ -127,7 +126,7 @@ func brief() string {
 	return "3s"
 }
 
-// build builds dwatch, and what runs it without the times.
+// build builds dwatch, and the wrapper that removes the times from its messages.
 func build(dir string) error {
 	if err := testenv.Build(filepath.Join(dir, "dwatch")); err != nil {
 		return err
@@ -142,10 +141,10 @@ func build(dir string) error {
 	return link(undated)
 }
 
-// undatedDir is the directory, among the binaries, of those that scripts run by exec: what they say has no times.
+// undatedDir is the subdirectory of binaries with the wrappers that scripts run by exec. Their messages have no times.
 const undatedDir = "undated"
 
-// link gives dwatch all its names.
+// link creates a symlink for each other name of dwatch.
 func link(dir string) error {
 	for _, name := range []string{cli.PluginName, complete.PluginName} {
 		if err := os.Symlink("dwatch", filepath.Join(dir, name)); err != nil {
@@ -155,12 +154,11 @@ func link(dir string) error {
 	return nil
 }
 
-// raceOptions is a variable of the environment. A program with the race detector
-// sleeps for a second at its end, for the goroutines that are left: dwatch has
-// waited for its own.
+// raceOptions returns an environment variable. Otherwise a program with the race detector sleeps for a second at its end
+// to wait for remaining goroutines. dwatch waits for its goroutines itself.
 func raceOptions() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 
-// commands are what scripts have besides testscript's own.
+// commands are the commands that scripts have in addition to those of testscript.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"apply":     apply,
 	"delete":    remove,
@@ -197,8 +195,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestScriptsGoOn: testscript's own "stop" ends a script early as a success, so
-// what is meant to stop a program would hide all that follows.
+// TestScriptsGoOn checks that no script uses testscript's command "stop", which ends a script early as a success. A
+// script that means to stop a program would skip its remaining lines.
 func TestScriptsGoOn(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
 	more, moreErr := filepath.Glob(filepath.Join(controlled, "*.txtar"))
@@ -211,12 +209,12 @@ func TestScriptsGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if regexp.MustCompile(`(?m)^stop\b`).Match(text) {
-			t.Errorf("%s: stop ends the script, not a program: use quit", script)
+			t.Errorf("%s: the command stop ends the script, not a program: use quit", script)
 		}
 	}
 }
 
-// bench is what the commands of one script share.
+// bench is the state that the commands of a script share.
 type bench struct {
 	objects   *objects
 	programs  map[string]*program
@@ -229,7 +227,7 @@ type benchKey struct{}
 
 func setup(env *testscript.Env) error { return setupOn(testbed, env) }
 
-// setupOn prepares a script that runs against this server.
+// setupOn prepares a script that runs against the server c.
 func setupOn(c *testenv.Cluster, env *testscript.Env) error {
 	o, err := newObjectsOn(c)
 	if err != nil {
@@ -263,7 +261,7 @@ func setupOn(c *testenv.Cluster, env *testscript.Env) error {
 	return writeKubeconfigOf(c, kubeconfig, o.namespace)
 }
 
-// writeKubeconfig writes the cluster's kubeconfig with another namespace.
+// writeKubeconfig writes the cluster's kubeconfig with namespace as the default namespace.
 func writeKubeconfig(path, namespace string) error {
 	return writeKubeconfigOf(testbed, path, namespace)
 }
@@ -323,7 +321,7 @@ func nudge(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s does not match %s", args[1], args[2])
 		}
-		last = fmt.Sprintf(`nudge\b.*\b%d\b`, i) // in JSON, or as the change view has it
+		last = fmt.Sprintf(`nudge\b.*\b%d\b`, i) // matches JSON and the changes view
 		ts.Check(of(ts).objects.patch(args[0], fmt.Sprintf(`{"metadata":{"annotations":{"nudge":"%d"}}}`, i)))
 	}
 	if !out.await(regexp.MustCompile(last), 1, ended) {
@@ -395,7 +393,7 @@ func end(ts *testscript.TestScript, neg bool, args []string) {
 	finish(ts, args[0], code)
 }
 
-// finish waits for a program and leaves its output in files.
+// finish waits for a program and writes its output to files.
 func finish(ts *testscript.TestScript, name string, code int) {
 	p := of(ts).programs[name]
 	got, ok := p.wait()
@@ -410,7 +408,7 @@ func finish(ts *testscript.TestScript, name string, code int) {
 	}
 }
 
-// events prints what a stream says, without what differs from run to run.
+// events prints the events of a stream without the fields that differ from run to run.
 func events(ts *testscript.TestScript, neg bool, args []string) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
 	for decoder.More() {
@@ -432,6 +430,6 @@ func events(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// patience bounds each wait of a script. It only decides how soon a failure is
-// seen. The API server may take a minute to delete a definition.
+// patience is the time limit of each wait. It only determines how soon a failure is reported. The API server may take a
+// minute to delete a CRD.
 const patience = 2 * time.Minute

@@ -15,7 +15,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// recordedEU knows all from 02:00:01 to 02:30, and recordedUS of the same times nothing from 02:00:02 to 02:08.
+// recordedEU is complete from 02:00:01 to 02:30, and recordedUS has a gap from 02:00:02 to 02:08.
 const (
 	recordedEU = `BEFORE=2026-01-31T02:01:00Z
 BETWEEN=2026-01-31T02:04:00Z
@@ -46,9 +46,9 @@ LATER=2026-01-31T02:15:00Z
 `
 )
 
-// recordFleet writes a recording of several clusters, and returns its directory and the times that recordedEU names,
-// in milliseconds.
-func recordFleet(t *testing.T, clusters map[string]string) (dir string, named map[string]int64) {
+// recordClusters writes a recording of several clusters. It returns its directory, and the times named in recordedEU in
+// milliseconds.
+func recordClusters(t *testing.T, clusters map[string]string) (dir string, named map[string]int64) {
 	t.Helper()
 	dir, named = filepath.Join(t.TempDir(), "rec"), map[string]int64{}
 	last := time.Now().Add(-time.Minute)
@@ -74,7 +74,7 @@ func recordFleet(t *testing.T, clusters map[string]string) (dir string, named ma
 	return dir, named
 }
 
-// hello is what a page says first of a recording of several clusters.
+// hello is the first message to a viewer of a recording.
 type hello struct {
 	Past struct {
 		From, To, At  int64
@@ -86,7 +86,7 @@ type hello struct {
 	Clusters []struct{ Name, State, Text string }
 }
 
-// helloAt is that of a time.
+// helloAt returns the hello message for a time.
 func (b *page) helloAt(t *testing.T, time int64) (h hello) {
 	t.Helper()
 	text := b.viewAt(t, time).until(t, `"type":"hello"`)
@@ -97,7 +97,7 @@ func (b *page) helloAt(t *testing.T, time int64) (h hello) {
 	return h
 }
 
-// states are the clusters, each with how it is.
+// states returns the clusters with their states.
 func (h hello) states() (text string) {
 	for _, c := range h.Clusters {
 		text += c.Name + " " + c.State + " " + c.Text + "; "
@@ -115,11 +115,11 @@ func (b *page) keysAt(t *testing.T, time int64, query string) (keys string) {
 	return keys
 }
 
-// The page shows a recording of several clusters as one: at each time it is said of which it is known what was there,
-// and what is not known of one is known of the others.
+// TestServedPastClusters checks that the page shows a recording of several clusters as one. For each time it reports
+// which clusters the recording covers, and shows the objects of these.
 func TestServedPastClusters(t *testing.T) {
 	t.Parallel()
-	dir, at := recordFleet(t, map[string]string{"eu": recordedEU, "us": recordedUS, "none": recordedNoCM})
+	dir, at := recordClusters(t, map[string]string{"eu": recordedEU, "us": recordedUS, "none": recordedNoCM})
 	p := startPiped(t, "nowhere", "serve", "cm", "--from", dir, "--context", "eu,us")
 	b := p.page(t, nil)
 
@@ -132,7 +132,7 @@ func TestServedPastClusters(t *testing.T) {
 	}
 	for _, g := range h.Past.Gaps {
 		if g.Cluster != "eu" && g.Cluster != "us" || g.Why == "" {
-			t.Errorf("a gap of no cluster: %+v", g)
+			t.Errorf("a gap without a cluster: %+v", g)
 		}
 	}
 	h = b.helloAt(t, at["LATER"])
@@ -140,15 +140,15 @@ func TestServedPastClusters(t *testing.T) {
 		t.Errorf("later: %s, %+v", got, h.Past)
 	}
 
-	// What was there is of then, in each.
+	// The objects are those that existed at the time, in each cluster.
 	if got := b.keysAt(t, at["LATER"], ""); got != "eu/configmaps/u-one us/configmaps/u-one us/configmaps/u-two " {
-		t.Errorf("there was %s", got)
+		t.Errorf("the objects are %s", got)
 	}
 	if got := b.keysAt(t, at["LATER"], "&cluster=us&where=cluster%20!%3D%20'eu'"); got != "us/configmaps/u-one us/configmaps/u-two " {
-		t.Errorf("in us there was %s", got)
+		t.Errorf("the objects in us are %s", got)
 	}
 	if got := b.keysAt(t, h.Past.To, ""); got != "eu/configmaps/u-one us/configmaps/u-one " {
-		t.Errorf("at the end there was %s", got)
+		t.Errorf("the objects at the end are %s", got)
 	}
 	value := func(time int64, key string) string {
 		return regexp.MustCompile(`k: \w+`).FindString(b.get(t, fmt.Sprintf("/api/object?time=%d&key=%s", time, key)))
@@ -165,7 +165,7 @@ func TestServedPastClusters(t *testing.T) {
 	p.signal(os.Interrupt)
 	p.ends(t, fail.ExitOK, `page: .*\n`)
 
-	// Of one in which nothing of it was recorded nothing is known at any time; and the end is shown first.
+	// A cluster without a recording of the resource is unknown at any time. Time zero means the end of the recording.
 	p = startPiped(t, "nowhere", "serve", "cm", "--from", dir)
 	b = p.page(t, nil)
 	h = b.helloAt(t, 0)
@@ -173,7 +173,7 @@ func TestServedPastClusters(t *testing.T) {
 		t.Errorf("at the end: %s", got)
 	}
 
-	// Until it is recorded there, too.
+	// The cluster becomes known once the resource is recorded there.
 	last := time.Now().Add(-time.Second)
 	if _, _, err := writeRecording(filepath.Join(dir, "none"), recordedLater, last); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestServedPastClusters(t *testing.T) {
 		t.Errorf("once it is recorded: %s", got)
 	}
 	if got := b.keysAt(t, last.UnixMilli(), "&cluster=none"); got != "none/configmaps/u-late " {
-		t.Errorf("once it is recorded there is %s", got)
+		t.Errorf("once it is recorded, the objects are %s", got)
 	}
 	p.signal(os.Interrupt)
 	p.ends(t, fail.ExitOK, `none: the recording .* has no "cm": it has secrets in namespace a\npage: .*\n`)

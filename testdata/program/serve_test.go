@@ -29,7 +29,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// page is the page of a run, as a browser sees it that has followed the address.
+// page is a browser that has opened the address of a page.
 type page struct {
 	*http.Client
 	address *url.URL
@@ -37,7 +37,7 @@ type page struct {
 
 var pageLine = regexp.MustCompile(`(?m)^page: (\S+)$`)
 
-// page follows the address that dwatch prints.
+// page opens the address that dwatch logs.
 func (p *piped) page(t *testing.T, trust *x509.CertPool) *page {
 	t.Helper()
 	p.says(t, pageLine.String())
@@ -50,7 +50,7 @@ func (p *piped) page(t *testing.T, trust *x509.CertPool) *page {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
-	if trust != nil { // its name is nobody's
+	if trust != nil { // the name in the certificate cannot be resolved
 		transport.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
 			_, port, _ := net.SplitHostPort(to)
 			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
@@ -70,7 +70,7 @@ func (p *piped) page(t *testing.T, trust *x509.CertPool) *page {
 	return b
 }
 
-// get asks for a path of the page.
+// get requests a path of the page.
 func (b *page) get(t *testing.T, path string) string {
 	t.Helper()
 	response, err := b.Get(b.address.Scheme + "://" + b.address.Host + path)
@@ -85,7 +85,7 @@ func (b *page) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// viewer gets the messages of a page.
+// viewer receives the messages of a page.
 type viewer struct{ conn *websocket.Conn }
 
 func (b *page) view(t *testing.T) *viewer {
@@ -93,7 +93,7 @@ func (b *page) view(t *testing.T) *viewer {
 	return b.viewAt(t, 0)
 }
 
-// viewAt shows a time of a recording, in milliseconds; 0: the one that is shown first.
+// viewAt opens the page at a time of a recording in milliseconds. Zero means the initial time.
 func (b *page) viewAt(t *testing.T, time int64) *viewer {
 	t.Helper()
 	path := "/ws"
@@ -111,7 +111,7 @@ func (b *page) viewAt(t *testing.T, time int64) *viewer {
 	return &viewer{conn}
 }
 
-// until reads messages up to one that matches, and returns all of them.
+// until reads messages up to the first that matches, and returns all of them.
 func (v *viewer) until(t *testing.T, pattern string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -130,8 +130,8 @@ func (v *viewer) until(t *testing.T, pattern string) string {
 
 const secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: hunter2}\n"
 
-// The page has the objects, with the server's columns, what changes, and no Secret. Nothing
-// is printed.
+// TestPage checks that the page has the objects with the server's columns, and the changes, but no value of a Secret,
+// and that dwatch prints nothing on stdout.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -153,7 +153,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if text := rows(); !strings.Contains(text, `"cells":["login","Opaque",1,null]`) {
-		t.Errorf("the columns of the server are not there: %s", text)
+		t.Errorf("the server's columns are missing: %s", text)
 	}
 	if err := o.patch("configmaps/one", `{"data":{"k":"v"}}`); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestPage(t *testing.T) {
 	seen := change + rows() + b.get(t, "/api/feed")
 	for _, value := range []string{"hunter", "aHVudGVy"} {
 		if strings.Contains(seen, value) {
-			t.Errorf("the page has %s", value)
+			t.Errorf("the page shows %s", value)
 		}
 	}
 	p.signal(os.Interrupt)
@@ -180,14 +180,15 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// At a name of this machine, and with --quiet: only where it is.
+// TestPageQuiet checks that --addr can be a host name of this machine, and that only the address is printed with
+// --quiet.
 func TestPageQuiet(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
 	p := startPiped(t, kubeconfig, "serve", "cm", "-q", "--addr", "localhost:0")
 	b := p.page(t, nil)
 	v := b.view(t)
-	v.until(t, `"watch":\{"state":"live"`) // else it may be of what exists at the start
+	v.until(t, `"watch":\{"state":"live"`) // otherwise the event may belong to the existing objects
 	o.create(t, "one")
 	v.until(t, `"event":"ADDED".*"feed":true.*"name":"one"`)
 	p.signal(os.Interrupt)
@@ -197,7 +198,8 @@ func TestPageQuiet(t *testing.T) {
 	}
 }
 
-// An address that is taken is a mistake, and said before the server is asked.
+// TestPageAddressInUse checks that an address in use is a usage error, reported before dwatch sends a request to the
+// server.
 func TestPageAddressInUse(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -210,7 +212,7 @@ func TestPageAddressInUse(t *testing.T) {
 	p.ends(t, fail.ExitUsage, `error: --addr 127\.0\.0\.1:\d+: another program listens there: choose another port, or 0 for a free one\n`)
 }
 
-// With a certificate the page is served by TLS, under its name, on any address.
+// TestPageTLS checks that the page is served over TLS with --tls-cert, under the name in the certificate.
 func TestPageTLS(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -230,7 +232,7 @@ func TestPageTLS(t *testing.T) {
 	p.ends(t, fail.ExitOK, `(?s)page: https://.*`)
 }
 
-// certify writes a certificate for a name, with its key, into dir.
+// certify writes a certificate for a name, and its key, into dir.
 func certify(t *testing.T, dir, name string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -20,8 +20,8 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// What answers at the address of the server is no API server, or one that is
-// not well. Each case is one line and an end within seconds.
+// TestServerThatIsNone checks that dwatch ends within seconds with one line if the address is not that of a healthy API
+// server.
 func TestServerThatIsNone(t *testing.T) {
 	t.Parallel()
 	kubernetes, err := testbed.Config("admin")
@@ -63,7 +63,7 @@ func TestServerThatIsNone(t *testing.T) {
 	}
 }
 
-// A server that closes each connection has been asked often enough after a second.
+// TestServerThatCloses checks that dwatch gives up soon if the server closes each connection.
 func TestServerThatCloses(t *testing.T) {
 	t.Parallel()
 	closing := listen(t, func(net.Conn) {})
@@ -83,16 +83,16 @@ func TestTimeoutBeforeAnAnswer(t *testing.T) {
 	p.refuses(t, "--timeout passed before the server had answered: nothing was printed")
 }
 
-// refuses waits for the end after a start in vain, which must be one error that matches.
+// refuses waits for the end of a run that fails at its start, which must print one error that matches.
 func (p *piped) refuses(t *testing.T, pattern string) {
 	t.Helper()
 	p.endsWithin(t, soon, fail.ExitFailed, "(watching .*\n)?error: "+pattern+"\n")
-	if wrong := misspoken(p.stderr.String()); wrong != "" {
+	if wrong := stderrProblem(p.stderr.String()); wrong != "" {
 		t.Errorf("%s in stderr:\n%s", wrong, p.stderr.String())
 	}
 }
 
-// web answers everything in one way. It returns the address.
+// web starts an HTTP server with a constant response, and returns its address.
 func web(t *testing.T, code int, kind, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func web(t *testing.T, code int, kind, body string) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// The API server says what it serves, but does not answer well about objects.
+// TestServerThatFailsLater checks the error if the server answers discovery, but fails for objects.
 func TestServerThatFailsLater(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -116,7 +116,7 @@ func TestServerThatFailsLater(t *testing.T) {
 		"garbage": {func(w http.ResponseWriter) { io.WriteString(w, "{]\n") }, `.*`},
 		"internal": {func(w http.ResponseWriter) { http.Error(w, "oh\x1b[31m\nno", http.StatusInternalServerError) },
 			`watch configmaps in namespace some: an error on the server .* has prevented the request from succeeding.*`},
-		// What a server says does not get to steer the terminal.
+		// Messages of a server must not control the terminal.
 		"forbidden": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
@@ -138,8 +138,8 @@ func TestServerThatFailsLater(t *testing.T) {
 	}
 }
 
-// The server goes away in the middle of a watch: dwatch says so once, tries on
-// without another word, and ends when it is told to.
+// TestServerThatGoesAway checks that dwatch reports a server that disappears during a watch once, retries silently, and
+// ends by a signal.
 func TestServerThatGoesAway(t *testing.T) {
 	t.Parallel()
 	cluster, err := testenv.StartCluster()
@@ -174,8 +174,8 @@ func TestServerThatGoesAway(t *testing.T) {
 	}
 }
 
-// A server that closes each connection in the middle of a watch is lost like any
-// other: dwatch says so, and goes on from where it was when that is over.
+// TestServerThatClosesLater checks that dwatch treats a server that starts to close its connections as a lost
+// connection, and resumes the watch afterwards.
 func TestServerThatClosesLater(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)

@@ -43,8 +43,8 @@ func (o *objects) fill(t *testing.T, n int) string {
 	return last
 }
 
-// What was received before the signal is written after it, though the pipe was
-// full all the time.
+// TestSignalWritesWhatWasReceived checks that after a signal dwatch still writes all events received before, although
+// the pipe was full.
 func TestSignalWritesWhatWasReceived(t *testing.T) {
 	t.Parallel()
 	const many = 100 // more than this pipe holds, and fewer than dwatch takes ahead of its reader
@@ -55,7 +55,7 @@ func TestSignalWritesWhatWasReceived(t *testing.T) {
 	narrow(t, p.write)
 	last := o.fill(t, many)
 	if got := receive(t, resumed); got != last {
-		t.Fatalf("the watch goes on at %s, want %s", got, last)
+		t.Fatalf("the watch resumed at %s, want %s", got, last)
 	}
 	awaitFull(t, p.write)
 	p.signal(syscall.SIGTERM)
@@ -67,9 +67,8 @@ func TestSignalWritesWhatWasReceived(t *testing.T) {
 	}
 }
 
-// cutting is a server that ends a watch after so many events. That dwatch has
-// taken all of them shows when it asks on from the last one: resumed is where
-// from, and left is closed when it gives that up.
+// cutting is a server that ends a watch after the given number of events. Once dwatch has received all of them, it
+// resumes the watch: resumed receives the resourceVersion of that request, and left is closed when dwatch cancels it.
 func cutting(t *testing.T, after int) (server string, resumed <-chan string, left <-chan struct{}) {
 	t.Helper()
 	from, done := make(chan string, 1), make(chan struct{})
@@ -96,7 +95,7 @@ func cutting(t *testing.T, after int) (server string, resumed <-chan string, lef
 	return f.serve(t), from, done
 }
 
-// cut ends a watch, in good order, after so many ADDED events.
+// cut ends a watch cleanly after the given number of events.
 type cut struct {
 	io.ReadCloser
 	after int
@@ -111,7 +110,7 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// namesIn returns the names in a stream of whole events.
+// namesIn returns the names of the objects in a stream of complete events.
 func namesIn(t *testing.T, stream []byte) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -130,11 +129,11 @@ func namesIn(t *testing.T, stream []byte) map[string]bool {
 	}
 }
 
-// The first signal waits for a reader who does not read; the second does not.
+// TestSignalTwice checks that dwatch waits for a blocked reader after the first signal, and not after the second.
 func TestSignalTwice(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
-	o.fill(t, 500) // more than the pipe and all that is before it hold
+	o.fill(t, 500) // more than the pipe and the buffers of dwatch hold
 	p := startPiped(t, kubeconfig, "cm")
 	awaitFull(t, p.write)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -143,7 +142,7 @@ func TestSignalTwice(t *testing.T) {
 	for signals := 0; ; signals++ {
 		select {
 		case <-deadline:
-			t.Fatalf("it does not end after %d signals", signals)
+			t.Fatalf("dwatch does not end after %d signals", signals)
 		case <-p.ended:
 			status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 			if !status.Signaled() || status.Signal() != syscall.SIGTERM || signals < 2 {
@@ -156,7 +155,7 @@ func TestSignalTwice(t *testing.T) {
 	}
 }
 
-// narrow makes a pipe as small as it gets, where that can be had.
+// narrow makes a pipe as small as possible, on Linux only.
 func narrow(t *testing.T, write *os.File) {
 	t.Helper()
 	const setPipeSize = 1031 // F_SETPIPE_SZ
@@ -168,8 +167,7 @@ func narrow(t *testing.T, write *os.File) {
 	}
 }
 
-// awaitFull waits until a write to a pipe would block. The system tells of a
-// pipe that can be written to, but not of one that no longer can.
+// awaitFull polls until a write to a pipe would block. The system only notifies about the opposite.
 func awaitFull(t *testing.T, write *os.File) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -182,8 +180,8 @@ func awaitFull(t *testing.T, write *os.File) {
 	t.Fatal("the pipe does not fill")
 }
 
-// Signals that come in one burst are one: timeout(1) sends two, and the end is still in
-// good order.
+// TestSignalBurst checks that signals in quick succession count as one, since timeout(1) sends two: dwatch still ends
+// gracefully.
 func TestSignalBurst(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -196,7 +194,7 @@ func TestSignalBurst(t *testing.T) {
 	p.ends(t, fail.ExitFailed, "(?s:.*)\nerror: 1 event was not delivered to http://127.0.0.1:1\n")
 }
 
-// Nothing has come yet, and nothing is said: dwatch was asked to end.
+// TestSignalBeforeAnAnswer checks that dwatch prints nothing more if a signal ends it before the server has answered.
 func TestSignalBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http://", "https://"} {
@@ -219,7 +217,7 @@ func TestSignalBeforeAnAnswer(t *testing.T) {
 	})
 }
 
-// No List is not a List: a script must see that in the exit code.
+// TestSignalInList checks that an interrupted list fails, so that scripts notice that the List is missing.
 func TestSignalInList(t *testing.T) {
 	t.Parallel()
 	interrupted := "error: interrupted before the output was complete: nothing was printed\n"
@@ -242,7 +240,8 @@ func TestSignalInList(t *testing.T) {
 	})
 }
 
-// unanswered says what it serves, and nothing of any object.
+// unanswered starts a server that answers discovery, but no request for objects. reached receives a value for each such
+// request.
 func unanswered(t *testing.T) (server string, reached <-chan struct{}) {
 	t.Helper()
 	asked := make(chan struct{}, 100)

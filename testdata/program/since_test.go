@@ -25,12 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// truth has what a plain watch saw of a namespace: all states of each object, by UID.
+// truth is what a plain watch of a namespace received: all states of each object, by UID.
 type truth struct {
 	mu      sync.Mutex
 	states  map[types.UID][]*unstructured.Unstructured
 	deleted map[types.UID]bool
-	before  map[types.UID]int // how many states had been seen when dwatch was asked
+	before  map[types.UID]int // number of states before the query
 	news    chan struct{}
 }
 
@@ -40,7 +40,7 @@ var sinceResources = []schema.GroupVersionResource{
 	{Group: "apps", Version: "v1", Resource: "daemonsets"},
 }
 
-func witness(t *testing.T, o *objects) *truth {
+func observe(t *testing.T, o *objects) *truth {
 	t.Helper()
 	w := &truth{
 		states: map[types.UID][]*unstructured.Unstructured{}, deleted: map[types.UID]bool{},
@@ -81,7 +81,7 @@ func (w *truth) take(e watch.Event) {
 	}
 }
 
-// await waits until the last state of an object is as wanted.
+// await waits until the last state of an object satisfies wanted.
 func (w *truth) await(t *testing.T, kind, name string, wanted func(*unstructured.Unstructured) bool) {
 	t.Helper()
 	w.awaitAll(t, kind+" "+name+" as it is wanted", func() bool {
@@ -94,7 +94,7 @@ func (w *truth) await(t *testing.T, kind, name string, wanted func(*unstructured
 	})
 }
 
-// asked notes what has been seen when dwatch is asked.
+// asked stores how many states were received before the query.
 func (w *truth) asked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +103,8 @@ func (w *truth) asked() {
 	}
 }
 
-// catchUp waits until all has been seen that is there: a controller may write at any time, and a watch comes later than a list.
+// catchUp waits until the watch has received the current state of each object. Controllers may write at any time, and a
+// watch may lag behind a list.
 func (w *truth) catchUp(t *testing.T, o *objects) {
 	t.Helper()
 	for _, r := range sinceResources {
@@ -121,7 +122,7 @@ func (w *truth) catchUp(t *testing.T, o *objects) {
 	}
 }
 
-// awaitAll waits until what has been seen is as wanted.
+// awaitAll waits until the received states satisfy wanted.
 func (w *truth) awaitAll(t *testing.T, what string, wanted func() bool) {
 	t.Helper()
 	timeout := time.After(2 * time.Minute)
@@ -135,12 +136,12 @@ func (w *truth) awaitAll(t *testing.T, what string, wanted func() bool) {
 		select {
 		case <-w.news:
 		case <-timeout:
-			t.Fatalf("it was never seen: %s", what)
+			t.Fatalf("the watch did not receive %s", what)
 		}
 	}
 }
 
-// reconstructed is a line of dwatch that nobody saw happen.
+// reconstructed is a line of dwatch --since about a change that it has reconstructed.
 type reconstructed struct {
 	Type, Reconstructed string
 	Time                time.Time
@@ -163,9 +164,9 @@ spec:
     spec: {containers: [{name: main, image: "%[2]s:1"}]}
 `
 
-// TestSince compares what dwatch reconstructs with what a plain watch saw: while several managers
-// write, and workloads of each kind roll out and back. No line may be wrong; how many of the
-// changes have one is logged, for docs/since.md.
+// TestSince compares the changes that dwatch reconstructs with those that a plain watch received, while several managers
+// write and workloads of each kind roll out and back. No line may be wrong. The test logs how many changes were
+// reconstructed, for docs/since.md.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
@@ -177,7 +178,7 @@ func TestSince(t *testing.T) {
 	t.Cleanup(func() {
 		_, _ = o.client.Resource(resourceOf("configmaps")).Namespace(o.namespace).Patch(context.Background(), "cm-5", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	})
-	w := witness(t, o)
+	w := observe(t, o)
 	writeAll(t, o, w)
 	w.asked()
 	lines := askSince(t, c.Kubeconfig, o.namespace)
@@ -242,8 +243,8 @@ func writeAll(t *testing.T, o *objects, w *truth) {
 	w.await(t, "Deployment", "web", settled)
 }
 
-// nextSecond waits for the clock: the times that the server notes are whole seconds, and of what is written in the one in which
-// its object was made nothing can be told apart.
+// nextSecond waits for the next second of the clock. The times in managedFields are whole seconds, so writes in the
+// second of an object's creation cannot be told apart from it.
 func nextSecond() {
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 }
@@ -264,7 +265,8 @@ func applyText(t *testing.T, o *objects, text string) {
 	}
 }
 
-// settled reports whether the controllers have seen the last state of a workload, and all its pods are new.
+// settled reports whether the controllers have observed the last generation of a workload, and all its pods are updated
+// and ready.
 func settled(u *unstructured.Unstructured) bool {
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
 	n := func(name string) int64 { i, _ := status[name].(int64); return i }
@@ -301,11 +303,11 @@ func askSince(t *testing.T, kubeconfig, namespace string) (lines []reconstructed
 	return lines
 }
 
-// judge says what is wrong with a line; empty if nothing is.
+// judge describes what is wrong with a line. It returns "" if nothing is.
 func (w *truth) judge(line reconstructed) string {
 	states := w.states[line.Object.GetUID()]
 	if line.Reconstructed == "event" {
-		return "" // it is the Event itself
+		return "" // the line is an Event
 	}
 	if len(states) == 0 {
 		return "there was no such object"
@@ -324,12 +326,13 @@ func (w *truth) judge(line reconstructed) string {
 	case "revision":
 		return judgeRevision(states, line)
 	default:
-		return "it is of no kind"
+		return "unknown value of reconstructed"
 	}
 	return ""
 }
 
-// judgeWrite judges by the states until dwatch has read the object: a controller may have written since it was asked.
+// judgeWrite checks the line against the states at each possible time of the query, because controllers may write while
+// it runs.
 func (w *truth) judgeWrite(states []*unstructured.Unstructured, line reconstructed) (wrong string) {
 	for n := len(states); n >= max(w.before[line.Object.GetUID()], 1); n-- {
 		if wrong = judgeWriteIn(states[:n], line); wrong == "" {
@@ -339,8 +342,8 @@ func (w *truth) judgeWrite(states []*unstructured.Unstructured, line reconstruct
 	return wrong
 }
 
-// judgeWriteIn: the entry of the manager has got that time, nobody else wrote what it holds since, and
-// all of that is the same in all states since then. In one second it may have written several times.
+// judgeWriteIn checks that the manager wrote at the time, that no other manager has changed its fields since, and that
+// they have the same values in all later states. A manager may write several times within a second.
 func judgeWriteIn(states []*unstructured.Unstructured, line reconstructed) string {
 	by := line.Writers[0]
 	first := slices.IndexFunc(states, func(u *unstructured.Unstructured) bool {
@@ -356,22 +359,22 @@ func judgeWriteIn(states []*unstructured.Unstructured, line reconstructed) strin
 	}
 	switch {
 	case len(line.Fields) == 0:
-		return by.Manager + " holds nothing"
+		return by.Manager + " owns no fields"
 	case since == len(states):
-		return "what " + by.Manager + " holds is not there"
+		return "the last state lacks the fields of " + by.Manager
 	case since <= first:
-		return "" // it was there before
+		return "" // the fields existed before
 	}
 	before, now := entriesOf(states[since-1]), entriesOf(states[since])
 	for writer, at := range now {
 		if writer != by.Manager+"/"+by.Operation+"/"+by.Subresource && !at.Equal(before[writer]) {
-			return writer + " wrote later what " + by.Manager + " holds"
+			return writer + " wrote the fields of " + by.Manager + " later"
 		}
 	}
 	return ""
 }
 
-// entriesOf returns when each manager wrote last.
+// entriesOf returns the time of the last write of each manager.
 func entriesOf(u *unstructured.Unstructured) map[string]time.Time {
 	at := map[string]time.Time{}
 	for _, e := range u.GetManagedFields() {
@@ -382,8 +385,8 @@ func entriesOf(u *unstructured.Unstructured) map[string]time.Time {
 	return at
 }
 
-// judgeRevision: the template was old in one state, and in a later one new, with nothing between
-// them that a controller saw; and who set what is changed is not somebody else.
+// judgeRevision checks that the template changed from the old one to the new one with no other template between them,
+// and that the named managers are the ones that changed it.
 func judgeRevision(states []*unstructured.Unstructured, line reconstructed) string {
 	var templates []any
 	for _, u := range states {
@@ -406,10 +409,10 @@ func judgeRevision(states []*unstructured.Unstructured, line reconstructed) stri
 			return ""
 		}
 	}
-	return "the template never went from the one to the other"
+	return "the template never changed from the old to the new one"
 }
 
-// contains reports whether a value has all of a part: of a list each item that is in the part.
+// contains reports whether whole contains part. A list contains another one if it contains all its items.
 func contains(whole, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
@@ -430,7 +433,7 @@ func contains(whole, part any) bool {
 	return fmt.Sprint(whole) == fmt.Sprint(part)
 }
 
-// report logs how many of the changes have a line.
+// report logs how many changes there were and how many were reconstructed.
 func (w *truth) report(t *testing.T, found map[string]int) {
 	t.Helper()
 	all := map[string]int{}
@@ -438,7 +441,7 @@ func (w *truth) report(t *testing.T, found map[string]int) {
 		all["creations"]++
 		if w.deleted[uid] {
 			all["deletions"]++
-			all["of what was deleted"] += len(states)
+			all["states of deleted objects"] += len(states)
 		}
 		for i := 1; i < len(states); i++ {
 			before, _, _ := unstructured.NestedMap(states[i-1].Object, "spec", "template")
@@ -452,6 +455,6 @@ func (w *truth) report(t *testing.T, found map[string]int) {
 	}
 	t.Logf("there were %v; found %v", all, found)
 	if found["revision"] < 6 || found["managedFields"] < 10 || found["deletionTimestamp"] == 0 || found["event"] == 0 {
-		t.Error("these are too few to prove anything")
+		t.Error("too few changes were reconstructed")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// TestStateOfCluster: a state file is of one cluster, wherever its server is.
+// TestStateOfCluster checks that a state file belongs to a cluster, whatever the address of its server.
 func TestStateOfCluster(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
@@ -57,7 +57,7 @@ func TestStateOfCluster(t *testing.T) {
 	}
 	file := regexp.QuoteMeta("state file " + state + ": ")
 	watches(plain, "")
-	watches(plain, ", carrying on from "+regexp.QuoteMeta(state)) // at another port
+	watches(plain, ", carrying on from "+regexp.QuoteMeta(state)) // each server.serve has another port
 	refused(secret, fail.ExitUsage, file+`it was made for the server 127\.0\.0\.1:\d+, not for 127\.0\.0\.1:\d+ \(.* kube-system\): use another file, or delete it to start over`)
 	refused(other, fail.ExitUsage, file+`it was made for another cluster \(at 127\.0\.0\.1:\d+\) than the one at 127\.0\.0\.1:\d+: use another file, or delete it to start over`)
 	refused(failing, fail.ExitFailed, `.*`)

@@ -39,8 +39,8 @@ type topRow struct {
 	}
 }
 
-// TestTop: an injected fight and a hot loop are found among 500 quiet objects, some of which change
-// now and then, and nothing else is.
+// TestTop checks that dwatch top finds an injected fight and a hot loop among 500 objects, some of which change
+// occasionally, and nothing else.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	o, err := newObjects()
@@ -84,13 +84,13 @@ func TestTop(t *testing.T) {
 			loop = true
 		}
 		if fight && loop && r.Object.Name != "fought-over" && r.Object.Name != "looping" {
-			return // and others have been looked at, too
+			return // rows of other objects were checked, too
 		}
 	}
 	t.Errorf("fight %t, hot loop %t", fight, loop)
 }
 
-// TestTopBy: fields and managers are ranked, each by how often it changes something.
+// TestTopBy checks that dwatch top ranks fields and managers by their number of changes.
 func TestTopBy(t *testing.T) {
 	t.Parallel()
 	o, err := newObjects()
@@ -156,7 +156,7 @@ func TestTopBy(t *testing.T) {
 	}
 }
 
-// churnAll is what happens: a fight, a hot loop, and others that change now and then.
+// churnAll writes a fight, a hot loop, and occasional changes of other objects.
 func churnAll(ctx context.Context, t *testing.T, client dynamic.ResourceInterface) {
 	patch := func(name, manager string, how types.PatchType, text string) {
 		o := metav1.PatchOptions{FieldManager: manager}
@@ -172,14 +172,15 @@ func churnAll(ctx context.Context, t *testing.T, client dynamic.ResourceInterfac
 	for n := 0; ctx.Err() == nil; n++ {
 		patch("fought-over", "hpa", types.MergePatchType, `{"data":{"k":"5"}}`)
 		patch("fought-over", "argocd", types.MergePatchType, `{"data":{"k":"3"}}`)
-		// It takes hold of what has its value already, and lets it go: nothing of the object changes.
+		// The manager takes the ownership of a field that has this value already, and gives it up: the data does not
+		// change.
 		patch("looping", "loop", types.ApplyPatchType, applied+`,"data":{"held":"x"}}`)
 		patch("looping", "loop", types.ApplyPatchType, applied+`}`)
 		patch(fmt.Sprintf("standing-%04d", n%500), "somebody", types.MergePatchType, fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
 	}
 }
 
-// startTop starts dwatch top, which ends with the test, and returns its rows.
+// startTop starts dwatch top and returns its rows. It ends with the test.
 func startTop(t *testing.T, kubeconfig string, more ...string) func(func(topRow) bool) {
 	args := append([]string{"top", "cm", "-o", "json", "--interval", "1s", "--rows", "0"}, more...)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "dwatch"), args...)
@@ -214,7 +215,7 @@ func startTop(t *testing.T, kubeconfig string, more ...string) func(func(topRow)
 	}
 }
 
-// TestTopInPlace: at a terminal each table is drawn over the one before.
+// TestTopInPlace checks that at a terminal each table overwrites the previous one.
 func TestTopInPlace(t *testing.T) {
 	t.Parallel()
 	o, err := newObjects()
@@ -234,9 +235,9 @@ func TestTopInPlace(t *testing.T) {
 		o.mustPatch(t, "cm/one", fmt.Sprintf(`{"data":{"k":"%d"}}`, n))
 		screen := m.screen()
 		if strings.Count(screen, "PER MIN") > 1 || len(row.FindAllString(screen, -1)) > 1 {
-			t.Fatalf("not in place:\n%s", screen)
+			t.Fatalf("the table was not overwritten:\n%s", screen)
 		}
-		if seen := row.FindStringSubmatch(screen); seen != nil && len(seen[1]) > 1 { // it has been drawn again
+		if seen := row.FindStringSubmatch(screen); seen != nil && len(seen[1]) > 1 { // the table was rendered again
 			break
 		}
 	}
@@ -244,7 +245,7 @@ func TestTopInPlace(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
-// TestTopQuiet: in a cluster where controllers and nodes do nothing but what they always do, nothing is found.
+// TestTopQuiet checks that dwatch top finds nothing in a cluster with only the usual activity of controllers and nodes.
 func TestTopQuiet(t *testing.T) {
 	t.Parallel()
 	c, err := testenv.StartCluster("--controllers")
@@ -264,7 +265,7 @@ func TestTopQuiet(t *testing.T) {
 	}
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "2m")
-	// As long as it takes to find a hot loop.
+	// The timeout is longer than the detection of a hot loop takes.
 	cmd := exec.Command(filepath.Join(binaries, "dwatch"), "top", "*", "-A", "-o", "json", "--rows", "0", "--timeout", "65s", "--kubeconfig", c.Kubeconfig)
 	out, err := cmd.Output()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// TestUntilOnceAmongMany: of 10,000 events the condition holds for one.
+// TestUntilOnceAmongMany checks a condition that only one of 10,000 events satisfies.
 func TestUntilOnceAmongMany(t *testing.T) {
 	t.Parallel()
 	const writers, each = 20, 500
@@ -51,7 +51,7 @@ func TestUntilOnceAmongMany(t *testing.T) {
 	p.ends(t, fail.ExitOK, "watching .*\n(connection lost.*\n|reconnected\n|waiting for .*\n)*cm/cm-07: --until .* holds after .*\n")
 }
 
-// gaps is a front that can lose its watches, and forget what was before.
+// gaps is a proxy that can close its watches, and reject resumed ones as too old.
 type gaps struct {
 	closing, forgets atomic.Bool
 	watches          chan context.CancelFunc
@@ -80,7 +80,7 @@ func newGaps(t *testing.T) (g *gaps, server string) {
 	return g, f.serve(t)
 }
 
-// TestUntilInTheGap: what happens while the connection is lost.
+// TestUntilInTheGap checks conditions on changes that happen while the connection is lost.
 func TestUntilInTheGap(t *testing.T) {
 	t.Parallel()
 	const done = "type != 'DELETED' && object.data.k == 'done'"
@@ -88,18 +88,18 @@ func TestUntilInTheGap(t *testing.T) {
 		name    string
 		args    []string
 		forgets bool
-		before  string // name=value, or -name
+		before  string // words for write
 		gap     string
-		undone  bool   // that is not the end
-		after   string // this is
+		undone  bool   // dwatch must not end after gap
+		after   string // words for write that end dwatch then
 		code    int
 		said    string
 	}{
 		{"a state that passes", []string{"cm/a", "--until", done}, false, "a=new", "a=done a=new", false, "", fail.ExitOK, "cm/a: "},
 		{"the last state", []string{"cm/a", "--until", done}, true, "a=new", "a=done", false, "", fail.ExitOK, "cm/a: "},
 		{"deleted", []string{"cm/a", "--until", "deleted"}, true, "a=new", "-a", false, "", fail.ExitOK, "cm/a: "},
-		{"deleted and created anew", []string{"cm/a", "--until", "deleted"}, true, "a=new", "-a a=new", false, "", fail.ExitOK, "cm/a: "},
-		{"created anew, and done", []string{"cm/a", "--until", done}, true, "a=new", "-a a=done", false, "", fail.ExitOK, "cm/a: "},
+		{"deleted and created again", []string{"cm/a", "--until", "deleted"}, true, "a=new", "-a a=new", false, "", fail.ExitOK, "cm/a: "},
+		{"created again, and done", []string{"cm/a", "--until", done}, true, "a=new", "-a a=done", false, "", fail.ExitOK, "cm/a: "},
 		{"failed", []string{"cm", "--until", done, "--fail-if", "object.data.k == 'bad'"}, true, "a=new b=new", "a=bad b=done", false, "", fail.ExitFailIf, "error: --fail-if .*: cm/a$"},
 		{"never at the same time", []string{"cm", "-l", "!x", "--until", done}, true, "a=new b=done", "a=done b=new", true, "b=done", fail.ExitOK, "2 objects: "},
 		{"one comes", []string{"cm", "-l", "!x", "--until", done}, true, "a=new", "a=done b=new", true, "-b", fail.ExitOK, "cm/a: "},
@@ -123,7 +123,7 @@ func TestUntilInTheGap(t *testing.T) {
 				p.says(t, "^reconnected")
 				select {
 				case <-p.ended:
-					t.Fatalf("it ended: %s", p.stderr.String())
+					t.Fatalf("dwatch ended: %s", p.stderr.String())
 				default:
 				}
 				write(t, o, test.after)
@@ -137,7 +137,7 @@ func TestUntilInTheGap(t *testing.T) {
 	}
 }
 
-// reads reads stdout up to a line with text.
+// reads reads stdout up to a line that contains text.
 func (p *piped) reads(t *testing.T, text string) {
 	t.Helper()
 	p.read.SetReadDeadline(time.Now().Add(patience))
@@ -155,7 +155,7 @@ func (p *piped) reads(t *testing.T, text string) {
 	}
 }
 
-// write makes ConfigMaps what words say: name=value, or -name.
+// write writes ConfigMaps: name=value sets a value, -name deletes.
 func write(t *testing.T, o *objects, words string) {
 	t.Helper()
 	client := configMapsOf(o)
@@ -175,7 +175,7 @@ func write(t *testing.T, o *objects, words string) {
 	}
 }
 
-// TestUntilUnanswered: an end before the server has answered is no success.
+// TestUntilUnanswered checks that an end before the server has answered is a failure.
 func TestUntilUnanswered(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, args ...string) *piped {
@@ -208,7 +208,7 @@ func TestUntilUnanswered(t *testing.T) {
 	})
 }
 
-// TestUntilConnectionLost: at the end it is said that the connection is lost.
+// TestUntilConnectionLost checks that the final error reports a lost connection.
 func TestUntilConnectionLost(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
@@ -224,7 +224,8 @@ func TestUntilConnectionLost(t *testing.T) {
 	p.ends(t, fail.ExitFailed, "watching .*\n(waiting for .*\n)?connection lost.*\n(waiting for .*\n)?error: interrupted before --until false held: cm/a: connection lost: .*\n")
 }
 
-// TestUntilInterruptedTwice: the second signal does not wait for what explains the first.
+// TestUntilInterruptedTwice checks that after a second signal dwatch does not wait for the lookup of reasons that the
+// first one started.
 func TestUntilInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
@@ -254,7 +255,7 @@ func TestUntilInterruptedTwice(t *testing.T) {
 		return p
 	}
 	start().ends(t, fail.ExitFailed, "watching .*\n(waiting for po/a .*\n)?error: interrupted before --until false held: po/a InProgress: Pod is in the Pending phase\n")
-	// On a busy machine it may have given up to explain before the second one counts.
+	// On a busy machine the lookup may time out before the second signal counts.
 	for deadline := time.Now().Add(patience); ; {
 		p := start()
 		p.interruptedAgain(t)
@@ -268,8 +269,7 @@ func TestUntilInterruptedTwice(t *testing.T) {
 	}
 }
 
-// interruptedAgain waits for the end by a second signal. One that comes soon after the first is
-// the same, so it is sent until it counts.
+// interruptedAgain sends signals until the process ends. A signal soon after the first one counts as the same.
 func (p *piped) interruptedAgain(t *testing.T) {
 	t.Helper()
 	again, patient := time.NewTicker(50*time.Millisecond), time.After(patience)
@@ -281,7 +281,7 @@ func (p *piped) interruptedAgain(t *testing.T) {
 		case <-again.C:
 			p.signal(os.Interrupt)
 		case <-patient:
-			t.Fatalf("it does not end\nstderr:\n%s", p.stderr.String())
+			t.Fatalf("dwatch does not end\nstderr:\n%s", p.stderr.String())
 		}
 	}
 }

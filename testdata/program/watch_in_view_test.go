@@ -21,7 +21,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// flaky is a front that can be told to close each connection, and those it has.
+// flaky is a proxy that can close its watches, and then all new connections.
 type flaky struct {
 	front
 	closing atomic.Bool
@@ -44,13 +44,13 @@ func newFlaky() *flaky {
 	return f
 }
 
-// opened waits until a watch is.
+// opened waits until a watch is open.
 func (f *flaky) opened(t *testing.T) {
 	t.Helper()
 	f.watches <- receive(t, f.watches)
 }
 
-// lose closes the watch that was opened last, and lets none be opened.
+// lose closes a watch, and rejects new requests until back is called.
 func (f *flaky) lose(t *testing.T) {
 	f.closing.Store(true)
 	receive(t, f.watches)()
@@ -58,8 +58,8 @@ func (f *flaky) lose(t *testing.T) {
 
 func (f *flaky) back() { f.closing.Store(false) }
 
-// TestOutageInView: with -o changes what becomes of the connection stands between the
-// changes, also in a file and with --quiet, and only there.
+// TestOutageInView checks that with -o changes messages about the connection are printed between the changes on stdout,
+// also to a file and with --quiet, and not on stderr.
 func TestOutageInView(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -86,13 +86,13 @@ func TestOutageInView(t *testing.T) {
 			s.shows(t, ` \+ cm/meanwhile  Current$`)
 			s.quit(t, test.stderr)
 			if n := strings.Count(s.screen.String(), " ! "); n != 2 {
-				t.Errorf("%d lines about the watch:\n%s", n, s.screen.String())
+				t.Errorf("%d lines about the connection:\n%s", n, s.screen.String())
 			}
 		})
 	}
 }
 
-// TestStatusOnSignal: SIGUSR1 asks how the watch is, in each format, and ends nothing.
+// TestStatusOnSignal checks that SIGUSR1 prints the state of the watch in each format, and does not end dwatch.
 func TestStatusOnSignal(t *testing.T) {
 	t.Parallel()
 	for format, test := range map[string]struct {
@@ -111,7 +111,7 @@ func TestStatusOnSignal(t *testing.T) {
 				t.Helper()
 				p.asks(t, syscall.SIGUSR1, pattern)
 			}
-			f.opened(t) // until it has started, the signal would kill it
+			f.opened(t) // earlier the signal would kill dwatch
 			asking(`^connected; 1 resource; no event yet$`)
 			o.create(t, "one")
 			asking(`^connected; 1 resource; last event \d+s ago$`)
@@ -148,11 +148,11 @@ func TestStatusOnSignal(t *testing.T) {
 	})
 }
 
-// asks sends a signal again and again, until what it leads to is in stderr.
+// asks sends a signal repeatedly until stderr contains a matching answer.
 func (p *piped) asks(t *testing.T, s os.Signal, pattern string) {
 	t.Helper()
 	wanted := regexp.MustCompile("(?m)" + pattern)
-	// What was said before was about something else.
+	// Earlier answers do not count.
 	before, deadline := len(p.stderr.String()), time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		_, more := p.stderr.look()
@@ -166,7 +166,7 @@ func (p *piped) asks(t *testing.T, s os.Signal, pattern string) {
 	t.Fatalf("the answer does not match %s: %s", pattern, said[len(said)-1])
 }
 
-// screen is a dwatch whose stdout is a terminal, or a pipe, that the test reads.
+// screen is a dwatch process whose stdout is a terminal or a pipe that the test reads.
 type screen struct {
 	*piped
 	master *os.File
@@ -174,7 +174,7 @@ type screen struct {
 	closed chan struct{}
 }
 
-// startScreen starts dwatch at a terminal with so many columns; 0: at a pipe.
+// startScreen starts dwatch at a terminal with the given width. Zero means a pipe.
 func startScreen(t *testing.T, columns int, env []string, args ...string) *screen {
 	t.Helper()
 	s := &screen{closed: make(chan struct{})}
@@ -193,12 +193,12 @@ func startScreen(t *testing.T, columns int, env []string, args ...string) *scree
 	s.piped = p
 	p.cmd.Env = append([]string{"HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), "TERM=xterm"}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, &p.stderr
-	p.stderr.isSaid = true
+	p.stderr.stripTimes = true
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		p.cmd.Wait() // how it ended is in ProcessState
+		p.cmd.Wait() // ProcessState has the exit code
 		close(p.ended)
 	}()
 	go watchScreen(s.master, &s.screen, s.closed)
@@ -218,7 +218,7 @@ func (s *screen) resize(t *testing.T, columns int) {
 	}
 }
 
-// shows waits until what is on the screen matches.
+// shows waits until the screen matches.
 func (s *screen) shows(t *testing.T, pattern string) {
 	t.Helper()
 	if !s.screen.await(regexp.MustCompile("(?m)"+pattern), 1, s.closed) {
@@ -233,7 +233,7 @@ func (s *screen) quit(t *testing.T, stderr string) {
 	receive(t, s.closed)
 }
 
-// TestResize: after the terminal has another width, lines fit that.
+// TestResize checks that lines fit the new width after the terminal was resized.
 func TestResize(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
@@ -256,15 +256,15 @@ func TestResize(t *testing.T) {
 		for line := range strings.Lines(text[shown:]) {
 			widest = max(widest, displaywidth.String(strings.TrimRight(line, "\r\n")))
 		}
-		if widest != columns { // who did it stands at the right
-			t.Errorf("%d columns on %d:\n%s", widest, columns, text[shown:])
+		if widest != columns { // the manager is right-aligned
+			t.Errorf("a line has %d columns at a width of %d:\n%s", widest, columns, text[shown:])
 		}
 		shown = len(text)
 	}
 	s.quit(t, "")
 }
 
-// TestViewColor: who decides on colour in the changes view.
+// TestViewColor checks when the changes view uses colours.
 func TestViewColor(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
