@@ -120,15 +120,15 @@ func TestHiddenBlocks(t *testing.T) {
 	}
 	_, rest := nextPart(data, false)
 	_, rest = nextPart(rest, false) // skip the header
-	if _, at := measure(rest); at != len(rest) || checkHidden(rest) != nil {
-		t.Fatalf("undamaged frame: cut at %d of %d, %v", at, len(rest), checkHidden(rest))
+	if _, at := measure(rest); at != len(rest) || checkHidden(rest, false) != nil {
+		t.Fatalf("undamaged frame: cut at %d of %d, %v", at, len(rest), checkHidden(rest, false))
 	}
 	first := bytes.Clone(rest)
 	first[blocksOffset(t, rest)+1] |= 0x80 // the size of the first block
-	if checkHidden(first) == nil {
+	if checkHidden(first, false) == nil {
 		t.Error("the blocks after one with a wrong size were not found")
 	}
-	if zeros := append(bytes.Clone(rest), make([]byte, 512)...); checkHidden(zeros) == nil {
+	if zeros := append(bytes.Clone(rest), make([]byte, 512)...); checkHidden(zeros, false) == nil {
 		t.Error("zeros at the end were not found")
 	}
 }
@@ -196,5 +196,41 @@ func TestOtherCluster(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(recording.Warnings(), "\n"), "another cluster") {
 		t.Errorf("got warnings %q, want one about another cluster", recording.Warnings())
+	}
+}
+
+// TestIncompleteHeader checks that a segment which ends within its header counts as incomplete, not as damaged. The ID of
+// a run is random, so this reads the headers of several runs.
+func TestIncompleteHeader(t *testing.T) {
+	for range 30 {
+		dir := t.TempDir()
+		r := begunRun(t, dir)
+		r.release()
+		files, _, err := list(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(files[0].path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest := nextPart(data, false)
+		u, err := newUnpacker()
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := frameSize(rest)
+		for size := len(data) - len(rest) + 1; size < len(data)-len(rest)+header; size++ {
+			s, err := segmentOf(file{path: files[0].path}, data[:size], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.lines(u, func(string) error { return nil }, func() error { return nil }, func(why string) {
+				t.Errorf("after %d of %d bytes: %s", size-len(data)+len(rest), header, why)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u.close()
 	}
 }

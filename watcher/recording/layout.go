@@ -84,10 +84,10 @@ type index struct {
 	To         event.Timestamp                 `json:"to"`
 	Lines      int                             `json:"lines"`
 	Resources  BoundedList[metav1.APIResource] `json:"resources"`
-	Namespaces []string                        `json:"namespaces"`
+	Namespaces nameList                        `json:"namespaces"`
 	// Changed lists the resources and namespaces that have lines after the start of the segment, as
 	// resource.group/namespace. An empty namespace stands for any.
-	Changed []string                   `json:"changed"`
+	Changed nameList                   `json:"changed"`
 	Targets BoundedList[coverageState] `json:"targets"` // at the end
 	Frames  BoundedList[frameInfo]     `json:"frames"`
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
@@ -26,8 +27,13 @@ const (
 	maxIndexBytes = 8 << 20
 	// maxWindowBytes is the size of the window that a zstd frame may require.
 	maxWindowBytes = 2 * windowBytes
-	// maxDamagedParts is after how many damaged parts the rest of a segment is not searched for frames.
+	// maxDamagedParts is after how many damaged parts or frames the rest of a segment is not searched for frames.
 	maxDamagedParts = 256
+	// maxUnverifiedBytes is after how many decompressed bytes of damaged frames without valid lines the rest of a segment is
+	// not read.
+	maxUnverifiedBytes = 64 << 20
+	// lineStart is how each line starts.
+	lineStart = `{"type":"`
 )
 
 // MaxSegmentBytes is the size of a segment file. A Recorder begins another segment long before.
@@ -44,6 +50,29 @@ var (
 // decompressed.
 func exceedsLimit(err error) bool {
 	return errors.Is(err, errFrameTooLong) || errors.Is(err, errLineTooLong)
+}
+
+// nameList is a JSON array of names in ascending order. Unmarshaling fails for repeated names, of which a short text could
+// have many.
+type nameList []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *nameList) UnmarshalJSON(text []byte) error {
+	if *l = nil; string(text) == "null" { // a Recorder writes that for an empty list
+		return nil
+	}
+	ascending := true
+	gjson.ParseBytes(text).ForEach(func(_, element gjson.Result) bool {
+		n := len(*l)
+		if ascending = element.Type == gjson.String && (n == 0 || (*l)[n-1] < element.Str); ascending {
+			*l = append(*l, strings.Clone(element.Str))
+		}
+		return ascending
+	})
+	if !ascending {
+		return errListElement
+	}
+	return nil
 }
 
 // BoundedList is a JSON array of objects. In memory it takes at most a few times the size of its text, because

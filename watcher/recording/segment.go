@@ -122,13 +122,17 @@ func lastIndex(data []byte) *index {
 // valid checksum. It calls lost with the reason for each unreadable part. It returns errors of take and frameEnd. The memory
 // of lines is reused after frameEnd.
 func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func() error, lost func(why string)) error {
-	damagedParts := 0
+	damagedParts, unverified := 0, 0
+	isHeader := false
 	for data := s.data; len(data) > 0; {
 		isFirst := len(data) == len(s.data)
 		var p part
 		p, data = nextPart(data, s.index != nil)
 		switch {
-		case p.kind == partSkippable && (isFirst || len(data) == 0 && parseIndex(p.bytes) != nil):
+		case p.kind == partSkippable && isFirst:
+			isHeader = true
+			continue
+		case p.kind == partSkippable && len(data) == 0 && s.index != nil:
 			continue
 		case p.kind == partSkippable, p.kind == partDamaged:
 			lost(fmt.Sprintf("%d bytes are damaged", len(p.bytes)))
@@ -137,7 +141,9 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 			}
 			continue
 		}
+		before, verified := u.decompressed, 0
 		rest, damage, err := u.lines(p, func(lines []byte) error {
+			verified += len(lines)
 			return cmp.Or(takeLines(lines, take), frameEnd())
 		})
 		if err != nil {
@@ -145,14 +151,17 @@ func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func
 		}
 		if p.kind == partTruncated {
 			s.unchecked = string(rest)
-			damage = cmp.Or(damage, checkHidden(p.bytes), checkUnsummed(s.unchecked))
+			damage = cmp.Or(damage, checkHidden(p.bytes, isHeader), checkUnsummed(s.unchecked))
 		}
 		if damage != nil {
 			lost("a part is damaged: " + damage.Error())
+			unverified += u.decompressed - before - verified
+			damagedParts++
 		}
-		if exceedsLimit(damage) {
+		if exceedsLimit(damage) || unverified > maxUnverifiedBytes || damagedParts > maxDamagedParts {
 			return nil
 		}
+		isHeader = false
 	}
 	return nil
 }
@@ -191,15 +200,16 @@ func takeLines(text []byte, take func(string) error) error {
 	return nil
 }
 
-const checkedBegin = `{"type":"` + string(checkedLine) + `",`
+const checkedBegin = lineStart + string(checkedLine) + `",`
 
 var errSum = errors.New("a checksum does not match the lines before it")
 
 // sumChecker verifies the checksums among the lines of a frame while the frame is being read.
 type sumChecker struct {
-	sum uint32
-	at  int   // offset of the first line that has not been examined
-	err error // set after the first wrong checksum
+	sum     uint32
+	at      int   // offset of the first line that has not been examined
+	scanned int   // offset up to which no line ends after at
+	err     error // set after the first wrong checksum, or errLine after the first text that is not a line
 }
 
 // verifiedBytes returns the length of the part of text that the checksums in it verify. In the next call, text must be the
@@ -207,11 +217,17 @@ type sumChecker struct {
 func (s *sumChecker) verifiedBytes(text []byte) (sure int) {
 	all := unsafe.String(unsafe.SliceData(text), len(text))
 	for s.err == nil {
-		length := strings.IndexByte(all[s.at:], '\n')
-		if length < 0 {
+		if one := all[s.at:min(s.at+len(lineStart), len(all))]; !strings.HasPrefix(lineStart, one) {
+			s.err = errLine
 			break
 		}
-		one, next := all[s.at:s.at+length], s.at+length+1
+		end := strings.IndexByte(all[s.scanned:], '\n')
+		if end < 0 {
+			s.scanned = len(all)
+			break
+		}
+		one, next := all[s.at:s.scanned+end], s.scanned+end+1
+		s.scanned = next
 		if strings.HasPrefix(one, checkedBegin) {
 			if !gjson.Valid(one) || uint32(gjson.Get(one, "sum").Uint()) != s.sum {
 				s.err = errSum
@@ -227,7 +243,10 @@ func (s *sumChecker) verifiedBytes(text []byte) (sure int) {
 
 // consume removes the verified bytes from text.
 func (s *sumChecker) consume(text []byte, sure int) []byte {
-	s.at = max(s.at-sure, 0)
+	s.at, s.scanned = max(s.at-sure, 0), max(s.scanned-sure, 0)
+	if sure == 0 {
+		return text
+	}
 	return append(text[:0], text[sure:]...)
 }
 
