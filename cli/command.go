@@ -21,6 +21,7 @@ import (
 	"dwatch/cli/version"
 	"dwatch/internal/spelling"
 	"dwatch/mapper"
+	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -51,6 +52,15 @@ type watcherTask interface{ isLasting() bool }
 func isLasting(t task) bool {
 	w, is := t.(watcherTask)
 	return is && w.isLasting()
+}
+
+// judgingTask is a task that shows or waits for the states of objects. The user's rules about states are then read at the
+// start, and otherwise only when a custom resource is judged: the plain stream does not pay for them.
+type judgingTask interface{ judgesStates() bool }
+
+func judgesStates(t task) bool {
+	j, is := t.(judgingTask)
+	return is && j.judgesStates()
 }
 
 // common are the flags that all commands have.
@@ -154,8 +164,10 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			if common.messages.UTC {
 				time.Local = time.UTC // before the first use of a clock
 			}
-			if err := common.readiness.Load(); err != nil {
-				return fail.Usage(err)
+			if common.readiness.IsSet() {
+				if err := common.readiness.Load(); err != nil {
+					return fail.Usage(err)
+				}
 			}
 			t := console.TerminalOf(s)
 			err := o.complete(args, t)
@@ -172,8 +184,18 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 				return fail.Usage(err)
 			}
 			task := o.task()
+			if !common.readiness.IsSet() && judgesStates(task) {
+				if err := common.readiness.Load(); err != nil {
+					return fail.Usage(err)
+				}
+			}
 			c := console.New(s, common.messages, isLasting(task))
 			defer c.Close()
+			if !common.readiness.IsSet() && !judgesStates(task) {
+				common.readiness.LoadLater(func(err error) {
+					c.Warn("warning: the rules about states are not used: " + output.EscapeLine(err.Error()))
+				})
+			}
 			return task.run(cmd.Context(), c)
 		},
 	}

@@ -67,6 +67,9 @@ type explainReadinessTask struct {
 	timeout    time.Duration
 }
 
+// judgesStates implements judgingTask.
+func (e *explainReadinessTask) judgesStates() bool { return true }
+
 func (e *explainReadinessTask) needs() []run.Need {
 	return []run.Need{{Connection: e.connection, Selection: e.selection}}
 }

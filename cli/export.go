@@ -100,6 +100,9 @@ type exportTask struct {
 	utc        bool
 }
 
+// judgesStates implements judgingTask.
+func (e *exportTask) judgesStates() bool { return true }
+
 func (e *exportTask) run(ctx context.Context, c *console.Console) error {
 	ctx, cancel := run.WithTimeout(ctx, e.cfg.Ending.Timeout)
 	defer cancel()

@@ -95,6 +95,11 @@ type listTask struct {
 	where         []flags.Condition
 }
 
+// judgesStates implements judgingTask.
+func (l *listTask) judgesStates() bool {
+	return slices.ContainsFunc(l.where, func(c flags.Condition) bool { return c.Requirements().Status })
+}
+
 func (l *listTask) needs() []run.Need {
 	return []run.Need{{Connection: l.connection, Selection: l.selection}}
 }

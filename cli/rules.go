@@ -199,6 +199,11 @@ type rulesTask struct{ supervisor.Config }
 
 func (r *rulesTask) isLasting() bool { return true }
 
+// judgesStates implements judgingTask. A condition of a rule that is added later is judged by the rules that are read then.
+func (r *rulesTask) judgesStates() bool {
+	return slices.ContainsFunc(r.Rules, func(one *supervisor.Rule) bool { return one.Config.JudgesStates() })
+}
+
 func (r *rulesTask) run(ctx context.Context, c *console.Console) error {
 	return supervisor.New(r.Config).Run(ctx, c)
 }

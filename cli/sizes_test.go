@@ -40,6 +40,7 @@ var acceptedSizes = map[string]string{
 	"cli/flags.Delivery":              configuration,
 	"cli/report.Reporter":             "its options, and what it reported last",
 	"cli/run.Layout":                  configuration,
+	"cli/run.Requirements":            configuration,
 	"cli/run.Run":                     "a run is what it was made of and what its stages leave for each other; Do reads from top to bottom",
 	"cli/run.clusters":                "the state that all clusters share under one mutex",
 	"cli/run.member":                  "one cluster: the connection, what its goroutine knows, and what others read",

@@ -28,6 +28,11 @@ func (w *watchTask) isLasting() bool {
 	return w.browser == nil && (w.player == nil || !w.player.Difference)
 }
 
+// judgesStates implements judgingTask.
+func (w *watchTask) judgesStates() bool {
+	return w.to.Requirements().States || w.cfg.JudgesStates()
+}
+
 // run implements task.
 func (w *watchTask) run(ctx context.Context, c *console.Console) error {
 	if w.notice != "" {

@@ -30,7 +30,7 @@ var _ run.Destination = Changes{}
 
 // Requirements implements run.Destination.
 func (c Changes) Requirements() run.Requirements {
-	c.Needs.Old, c.Needs.Stdout, c.Needs.CountsAll = true, true, true
+	c.Needs.Old, c.Needs.States, c.Needs.Stdout, c.Needs.CountsAll = true, true, true, true
 	return c.Needs
 }
 

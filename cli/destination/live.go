@@ -38,7 +38,7 @@ var _ run.Destination = (*Live)(nil)
 
 // Requirements implements run.Destination.
 func (l *Live) Requirements() run.Requirements {
-	return run.Requirements{ManagedFields: true, Tables: true, WholeObjects: true, Events: true, Interactive: true, OwnWhere: true, Workers: 1}
+	return run.Requirements{ManagedFields: true, Tables: true, WholeObjects: true, Events: true, States: true, Interactive: true, OwnWhere: true, Workers: 1}
 }
 
 // Prepare makes messages wait until the screen can show them.

@@ -34,7 +34,7 @@ var _ run.Destination = (*Page)(nil)
 
 // Requirements implements run.Destination.
 func (p *Page) Requirements() run.Requirements {
-	return run.Requirements{ManagedFields: true, Tables: true, WholeObjects: true, Events: true, Revisions: true, Lasting: true}
+	return run.Requirements{ManagedFields: true, Tables: true, WholeObjects: true, Events: true, Revisions: true, States: true, Lasting: true}
 }
 
 // Prepare reads the certificate and listens.

@@ -18,22 +18,50 @@ func (r *Readiness) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "readiness")
 }
 
-// Load reads the rules and makes the process decide by them.
+// IsSet reports whether --readiness is given.
+func (r *Readiness) IsSet() bool { return r.file != "" }
+
+// Load reads the rules of --readiness, or else the user's own file if it exists, and makes the process judge by them.
 func (r *Readiness) Load() error {
 	path := r.file
 	if path == "" {
-		path = readiness.DefaultFile()
-		if _, err := os.Stat(path); path == "" || err != nil {
+		if path = ownRules(); path == "" {
 			return nil
 		}
 	}
 	rules, err := readiness.ReadFile(path)
 	switch {
-	case err != nil && r.file != "":
+	case err != nil && r.IsSet():
 		return fmt.Errorf("invalid --readiness: %w", err)
 	case err != nil:
 		return err
 	}
 	readiness.Use(rules)
 	return nil
+}
+
+// LoadLater makes the process read the user's own file when it judges the first custom resource. warn gets a mistake in
+// the file, which is then not used. It may be called from any goroutine.
+func (r *Readiness) LoadLater(warn func(error)) {
+	readiness.UseLater(func() []*readiness.Rule {
+		path := ownRules()
+		if path == "" {
+			return nil
+		}
+		rules, err := readiness.ReadFile(path)
+		if err != nil {
+			warn(err)
+			return nil
+		}
+		return rules
+	})
+}
+
+// ownRules returns the path of the user's own rules; empty if there are none.
+func ownRules() string {
+	path := readiness.DefaultFile()
+	if _, err := os.Stat(path); path == "" || err != nil {
+		return ""
+	}
+	return path
 }

@@ -125,6 +125,11 @@ func (c *Config) Conditions() []flags.Condition {
 	return slices.Concat(c.Where, c.Ending.AllConditions())
 }
 
+// JudgesStates reports whether the run depends on the states of objects, whatever its destination is.
+func (c *Config) JudgesStates() bool {
+	return c.Settle.IsSet() || slices.ContainsFunc(c.Conditions(), func(one flags.Condition) bool { return one.Requirements().Status })
+}
+
 // AsksPast reports whether --since or --before is given.
 func (c *Config) AsksPast() bool { return !c.Past.Since.IsZero() || c.OnlyPast() }
 

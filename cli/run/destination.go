@@ -31,6 +31,7 @@ type Requirements struct {
 	Events        bool // Kubernetes Events about an object that a user looks at
 	Revisions     bool // former templates of a workload that a user looks at
 	Identity      bool // which cluster the events come from
+	States        bool // whether objects are ready
 	Outbox        bool // the state file contains events that wait for a receiver
 
 	Stdout      bool // the destination writes to stdout, and blocks if its reader is stuck

@@ -22,25 +22,34 @@ type Requirements struct {
 	ManagedFields bool
 	// Now: the current time, so the result can change without an event.
 	Now bool
+	// Status: the state of the object, as functions such as ready return it.
+	Status bool
 }
 
 // Union returns the requirements of both.
 func (n Requirements) Union(o Requirements) Requirements {
-	return Requirements{n.Object || o.Object, n.Content || o.Content, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
+	return Requirements{n.Object || o.Object, n.Content || o.Content, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now, n.Status || o.Status}
 }
 
 // Requirements returns the data that the expression can read. An evaluation may read less.
 func (x *Expression) Requirements() Requirements { return x.requirements }
 
-// findRequirements derives the requirements from the variables in an expression.
+// statusFunctions are the functions that judge the state of an object.
+var statusFunctions = []string{"ready", "unready", "status"}
+
+// findRequirements derives the requirements from the variables and functions in an expression.
 func findRequirements(checked *ast.AST) (n Requirements) {
 	ast.MatchDescendants(ast.NavigateAST(checked), func(e ast.NavigableExpr) bool {
-		if e.Kind() != ast.IdentKind {
+		switch {
+		case e.Kind() == ast.CallKind:
+			n.Status = n.Status || slices.Contains(statusFunctions, e.AsCall().FunctionName())
+			return false
+		case e.Kind() != ast.IdentKind:
 			return false
 		}
 		switch e.AsIdent() {
 		case changesVariable, managersVariable, comparisonVariable:
-			n = Requirements{Object: true, Content: n.Content, Old: true, Changes: true, ManagedFields: true, Now: n.Now}
+			n = Requirements{Object: true, Content: n.Content, Old: true, Changes: true, ManagedFields: true, Now: n.Now, Status: n.Status}
 		case nowVariable:
 			n.Now = true
 		case objectVariable, oldVariable:

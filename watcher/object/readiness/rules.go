@@ -60,8 +60,8 @@ var builtin = sync.OnceValue(func() []*Rule {
 	return rules
 })
 
-// own are the rules of the user. They take precedence over the built-in ones.
-var own atomic.Pointer[[]*Rule]
+// own returns the rules of the user. They take precedence over the built-in ones.
+var own atomic.Pointer[func() []*Rule]
 
 // found caches the rule of each kind: a *Rule, which is nil if there is none.
 var found atomic.Pointer[sync.Map]
@@ -70,8 +70,12 @@ func init() { found.Store(&sync.Map{}) }
 
 // Use sets the rules of the user for the whole process. They take precedence over the built-in ones. Call it before the
 // first object is judged.
-func Use(rules []*Rule) {
-	own.Store(&rules)
+func Use(rules []*Rule) { UseLater(func() []*Rule { return rules }) }
+
+// UseLater is Use for rules that are read when the first custom resource is judged. load is called at most once, from
+// any goroutine.
+func UseLater(load func() []*Rule) {
+	own.Store(new(sync.OnceValue(load)))
 	found.Store(&sync.Map{})
 }
 
@@ -271,7 +275,7 @@ func ruleFor(kind, group string) *Rule {
 	var best *Rule
 	lists := [][]*Rule{builtin()}
 	if mine := own.Load(); mine != nil {
-		lists = [][]*Rule{*mine, builtin()}
+		lists = [][]*Rule{(*mine)(), builtin()}
 	}
 	for _, rules := range lists {
 		if best == nil {

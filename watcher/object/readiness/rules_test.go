@@ -142,6 +142,29 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestUseLater checks that the user's rules are read when the first object is judged, and once.
+func TestUseLater(t *testing.T) {
+	t.Cleanup(func() { Use(nil) })
+	rules, err := Parse("own.yaml", []byte("apiVersion: dwatch/v1alpha1\nkind: Readiness\nrules:\n- kinds: Gauge.example.com\n  ready: 'true'\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	UseLater(func() []*Rule { reads++; return rules })
+	if reads != 0 {
+		t.Error("the rules were read before an object was judged")
+	}
+	for _, kind := range []string{"Gauge", "Other", "Gauge"} {
+		got := Judge(map[string]any{"apiVersion": "example.com/v1", "kind": kind, "status": map[string]any{"pressure": int64(3)}})
+		if want := map[string]Answer{"Gauge": Ready, "Other": Unknown}[kind]; got.Answer != want {
+			t.Errorf("%s: got %s, want %s", kind, got.Answer, want)
+		}
+	}
+	if reads != 1 {
+		t.Errorf("the rules were read %d times, want once", reads)
+	}
+}
+
 // TestHint checks what dwatch suggests if it does not know a kind.
 func TestHint(t *testing.T) {
 	for status, want := range map[string]string{
