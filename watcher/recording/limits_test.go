@@ -71,7 +71,7 @@ func peakMemory(limit int64, f func()) (peak uint64) {
 	return <-sampled
 }
 
-// readAllOf reads a directory in each way that there is, and returns what the answers say that they lack.
+// readAllOf reads a directory with each function that can, and returns all reports of damage.
 func readAllOf(t testing.TB, dir string) (said string) {
 	t.Helper()
 	ctx := context.Background()
@@ -173,7 +173,7 @@ func TestBombs(t *testing.T) {
 	index := string(data[len(data)-indexEnd-int(binary.LittleEndian.Uint32(data[len(data)-8:])) : len(data)-indexEnd])
 	for name, file := range map[string]struct {
 		data []byte
-		want string // a part of what is said
+		want string // in the reports of damage
 		most int    // MiB that may be decompressed
 	}{
 		"zeros after the header":     {slices.Concat(begin, rleFrame(0, 3<<30, false)), "a line is invalid", 2},
@@ -278,7 +278,7 @@ func TestManyNamespaces(t *testing.T) {
 	key := configMaps.Key()
 	key.Namespace = "b"
 	if !i.touches(key) {
-		t.Error("the index does not have what was changed")
+		t.Error("the index lacks a namespace that has changed")
 	}
 }
 

@@ -23,38 +23,37 @@ import (
 	"dwatch/watcher/event"
 )
 
-var modelSeeds = flag.Int("seeds", 60, "how many lives of a recording TestNeverFalselyComplete plays")
+var modelSeeds = flag.Int("seeds", 60, "simulate `N` recordings in TestNeverFalselyComplete")
 
-// world is a model of a server and of runs that record it. What happened is the truth; each watch
-// passes on what happened up to a time, which is what an answer may rest on, and never on more.
+// world simulates a server, and runs that record it. truth has all changes. Each watch has reported the changes up to some
+// time, and queries must not claim to know more.
 type world struct {
 	testing.TB
 	random  *rand.Rand
 	dir     string
-	now     time.Time // the clock of the machine
-	epochs  []epoch   // between its steps
-	there   map[string]string
-	truth   []happened
-	version int
+	now     time.Time         // according to the clock of the machine
+	epochs  []epoch           // periods after the clock was put back
+	exists  map[string]string // versions of the existing objects, by kind/namespace/name
+	truth   []change
+	version int // the latest resourceVersion
 
-	recorder *Recorder
-	watches  []*watched
-	asleep   bool // the recorder did not run until now
+	recorder  *Recorder
+	watches   []*simulatedWatch
+	suspended bool // the recorder did not run until now
 }
 
-// happened is one change, after which that was there.
-type happened struct {
-	at    time.Time
-	real  time.Time
-	text  string
-	after string
-	of    event.Target
+// change is a change of an object.
+type change struct {
+	at     time.Time // according to the clock of the machine
+	real   time.Time // as if the clock had never been put back
+	text   string    // type, kind/namespace/name and version
+	target event.Target
 }
 
-// epoch is a time in which the clock of the machine was not put back.
+// epoch is a period during which the clock of the machine was not put back.
 type epoch struct {
-	begin time.Time     // real
-	back  time.Duration // in all
+	begin time.Time     // real time
+	back  time.Duration // by how much the clock was put back so far
 }
 
 func (w *world) back() time.Duration {
@@ -64,31 +63,30 @@ func (w *world) back() time.Duration {
 	return w.epochs[len(w.epochs)-1].back
 }
 
-// stepBack puts the clock back. What the server has confirmed is then said by the new clock.
+// stepBack puts the clock back. Times that the server has confirmed are adjusted to the new clock.
 func (w *world) stepBack() {
 	step := time.Duration(11+w.random.IntN(1500)) * time.Millisecond
 	w.epochs = append(w.epochs, epoch{w.now.Add(w.back()), w.back() + step})
 	w.now = w.now.Add(-step)
 	for _, one := range w.watches {
-		if !one.told.IsZero() {
-			one.told = one.told.Add(-step)
+		if !one.confirmed.IsZero() {
+			one.confirmed = one.confirmed.Add(-step)
 		}
 	}
 }
 
-// watched is one watch of a run.
-type watched struct {
-	of     event.Target
-	seen   int // of truth
-	shown  map[string]string
-	isLost bool // with or without a mark
-	silent bool // nobody has noticed
-	// isStalled: nothing comes, and what happens comes later.
+// simulatedWatch is a watch of a run.
+type simulatedWatch struct {
+	target   event.Target
+	reported int               // number of changes in truth that have been reported
+	known    map[string]string // versions of the objects that the recorder knows, by namespace/name
+	isLost   bool              // the connection is lost, and the recorder knows
+	isSilent bool              // the connection is lost, and no one has noticed
+	// isStalled means that the connection is alive and delivers events later.
 	isStalled bool
-	// told is when the server was asked last where it is: by the line that follows, all that
-	// happened up to then has been shown.
-	told   time.Time
-	synced bool
+	// confirmed is the time that the next bookmark confirms. All changes up to that time have been reported.
+	confirmed time.Time
+	synced    bool
 }
 
 var modelTargets = []event.Target{
@@ -96,38 +94,37 @@ var modelTargets = []event.Target{
 	{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true), Namespace: "a"},
 }
 
-// TestNeverFalselyComplete plays random lives of a recording: changes, connections that die with and
-// without a sign, runs that are killed, suspended, ended, or begun with other targets, clocks that are
-// put back, segments that are cut, removed or changed at random bytes. Whatever is said to be complete
-// then is.
+// TestNeverFalselyComplete simulates random recordings: changes; connections that are lost, noticed or not; runs that are killed,
+// suspended, ended or started with other targets; clocks that are put back; and segments that are truncated, removed or changed
+// at random bytes. Results that claim to be complete must match the simulated changes.
 func TestNeverFalselyComplete(t *testing.T) {
 	seeds := *modelSeeds
-	if testing.Short() || race.Enabled { // which has nothing to find in it: nothing runs side by side
+	if testing.Short() || race.Enabled { // the simulation has no concurrency, so it has no races
 		seeds = min(seeds, 10)
 	}
 	complete := 0
 	for seed := range seeds {
-		w := &world{TB: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), dir: t.TempDir(), now: start, there: map[string]string{}}
-		w.live()
-		complete += w.ask(fmt.Sprint("seed ", seed))
+		w := &world{TB: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), dir: t.TempDir(), now: start, exists: map[string]string{}}
+		w.simulate()
+		complete += w.query(fmt.Sprint("seed ", seed))
 		for n := range 6 {
-			hurt := *w
-			hurt.dir = t.TempDir()
-			how := hurt.damage(w.dir)
-			complete += hurt.ask(fmt.Sprint("seed ", seed, ", ", n, ": ", how))
+			damaged := *w
+			damaged.dir = t.TempDir()
+			how := damaged.damage(w.dir)
+			complete += damaged.query(fmt.Sprint("seed ", seed, ", ", n, ": ", how))
 		}
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("%d answers were complete", complete)
+	t.Logf("%d results were complete", complete)
 	if complete < seeds*5 {
-		t.Error("too little is known")
+		t.Errorf("only %d results were complete, want at least %d", complete, seeds*5)
 	}
 }
 
-// live lets some minutes pass.
-func (w *world) live() {
+// simulate simulates some minutes.
+func (w *world) simulate() {
 	w.begin()
 	for range 150 + w.random.IntN(250) {
 		w.pass(time.Duration(w.random.IntN(3000)) * time.Millisecond)
@@ -186,7 +183,7 @@ func (w *world) quit() {
 	w.recorder = nil
 }
 
-// begin begins a run of some of the targets.
+// begin starts a run with some of the targets.
 func (w *world) begin() {
 	r, err := OpenRecorder(w.dir)
 	w.must(err)
@@ -200,7 +197,7 @@ func (w *world) begin() {
 	for _, t := range modelTargets {
 		if w.random.IntN(5) > 0 || len(targets) == 0 {
 			targets = append(targets, t)
-			w.watches = append(w.watches, &watched{of: t, shown: map[string]string{}})
+			w.watches = append(w.watches, &simulatedWatch{target: t, known: map[string]string{}})
 		}
 	}
 	o := Options{
@@ -211,9 +208,9 @@ func (w *world) begin() {
 	w.must(r.StartRun(o, RunInfo{ClusterUID: "c", Masks: []string{"x", "x", "x", "y"}[w.random.IntN(4)]}, targets))
 	for _, one := range w.watches {
 		if o.WatchHasNoHistory {
-			break // it begins as if there were no recording
+			break // the watch lists all objects as if there were no recording
 		}
-		_, err := r.History(one.of, func(o event.ReportedObject) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
+		_, err := r.History(one.target, func(o event.ReportedObject) { one.known[o.Namespace+"/"+o.Name] = o.ResourceVersion })
 		w.must(err)
 	}
 	for _, one := range w.watches {
@@ -223,14 +220,14 @@ func (w *world) begin() {
 }
 
 func (w *world) deliver(events ...event.Event) {
-	if !w.asleep {
+	if !w.suspended {
 		w.recorder.clock.last = w.now
 	}
-	w.asleep = false
+	w.suspended = false
 	w.must(w.recorder.Deliver(context.Background(), events))
 }
 
-// pass lets time pass, in which there are heartbeats and bookmarks.
+// pass lets time pass, with heartbeats and bookmarks.
 func (w *world) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for next := w.now.Truncate(HeartbeatInterval).Add(HeartbeatInterval); !next.After(end); next = next.Add(HeartbeatInterval) {
@@ -240,19 +237,19 @@ func (w *world) pass(d time.Duration) {
 		}
 		w.deliver(event.Event{Type: event.Heartbeat, Time: w.now})
 		for _, one := range w.watches {
-			if one.isLost || one.silent || one.isStalled {
+			if one.isLost || one.isSilent || one.isStalled {
 				continue
 			}
 			switch w.random.IntN(4) {
-			case 0: // a new connection, after which all there is has come
-				one.told = w.now
+			case 0: // the server confirms the current time
+				one.confirmed = w.now
 				w.bookmark(one)
-			case 1: // what was asked was long ago
+			case 1: // the confirmation is old
 				w.bookmark(one)
 			}
 		}
 		for _, one := range w.watches {
-			if one.silent && w.random.IntN(5) == 0 {
+			if one.isSilent && w.random.IntN(5) == 0 {
 				w.notice(one)
 			} else if one.isLost && w.random.IntN(2) == 0 {
 				w.reconnect(one)
@@ -262,36 +259,37 @@ func (w *world) pass(d time.Duration) {
 	w.now = end
 }
 
-// change changes something, of which the watches learn.
+// change changes an object. Watches with a working connection report it.
 func (w *world) change() { w.changeOf(modelTargets[w.random.IntN(len(modelTargets))]) }
 
+// changeOf is change for an object of a target.
 func (w *world) changeOf(t event.Target) {
 	name := fmt.Sprint("o", w.random.IntN(4))
 	key := t.Mapping.GroupVersionKind.Kind + "/" + t.Namespace + "/" + name
 	w.version++
 	version := fmt.Sprint(w.version)
-	before, was := w.there[key]
+	before, existed := w.exists[key]
 	kind := "MODIFIED"
 	switch {
-	case !was:
+	case !existed:
 		kind = "ADDED"
-		w.there[key] = version
+		w.exists[key] = version
 	case w.random.IntN(4) == 0:
 		kind, version = "DELETED", before
-		delete(w.there, key)
+		delete(w.exists, key)
 	default:
-		w.there[key] = version
+		w.exists[key] = version
 	}
 	w.now = w.now.Add(time.Duration(1+w.random.IntN(20)) * time.Millisecond)
-	w.truth = append(w.truth, happened{w.now, w.now.Add(w.back()), kind + " " + key + " " + version, "", t})
+	w.truth = append(w.truth, change{w.now, w.now.Add(w.back()), kind + " " + key + " " + version, t})
 	if w.recorder == nil {
 		return
 	}
 	for _, one := range w.watches {
-		if !one.isLost && !one.silent && !one.isStalled && one.of == t {
+		if !one.isLost && !one.isSilent && !one.isStalled && one.target == t {
 			w.now = w.now.Add(time.Millisecond)
-			w.show(one, w.truth[len(w.truth)-1], false)
-			one.seen = len(w.truth)
+			w.report(one, w.truth[len(w.truth)-1].text, false)
+			one.reported = len(w.truth)
 		}
 	}
 }
@@ -301,133 +299,135 @@ func (w *world) object(key, version string) event.Object {
 	return object.Parse(w, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q,"resourceVersion":%q,"uid":"u"}}`, parts[0], parts[2], parts[1], version))
 }
 
-func (w *world) show(one *watched, h happened, listed bool) {
-	parts := strings.Fields(h.text)
-	e := event.Event{Type: event.Type(parts[0]), Target: one.of, Object: w.object(parts[1], parts[2]), Time: w.now, Listed: listed}
-	short := strings.SplitN(parts[1], "/", 2)[1]
-	if one.shown[short] = parts[2]; e.Type == event.Deleted {
-		delete(one.shown, short)
+// report delivers the event of a change. text is change.text.
+func (w *world) report(one *simulatedWatch, text string, listed bool) {
+	parts := strings.Fields(text)
+	e := event.Event{Type: event.Type(parts[0]), Target: one.target, Object: w.object(parts[1], parts[2]), Time: w.now, Listed: listed}
+	name := strings.SplitN(parts[1], "/", 2)[1]
+	if one.known[name] = parts[2]; e.Type == event.Deleted {
+		delete(one.known, name)
 	}
 	w.deliver(e)
 }
 
-// relist shows all that is there, and what is not any more.
-func (w *world) relist(one *watched) {
-	prefix := one.of.Mapping.GroupVersionKind.Kind + "/"
+// relist reports the differences between the existing objects and those that the recorder knows.
+func (w *world) relist(one *simulatedWatch) {
+	prefix := one.target.Mapping.GroupVersionKind.Kind + "/"
 	var keys []string
-	for key := range w.there {
-		if strings.HasPrefix(key, prefix+one.of.Namespace+"/") {
+	for key := range w.exists {
+		if strings.HasPrefix(key, prefix+one.target.Namespace+"/") {
 			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
 		w.now = w.now.Add(time.Millisecond)
-		short := strings.TrimPrefix(key, prefix)
-		switch was, isThere := one.shown[short]; {
-		case !isThere:
-			w.show(one, happened{text: "ADDED " + key + " " + w.there[key]}, true)
-		case was != w.there[key]:
-			w.show(one, happened{text: "MODIFIED " + key + " " + w.there[key]}, true)
+		name := strings.TrimPrefix(key, prefix)
+		switch version, isKnown := one.known[name]; {
+		case !isKnown:
+			w.report(one, "ADDED "+key+" "+w.exists[key], true)
+		case version != w.exists[key]:
+			w.report(one, "MODIFIED "+key+" "+w.exists[key], true)
 		}
 	}
-	for short, was := range one.shown {
-		if _, isThere := w.there[prefix+short]; !isThere {
-			w.show(one, happened{text: "DELETED " + prefix + short + " " + was}, true)
+	for name, version := range one.known {
+		if _, exists := w.exists[prefix+name]; !exists {
+			w.report(one, "DELETED "+prefix+name+" "+version, true)
 		}
 	}
 	kind := event.Synced
 	if one.synced {
 		kind = event.Gap
 	}
-	one.synced, one.isLost, one.silent, one.seen = true, false, false, len(w.truth)
-	w.deliver(event.Event{Type: kind, Target: one.of, Time: w.now})
-	one.told = w.now
-	if w.random.IntN(4) == 0 { // the list took long, and things have happened
+	one.synced, one.isLost, one.isSilent, one.reported = true, false, false, len(w.truth)
+	w.deliver(event.Event{Type: kind, Target: one.target, Time: w.now})
+	one.confirmed = w.now
+	if w.random.IntN(4) == 0 { // the list was slow, and objects changed since it began
 		w.pause()
-		w.happen(one.of, w.random.IntN(3))
+		w.changeUnreported(one.target, w.random.IntN(3))
 		w.bookmark(one)
 		w.catchUp(one)
 	}
 	w.bookmark(one)
 }
 
-// bookmark says up to when all that happened has been shown.
-func (w *world) bookmark(one *watched) {
-	w.deliver(event.Event{Type: event.Bookmark, Target: one.of, Time: w.now, Heard: one.told})
+// bookmark confirms that all changes up to one.confirmed have been reported.
+func (w *world) bookmark(one *simulatedWatch) {
+	w.deliver(event.Event{Type: event.Bookmark, Target: one.target, Time: w.now, Heard: one.confirmed})
 }
 
-// happen changes things of which a watch does not learn at once.
-func (w *world) happen(of event.Target, n int) {
+// changeUnreported changes objects n times. No watch reports these changes before catchUp.
+func (w *world) changeUnreported(t event.Target, n int) {
 	r := w.recorder
 	w.recorder = nil
 	for range n {
-		w.changeOf(of)
+		w.changeOf(t)
 	}
 	w.recorder = r
 }
 
-// lose loses a connection, which is noticed at once or later.
-func (w *world) lose(noticed bool) {
+// lose interrupts the connection of a watch. If isNoticed is false, the recorder learns that later.
+func (w *world) lose(isNoticed bool) {
 	one := w.watches[w.random.IntN(len(w.watches))]
-	if one.isLost || one.silent {
+	if one.isLost || one.isSilent {
 		return
 	}
-	if one.silent = true; noticed {
+	if one.isSilent = true; isNoticed {
 		w.notice(one)
 	}
 }
 
-func (w *world) notice(one *watched) {
-	one.silent, one.isLost = false, true
-	w.deliver(event.Event{Type: event.Disconnected, Target: one.of, Time: w.now, Err: errors.New("lost"), Heard: one.told})
+// notice tells the recorder that a connection is lost.
+func (w *world) notice(one *simulatedWatch) {
+	one.isSilent, one.isLost = false, true
+	w.deliver(event.Event{Type: event.Disconnected, Target: one.target, Time: w.now, Err: errors.New("lost"), Heard: one.confirmed})
 }
 
-// reconnect goes on where the watch was, or has to list.
-func (w *world) reconnect(one *watched) {
+// reconnect resumes a watch, or relists.
+func (w *world) reconnect(one *simulatedWatch) {
 	w.now = w.now.Add(time.Millisecond)
 	if w.random.IntN(2) == 0 {
 		w.relist(one)
 		return
 	}
 	one.isLost = false
-	w.deliver(event.Event{Type: event.Reconnected, Target: one.of, Time: w.now})
+	w.deliver(event.Event{Type: event.Reconnected, Target: one.target, Time: w.now})
 	if w.random.IntN(4) == 0 {
-		one.silent = true // nothing of it has come, and soon it is lost again
+		one.isSilent = true // the connection is lost again before it delivers events
 		w.bookmark(one)
 		return
 	}
 	if w.random.IntN(2) == 0 {
-		one.told = w.now
+		one.confirmed = w.now
 		w.pause()
-		w.happen(one.of, w.random.IntN(3)) // while it catches up
+		w.changeUnreported(one.target, w.random.IntN(3)) // while it catches up
 	}
 	w.catchUp(one)
 	if w.random.IntN(2) == 0 {
-		one.told = w.now
+		one.confirmed = w.now
 	}
 	if w.random.IntN(3) > 0 {
 		w.bookmark(one)
 	}
 }
 
-// pause lets more time pass than a watch that has caught up may be behind.
+// pause lets more time pass than a watch may lag behind to count as caught up.
 func (w *world) pause() {
 	w.now = w.now.Add(time.Duration(5001+w.random.IntN(2000)) * time.Millisecond)
 }
 
-// catchUp shows what a watch has not shown yet.
-func (w *world) catchUp(one *watched) {
-	for _, h := range w.truth[one.seen:] {
-		if h.of == one.of {
+// catchUp reports the changes that a watch has not reported yet.
+func (w *world) catchUp(one *simulatedWatch) {
+	for _, c := range w.truth[one.reported:] {
+		if c.target == one.target {
 			w.now = w.now.Add(time.Duration(w.random.IntN(900)) * time.Millisecond)
-			w.show(one, h, false)
+			w.report(one, c.text, false)
 		}
 	}
-	one.seen = len(w.truth)
+	one.reported = len(w.truth)
 }
 
-// suspend: the recorder sleeps, things happen, and it gets to know of them later.
+// suspend suspends the recorder while objects change. The watches report the changes later.
 func (w *world) suspend() {
 	r := w.recorder
 	w.recorder = nil
@@ -437,48 +437,48 @@ func (w *world) suspend() {
 		w.change()
 	}
 	w.now = w.now.Add(time.Duration(w.random.IntN(1+w.random.IntN(100))) * time.Second)
-	w.recorder, w.asleep = r, true
+	w.recorder, w.suspended = r, true
 	for _, one := range w.watches {
-		if one.isLost || one.silent {
+		if one.isLost || one.isSilent {
 			continue
 		}
-		if w.random.IntN(2) == 0 { // it had waited, and more waits behind it
+		if w.random.IntN(2) == 0 { // a bookmark that was sent before the changes
 			w.bookmark(one)
 		}
 		w.catchUp(one)
 		if w.random.IntN(2) == 0 {
-			one.told = w.now
+			one.confirmed = w.now
 			w.bookmark(one)
 		}
 	}
 }
 
-// stall: the connection of a watch stands still, and goes on, without a loss.
+// stall simulates a connection that delivers nothing for some time, and is not lost.
 func (w *world) stall() {
 	one := w.watches[w.random.IntN(len(w.watches))]
-	if one.isLost || one.silent {
+	if one.isLost || one.isSilent {
 		return
 	}
 	one.isStalled = true
 	w.pass(time.Duration(8000+w.random.IntN(40000)) * time.Millisecond)
-	w.happen(one.of, w.random.IntN(3))
+	w.changeUnreported(one.target, w.random.IntN(3))
 	w.pass(time.Duration(w.random.IntN(4000)) * time.Millisecond)
 	one.isStalled = false
-	asked := w.now // in it, or when it was over
+	confirmed := w.now // a time during or after the stall
 	if w.random.IntN(2) == 0 {
-		asked = asked.Add(-time.Duration(w.random.IntN(4000)) * time.Millisecond)
+		confirmed = confirmed.Add(-time.Duration(w.random.IntN(4000)) * time.Millisecond)
 	}
 	w.catchUp(one)
-	if asked.Before(one.told) {
+	if confirmed.Before(one.confirmed) {
 		return
 	}
-	one.told = time.Time{} // it was late
+	one.confirmed = time.Time{} // reports that the events were late
 	w.bookmark(one)
-	one.told = asked
+	one.confirmed = confirmed
 	w.bookmark(one)
 }
 
-// damage copies the recording, and damages it.
+// damage copies the recording at from into w.dir with one damaged segment, and returns what it did.
 func (w *world) damage(from string) string {
 	files, _, err := list(from)
 	w.must(err)
@@ -506,7 +506,7 @@ func (w *world) damage(from string) string {
 	return fmt.Sprint(how, " ", filepath.Base(files[at].path), " of ", len(files))
 }
 
-// withoutFrame leaves out one frame.
+// withoutFrame removes a random frame from a segment.
 func withoutFrame(data []byte, random *rand.Rand) []byte {
 	var parts [][]byte
 	for rest := data; len(rest) > 0; {
@@ -518,8 +518,9 @@ func withoutFrame(data []byte, random *rand.Rand) []byte {
 	return slices.Concat(slices.Delete(parts, n, n+1)...)
 }
 
-// ask asks for random times and spans, and returns how many answers were complete.
-func (w *world) ask(what string) (complete int) {
+// query queries the recording for random times and periods, checks the results, and returns how many were complete. label
+// describes the recording in failures.
+func (w *world) query(label string) (complete int) {
 	r, err := Read(context.Background(), Dir(w.dir))
 	if err != nil {
 		if !errors.Is(err, ErrNoRecording) {
@@ -537,23 +538,24 @@ func (w *world) ask(what string) (complete int) {
 			to = from.Add(to.Sub(from) / 20)
 		}
 		q := Query{Targets: modelTargets[:1+w.random.IntN(len(modelTargets))], From: from, To: to}
-		if w.checkAt(r, what, q, to) {
+		if w.checkAt(r, label, q, to) {
 			complete++
 		}
-		if from.Before(to) && w.checkSpan(r, what, q) {
+		if from.Before(to) && w.checkSpan(r, label, q) {
 			complete++
 		}
-		if from.Before(to) && n%7 == 0 { // it takes as long as all the rest
-			w.checkWithin(r, what, q)
+		if from.Before(to) && n%7 == 0 { // as slow as all other checks together
+			w.checkWithin(r, label, q)
 		}
 	}
-	w.checkSpan(r, what, Query{Targets: modelTargets[:1]})
-	w.checkAt(r, what, Query{Targets: modelTargets[:1]}, time.Time{})
+	w.checkSpan(r, label, Query{Targets: modelTargets[:1]})
+	w.checkAt(r, label, Query{Targets: modelTargets[:1]}, time.Time{})
 	return complete
 }
 
+// between returns a random time within length after start.
 func (w *world) between(length time.Duration) time.Time {
-	if len(w.epochs) > 0 && w.random.IntN(4) == 0 { // where the clock was put back
+	if len(w.epochs) > 0 && w.random.IntN(4) == 0 { // a time near a step of the clock
 		e := w.epochs[w.random.IntN(len(w.epochs))]
 		near := e.begin.Add(-e.back + time.Duration(w.random.IntN(3000)-500)*time.Millisecond)
 		if near.After(start) {
@@ -563,11 +565,12 @@ func (w *world) between(length time.Duration) time.Time {
 	return start.Add(time.Duration(w.random.Int64N(int64(length)))).Truncate(time.Millisecond)
 }
 
-// lag is how much later than it happened something is seen by a watch that is well.
+// lag is how much later than it happened a working watch may report a change.
 const lag = 10 * time.Millisecond
 
-// checkAt: what was there at a time is what the truth says, for some time within the lag.
-func (w *world) checkAt(r *Recording, what string, q Query, at time.Time) bool {
+// checkAt checks the objects at a time, if the result claims to be complete: they must have existed at that time, or at one
+// within the lag before it. It returns whether the result is complete.
+func (w *world) checkAt(r *Recording, label string, q Query, at time.Time) bool {
 	w.Helper()
 	objects, proof, err := r.ObjectsAt(w.Context(), q, at)
 	w.must(err)
@@ -584,13 +587,13 @@ func (w *world) checkAt(r *Recording, what string, q Query, at time.Time) bool {
 			return true
 		}
 	}
-	w.Errorf("%s: at %v %d targets: complete, and %v; it was %v", what, proof.To.Sub(start), len(q.Targets), got, w.statesAt(proof.To, q.Targets))
+	w.Errorf("%s: %d targets at %v: complete with objects %v, want %v", label, len(q.Targets), proof.To.Sub(start), got, w.statesAt(proof.To, q.Targets))
 	return true
 }
 
-// checkWithin: who has all that happened in some time knows what was there at each moment of it, where the
-// proof says so.
-func (w *world) checkWithin(r *Recording, what string, q Query) {
+// checkWithin replays a period with ReconcileGaps, and checks the resulting objects at random times within it for which the
+// proof is complete.
+func (w *world) checkWithin(r *Recording, label string, q Query) {
 	w.Helper()
 	q.ReconcileGaps = true
 	var events []event.Event
@@ -604,7 +607,7 @@ func (w *world) checkWithin(r *Recording, what string, q Query) {
 		if !proof.AtInstant(at).IsComplete() {
 			continue
 		}
-		there := map[string]string{}
+		objects := map[string]string{}
 		for _, e := range events {
 			if e.Type.IsStatus() || e.Time.After(at) {
 				continue
@@ -612,22 +615,22 @@ func (w *world) checkWithin(r *Recording, what string, q Query) {
 			key := e.Object.Kind + "/" + e.Object.Namespace + "/" + e.Object.Name
 			switch {
 			case e.Type == event.Deleted:
-				delete(there, key)
+				delete(objects, key)
 			default:
-				there[key] = key + " " + e.Object.ResourceVersion
+				objects[key] = key + " " + e.Object.ResourceVersion
 			}
 		}
-		got := slices.Sorted(maps.Values(there))
+		got := slices.Sorted(maps.Values(objects))
 		isTrue := func(early time.Duration) bool {
 			return slices.Contains(w.statesAt(at.Add(-early*time.Millisecond), q.Targets), fmt.Sprint(got))
 		}
 		if !slices.ContainsFunc([]time.Duration{10, 5, 3, 2, 1, 0}, isTrue) {
-			w.Errorf("%s: within a span at %v: complete, and %v; it was %v", what, at.Sub(start), got, w.statesAt(at, q.Targets))
+			w.Errorf("%s: within a period, at %v: complete with objects %v, want %v", label, at.Sub(start), got, w.statesAt(at, q.Targets))
 		}
 	}
 }
 
-// statesAt returns what was there whenever the clock showed a time.
+// statesAt returns the objects that existed when the clock showed a time. There are several states if it did so more than once.
 func (w *world) statesAt(at time.Time, targets []event.Target) (states []string) {
 	epochs := append([]epoch{{}}, w.epochs...)
 	for i, e := range epochs {
@@ -639,27 +642,28 @@ func (w *world) statesAt(at time.Time, targets []event.Target) (states []string)
 	return states
 }
 
+// stateAt returns the objects that existed at a real time.
 func (w *world) stateAt(real time.Time, targets []event.Target) (all []string) {
-	there := map[string]string{}
-	for _, h := range w.truth {
-		if h.real.After(real) || !slices.Contains(targets, h.of) {
+	objects := map[string]string{}
+	for _, c := range w.truth {
+		if c.real.After(real) || !slices.Contains(targets, c.target) {
 			continue
 		}
-		parts := strings.Fields(h.text)
-		if there[parts[1]] = parts[2]; parts[0] == "DELETED" {
-			delete(there, parts[1])
+		parts := strings.Fields(c.text)
+		if objects[parts[1]] = parts[2]; parts[0] == "DELETED" {
+			delete(objects, parts[1])
 		}
 	}
-	for key, version := range there {
+	for key, version := range objects {
 		all = append(all, key+" "+version)
 	}
 	slices.Sort(all)
 	return all
 }
 
-// checkSpan: of what happened in a span that is said to be complete nothing is missing, and nothing
-// is there that did not happen, but for the lag at its ends.
-func (w *world) checkSpan(r *Recording, what string, q Query) bool {
+// checkSpan checks the events of a period, if the result claims to be complete: each change within it must occur exactly once,
+// except for changes within the lag before its end. It returns whether the result is complete.
+func (w *world) checkSpan(r *Recording, label string, q Query) bool {
 	w.Helper()
 	got := map[string]int{}
 	proof, err := r.Replay(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
@@ -674,10 +678,10 @@ func (w *world) checkSpan(r *Recording, what string, q Query) bool {
 	if !proof.IsComplete() {
 		return false
 	}
-	for _, h := range w.truth {
-		in := h.at.After(proof.From) && h.at.Before(proof.To.Add(-lag)) && slices.Contains(q.Targets, h.of)
-		if in && got[h.text] != 1 {
-			w.Errorf("%s: %v to %v is complete, and %q at %v is there %d times", what, proof.From.Sub(start), proof.To.Sub(start), h.text, h.at.Sub(start), got[h.text])
+	for _, c := range w.truth {
+		isInside := c.at.After(proof.From) && c.at.Before(proof.To.Add(-lag)) && slices.Contains(q.Targets, c.target)
+		if isInside && got[c.text] != 1 {
+			w.Errorf("%s: %v to %v is complete, but %q at %v occurs %d times, want once", label, proof.From.Sub(start), proof.To.Sub(start), c.text, c.at.Sub(start), got[c.text])
 		}
 	}
 	return true

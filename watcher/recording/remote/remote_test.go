@@ -29,23 +29,24 @@ var configMaps = event.Target{Mapping: event.NewMapping(schema.GroupVersionResou
 
 var begin = time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
 
-// run is a run that records by a clock of its own.
+// run is a Recorder with a simulated clock.
 type run struct {
 	*recording.Recorder
 	t   *testing.T
 	now time.Time
-	n   int
+	n   int // the latest resourceVersion
 }
 
+// newRun starts a run that has listed all objects.
 func newRun(t *testing.T, dir, masks string, at time.Time) *run {
 	t.Helper()
-	r := opened(t, dir, masks, at)
+	r := newUnlistedRun(t, dir, masks, at)
 	r.deliver(event.Event{Type: event.Synced, Target: configMaps, Time: at})
 	return r
 }
 
-// opened is a run of which nothing is known yet.
-func opened(t *testing.T, dir, masks string, at time.Time) *run {
+// newUnlistedRun starts a run that has not listed objects.
+func newUnlistedRun(t *testing.T, dir, masks string, at time.Time) *run {
 	t.Helper()
 	recorder, err := recording.OpenRecorder(dir)
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *run) deliver(e event.Event) {
 	}
 }
 
-// change records a change of an object a second later, and that this was all.
+// change records a change of an object a second later, and a bookmark that confirms it.
 func (r *run) change(content string) {
 	r.t.Helper()
 	r.n++
@@ -93,8 +94,9 @@ func (r *run) end() {
 	}
 }
 
-// offered serves a directory, by way of between if that is not nil, and returns a client of it.
-func offered(t *testing.T, dir string, withhold func(recording.RunInfo) string, between func(http.Handler) http.Handler) *remote.Client {
+// serve serves a directory and returns a client for it. withhold returns why a segment of a run is withheld, and nil withholds
+// none. If wrap is not nil, the server uses the handler that it returns.
+func serve(t *testing.T, dir string, withhold func(recording.RunInfo) string, wrap func(http.Handler) http.Handler) *remote.Client {
 	t.Helper()
 	var handler http.Handler = &remote.Handler{
 		ListRecordings: func() ([]recording.ClusterRecording, error) {
@@ -107,8 +109,8 @@ func offered(t *testing.T, dir string, withhold func(recording.RunInfo) string, 
 			return withhold(*of.RunInfo)
 		},
 	}
-	if between != nil {
-		handler = between(handler)
+	if wrap != nil {
+		handler = wrap(handler)
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -119,17 +121,18 @@ func offered(t *testing.T, dir string, withhold func(recording.RunInfo) string, 
 	return &remote.Client{URL: address, Transport: &http.Transport{}, Token: "secret"}
 }
 
-func stored(t *testing.T, c *remote.Client) recording.Store {
+// storeOf returns the Store of the only recording of a server.
+func storeOf(t *testing.T, c *remote.Client) recording.Store {
 	t.Helper()
-	parts, err := c.ListRecordings(t.Context())
-	if err != nil || len(parts) != 1 {
-		t.Fatal(parts, err)
+	recordings, err := c.ListRecordings(t.Context())
+	if err != nil || len(recordings) != 1 {
+		t.Fatalf("got recordings %v, %v, want one", recordings, err)
 	}
-	return parts[0].Store
+	return recordings[0].Store
 }
 
-// answer is what a recording says happened between two times.
-func answer(t *testing.T, store recording.Store, from, to time.Time) (text string, p *recording.Proof, err error) {
+// replay returns the events between two times as text, and their proof.
+func replay(t *testing.T, store recording.Store, from, to time.Time) (text string, p *recording.Proof, err error) {
 	t.Helper()
 	r, err := recording.Read(t.Context(), store)
 	if err != nil {
@@ -149,6 +152,7 @@ func answer(t *testing.T, store recording.Store, from, to time.Time) (text strin
 	return all.String(), p, err
 }
 
+// noise returns a text that does not compress well, and is different for each n.
 func noise(n int) string {
 	var text strings.Builder
 	for i := range uint64(40) {
@@ -157,7 +161,7 @@ func noise(n int) string {
 	return text.String()
 }
 
-// sizeOf is how many bytes there are in a directory, and in how many segments.
+// sizeOf returns the size and the number of the segments in a directory.
 func sizeOf(t *testing.T, dir string) (bytes int64, segments int) {
 	t.Helper()
 	all, err := recording.Dir(dir).List(t.Context())
@@ -170,9 +174,9 @@ func sizeOf(t *testing.T, dir string) (bytes int64, segments int) {
 	return bytes, len(all)
 }
 
-// TestAnswers: what is read from afar is what is read from the directory; and of a short time only what that takes
-// comes over the wire.
-func TestAnswers(t *testing.T) {
+// TestRemoteReplay checks that a remote recording replays the same events as the directory, and that a query for a short period
+// does not fetch the whole recording.
+func TestRemoteReplay(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
 	for n := range 45_000 {
@@ -181,68 +185,69 @@ func TestAnswers(t *testing.T) {
 	defer r.end()
 	size, segments := sizeOf(t, dir)
 	if segments < 3 {
-		t.Fatalf("%d segments in %d bytes", segments, size)
+		t.Fatalf("got %d segments with %d bytes, want at least 3", segments, size)
 	}
-	client := offered(t, dir, nil, nil)
-	far := stored(t, client)
+	client := serve(t, dir, nil, nil)
+	store := storeOf(t, client)
 	for _, span := range [][2]time.Duration{{0, 0}, {time.Hour, time.Hour + time.Minute}, {10 * time.Hour, 10*time.Hour + time.Minute}, {12 * time.Hour, 0}} {
 		from, to := begin.Add(span[0]), begin.Add(span[1])
 		if span[1] == 0 {
 			to = time.Time{}
 		}
 		before := client.BytesReceived()
-		got, proof, err := answer(t, far, from, to)
+		got, proof, err := replay(t, store, from, to)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, wantProof, err := answer(t, recording.Dir(dir), from, to)
+		want, wantProof, err := replay(t, recording.Dir(dir), from, to)
 		if err != nil || got != want || proof.IsComplete() != wantProof.IsComplete() || !proof.To.Equal(wantProof.To) {
-			t.Errorf("%v: %d and %d bytes, %v and %v, %v", span, len(got), len(want), proof, wantProof, err)
+			t.Errorf("%v: got %d bytes of events with proof %v, want %d bytes with %v; %v", span, len(got), proof, len(want), wantProof, err)
 		}
 		fetched := client.BytesReceived() - before
-		t.Logf("%v: %d of %d bytes in %d segments", span, fetched, size, segments)
+		t.Logf("%v: fetched %d of %d bytes in %d segments", span, fetched, size, segments)
 		if span[1] != 0 && fetched > size/2 {
-			t.Errorf("%v takes %d of %d bytes", span, fetched, size)
+			t.Errorf("%v: fetched %d of %d bytes, want at most half", span, fetched, size)
 		}
 	}
 }
 
-// TestGrows: who asks again gets what came meanwhile, and only that.
-func TestGrows(t *testing.T) {
+// TestGrowingSegment checks that repeated queries return new events, and fetch only new bytes of a segment that is being written.
+func TestGrowingSegment(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
 	for n := range 2000 {
 		r.change(noise(n))
 	}
-	client := offered(t, dir, nil, nil)
-	far := stored(t, client)
-	if _, p, err := answer(t, far, begin, time.Time{}); err != nil || !p.To.After(begin.Add(30*time.Minute)) {
-		t.Fatal(p, err)
+	client := serve(t, dir, nil, nil)
+	store := storeOf(t, client)
+	if _, p, err := replay(t, store, begin, time.Time{}); err != nil || !p.To.After(begin.Add(30*time.Minute)) {
+		t.Fatalf("first query: got proof %v, %v", p, err)
 	}
 	size, _ := sizeOf(t, dir)
 	before := client.BytesReceived()
 	for n := range 100 {
 		r.change(noise(-n))
 	}
-	_, p, err := answer(t, far, begin.Add(2*time.Second), time.Time{})
+	_, p, err := replay(t, store, begin.Add(2*time.Second), time.Time{})
 	if err != nil || !p.To.After(begin.Add(34*time.Minute)) || !p.IsComplete() {
-		t.Error(p, err)
+		t.Errorf("second query: got proof %v, %v, want a complete one that includes the new events", p, err)
 	}
-	if again := client.BytesReceived() - before; again > size/2 {
-		t.Errorf("%d bytes of %d have come again", again, size)
+	if fetched := client.BytesReceived() - before; fetched > size/2 {
+		t.Errorf("second query: fetched %d bytes of a segment of %d bytes, want at most half", fetched, size)
 	}
 	before = client.BytesReceived()
-	r.end() // it has its end now, and what is held is its begin
-	if got, _, err := answer(t, far, begin, time.Time{}); err != nil || strings.Count(got, "MODIFIED") != 2100 {
-		t.Error(strings.Count(got, "MODIFIED"), err)
+	r.end() // completes the segment, whose start the client has cached
+	if got, _, err := replay(t, store, begin, time.Time{}); err != nil || strings.Count(got, "MODIFIED") != 2100 {
+		t.Errorf("complete segment: got %d changes, %v, want 2100", strings.Count(got, "MODIFIED"), err)
 	}
-	if again := client.BytesReceived() - before; again > size/2 {
-		t.Errorf("at its end %d bytes of %d have come again", again, size)
+	if fetched := client.BytesReceived() - before; fetched > size/2 {
+		t.Errorf("complete segment: fetched %d of %d bytes, want at most half", fetched, size)
 	}
 }
 
-// TestGivesInParts: a segment is not held to be given, and what is over is not read for each listing.
-func TestGivesInParts(t *testing.T) {
+// TestBoundedReads checks that the Handler reads and writes large segments in small parts, and does not read complete segments
+// again for each listing.
+func TestBoundedReads(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 2 {
 		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
@@ -258,55 +263,55 @@ func TestGivesInParts(t *testing.T) {
 	if err := cmp.Or(err, os.Truncate(last[0], size)); err != nil {
 		t.Fatal(err)
 	}
-	store := &reading{Dir: recording.Dir(dir), read: map[string]int{}}
-	offer := &remote.Handler{
+	store := &countingStore{Dir: recording.Dir(dir), reads: map[string]int{}}
+	handler := &remote.Handler{
 		ListRecordings: func() ([]recording.ClusterRecording, error) { return []recording.ClusterRecording{{Store: store}}, nil },
 		WithholdReason: func(string, recording.Segment) string { return "" },
 	}
 	for range 3 {
-		offer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	}
-	if n := store.read[filepath.Base(files[0])]; n != 3 { // its begin, where its index begins, and that
-		t.Errorf("the segment that is over is read %d times", n)
+	if n := store.reads[filepath.Base(files[0])]; n != 3 { // the start, the size of the index, and the index
+		t.Errorf("the complete segment was read %d times, want 3", n)
 	}
-	answer := &largest{ResponseWriter: httptest.NewRecorder()}
-	offer.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?segment="+filepath.Base(last[0]), nil))
-	if answer.total != size || answer.most > 1<<20 {
-		t.Errorf("%d of %d bytes, %d at once", answer.total, size, answer.most)
+	response := &countingWriter{ResponseWriter: httptest.NewRecorder()}
+	handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/?segment="+filepath.Base(last[0]), nil))
+	if response.total != size || response.largest > 1<<20 {
+		t.Errorf("got %d bytes, at most %d at once, want %d, at most %d at once", response.total, response.largest, size, 1<<20)
 	}
-	if n := store.most; n > 1<<20 {
-		t.Errorf("%d bytes are read at once", n)
+	if n := store.largest; n > 1<<20 {
+		t.Errorf("read %d bytes at once, want at most %d", n, 1<<20)
 	}
 }
 
-// reading is a directory of which is known what was read.
-type reading struct {
+// countingStore is a Dir that counts what is read.
+type countingStore struct {
 	recording.Dir
-	read map[string]int // so often, by name
-	most int            // bytes at once
+	reads   map[string]int // number of reads by file name
+	largest int            // bytes of the largest read
 }
 
-func (r *reading) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
-	r.read[name]++
-	data, err := r.Dir.Read(ctx, name, from, to)
-	r.most = max(r.most, len(data))
+func (s *countingStore) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
+	s.reads[name]++
+	data, err := s.Dir.Read(ctx, name, from, to)
+	s.largest = max(s.largest, len(data))
 	return data, err
 }
 
-// largest is a ResponseWriter of which is known how much is written at once.
-type largest struct {
+// countingWriter is a ResponseWriter that counts the written bytes.
+type countingWriter struct {
 	http.ResponseWriter
-	total, most int
+	total, largest int // bytes in all, and bytes of the largest write
 }
 
-func (l *largest) Write(p []byte) (int, error) {
-	l.total += len(p)
-	l.most = max(l.most, len(p))
+func (w *countingWriter) Write(p []byte) (int, error) {
+	w.total += len(p)
+	w.largest = max(w.largest, len(p))
 	return len(p), nil
 }
 
-// TestResponseLimits checks that a client takes no more of a response than a recording can have, whatever the server
-// states, and that elements of the list that are no segments fail.
+// TestResponseLimits checks that a client reads no more of a response than a recording can have, whatever the server states, and
+// that list elements that are not segments are an error.
 func TestResponseLimits(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
@@ -335,7 +340,7 @@ func TestResponseLimits(t *testing.T) {
 			io.WriteString(w, `{"version":1,"parts":[`+strings.Repeat("{},", 1<<20)+`{}]}`)
 		}, "not a dwatch recording"},
 	} {
-		client := offered(t, dir, nil, func(next http.Handler) http.Handler {
+		client := serve(t, dir, nil, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("segment") != c.isList {
 					c.answer(w)
@@ -346,26 +351,26 @@ func TestResponseLimits(t *testing.T) {
 		})
 		parts, err := client.ListRecordings(t.Context())
 		if err == nil {
-			_, _, err = answer(t, parts[0].Store, begin, time.Time{})
+			_, _, err = replay(t, parts[0].Store, begin, time.Time{})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 		if got := client.BytesReceived(); got > 8<<20 {
-			t.Errorf("%s: received %d bytes", name, got)
+			t.Errorf("%s: received %d bytes, want at most %d", name, got, 8<<20)
 		}
 	}
 }
 
 // TestEmptyDirectory checks that a recording without segments can be listed.
 func TestEmptyDirectory(t *testing.T) {
-	if store := stored(t, offered(t, t.TempDir(), nil, nil)); store == nil {
-		t.Error("there is no recording")
+	if store := storeOf(t, serve(t, t.TempDir(), nil, nil)); store == nil {
+		t.Error("got no store, want an empty one")
 	}
 }
 
-// TestBroken: what did not come whole is an error, wherever the connection breaks.
-func TestBroken(t *testing.T) {
+// TestConnectionLost checks that a truncated response is an error, wherever the connection is lost.
+func TestConnectionLost(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
 	for n := range 2000 {
@@ -373,36 +378,36 @@ func TestBroken(t *testing.T) {
 	}
 	r.end()
 	for _, after := range []int{0, 1, 1000, 100_000} {
-		cut := func(segments bool) func(http.Handler) http.Handler {
+		truncate := func(segments bool) func(http.Handler) http.Handler {
 			return func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Query().Has("segment") == segments {
-						w = &cutWriter{w, after}
+						w = &truncatingWriter{w, after}
 					}
 					next.ServeHTTP(w, r)
 				})
 			}
 		}
-		if _, err := offered(t, dir, nil, cut(false)).ListRecordings(t.Context()); err == nil && after < 1000 {
-			t.Errorf("after %d bytes of the list: nothing is wrong", after)
+		if _, err := serve(t, dir, nil, truncate(false)).ListRecordings(t.Context()); err == nil && after < 1000 {
+			t.Errorf("list truncated after %d bytes: got no error", after)
 		}
-		if _, p, err := answer(t, stored(t, offered(t, dir, nil, cut(true))), begin, time.Time{}); err == nil {
-			t.Errorf("after %d bytes of a segment: %v", after, p)
+		if _, p, err := replay(t, storeOf(t, serve(t, dir, nil, truncate(true))), begin, time.Time{}); err == nil {
+			t.Errorf("segment truncated after %d bytes: got proof %v and no error", after, p)
 		} else if !strings.Contains(err.Error(), "the connection was lost") && after > 0 {
-			t.Error(err)
+			t.Errorf("segment truncated after %d bytes: got %v, want a lost connection", after, err)
 		}
 	}
 }
 
-// cutWriter breaks its connection after some bytes.
-type cutWriter struct {
+// truncatingWriter aborts the response after some bytes.
+type truncatingWriter struct {
 	http.ResponseWriter
 	left int
 }
 
-func (c *cutWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *truncatingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-func (c *cutWriter) Write(p []byte) (int, error) {
+func (c *truncatingWriter) Write(p []byte) (int, error) {
 	if len(p) < c.left {
 		c.left -= len(p)
 		return c.ResponseWriter.Write(p)
@@ -412,16 +417,15 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestDropped: a segment that is dropped while it is read is missing, and what was in it is not known.
-func TestDropped(t *testing.T) {
+// TestSegmentRemoved checks that a segment that is removed after it was listed is a gap, and no error.
+func TestSegmentRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
 		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
 		r.change("x")
 		r.end()
 	}
-	far := stored(t, offered(t, dir, nil, nil))
-	read, err := recording.Read(t.Context(), far)
+	read, err := recording.Read(t.Context(), storeOf(t, serve(t, dir, nil, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,17 +435,17 @@ func TestDropped(t *testing.T) {
 	}
 	p, err := read.Replay(t.Context(), recording.Query{Targets: []event.Target{configMaps}, From: begin, To: begin.Add(150 * time.Minute)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
 	if err != nil || p.IsComplete() {
-		t.Error(p, err)
+		t.Errorf("got proof %v, %v, want a gap and no error", p, err)
 	}
 }
 
-// TestNotFound: a segment that is not found on the way to who has it has not been dropped.
-func TestNotFound(t *testing.T) {
+// TestNotFoundByProxy checks that a 404 response of a proxy does not mean that a segment was removed.
+func TestNotFoundByProxy(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
 	r.change("x")
 	r.end()
-	far := stored(t, offered(t, dir, nil, func(next http.Handler) http.Handler {
+	store := storeOf(t, serve(t, dir, nil, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("segment") {
 				http.Error(w, `{"error":"no such route"}`, http.StatusNotFound)
@@ -450,39 +454,39 @@ func TestNotFound(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}))
-	if _, p, err := answer(t, far, begin, time.Time{}); err == nil || !strings.HasPrefix(err.Error(), "the server responded 404 Not Found") {
-		t.Error(p, err)
+	if _, p, err := replay(t, store, begin, time.Time{}); err == nil || !strings.HasPrefix(err.Error(), "the server responded 404 Not Found") {
+		t.Errorf("got proof %v, %v, want the response as error", p, err)
 	}
 }
 
-// TestUnreadable: that a segment can't be read is no word of it having been dropped.
-func TestUnreadable(t *testing.T) {
+// TestUnreadableDirectory checks that the Handler reports an unreadable directory, and not a removed segment.
+func TestUnreadableDirectory(t *testing.T) {
 	dir := t.TempDir()
 	r := newRun(t, dir, "", begin)
 	r.change("x")
 	r.end()
-	store := &failing{Store: recording.Dir(dir)}
-	offer := &remote.Handler{
+	store := &failingStore{Store: recording.Dir(dir)}
+	handler := &remote.Handler{
 		ListRecordings: func() ([]recording.ClusterRecording, error) { return []recording.ClusterRecording{{Store: store}}, nil },
 		WithholdReason: func(string, recording.Segment) string { return "" },
 	}
-	answer := httptest.NewRecorder()
-	offer.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?segment=00000001-20260131T020000Z.zst", nil))
-	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "the recording can't be read") {
-		t.Error(answer.Code, answer.Body)
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/?segment=00000001-20260131T020000Z.zst", nil))
+	if response.Code != http.StatusInternalServerError || !strings.Contains(response.Body.String(), "the recording can't be read") {
+		t.Errorf("got %d %s, want %d", response.Code, response.Body, http.StatusInternalServerError)
 	}
 }
 
-// failing is a Store that can't be listed.
-type failing struct{ recording.Store }
+// failingStore is a Store that can't be listed.
+type failingStore struct{ recording.Store }
 
-func (f *failing) List(context.Context) ([]recording.StoredFile, error) {
+func (f *failingStore) List(context.Context) ([]recording.StoredFile, error) {
 	return nil, errors.New("too many open files")
 }
 
-// TestDamagedLast: the last segment is listed with damage, too, in which nothing of it can be read; one that has only
-// begun is not.
-func TestDamagedLast(t *testing.T) {
+// TestLastSegment checks that the last segment is left out without a warning while it is being created, and is reported as
+// withheld if its header is damaged.
+func TestLastSegment(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 2 {
 		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
@@ -502,9 +506,9 @@ func TestDamagedLast(t *testing.T) {
 		if err := os.WriteFile(files[0], data[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		read, err := recording.Read(t.Context(), stored(t, offered(t, dir, nil, nil)))
+		read, err := recording.Read(t.Context(), storeOf(t, serve(t, dir, nil, nil)))
 		if err != nil || len(read.Warnings()) > 0 {
-			t.Errorf("with its first %d bytes: %v, %v", size, read.Warnings(), err)
+			t.Errorf("with the first %d bytes: got warnings %v, %v, want none", size, read.Warnings(), err)
 		}
 	}
 	for i := preamble + 20; i < preamble+60; i++ {
@@ -513,14 +517,13 @@ func TestDamagedLast(t *testing.T) {
 	if err := os.WriteFile(files[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	read, err := recording.Read(t.Context(), stored(t, offered(t, dir, nil, nil)))
+	read, err := recording.Read(t.Context(), storeOf(t, serve(t, dir, nil, nil)))
 	if err != nil || !strings.Contains(fmt.Sprint(read.Warnings()), "00000002-20260131T030000Z.zst is withheld: its header, which states the masks, can't be read") {
-		t.Error(read.Warnings(), err)
+		t.Errorf("with a damaged header: got warnings %v, %v", read.Warnings(), err)
 	}
 }
 
-// TestWithheld: what may not be given is named, with the reason; it can't be had by its name, and what was in
-// it is not known.
+// TestWithheld checks that withheld segments are listed with the reason, are a gap, and can't be requested by name.
 func TestWithheld(t *testing.T) {
 	dir := t.TempDir()
 	for n, masks := range []string{"all", "none", "none", "all"} {
@@ -528,50 +531,49 @@ func TestWithheld(t *testing.T) {
 		r.change("hunter" + masks)
 		r.end()
 	}
-	client := offered(t, dir, func(of recording.RunInfo) string {
+	client := serve(t, dir, func(of recording.RunInfo) string {
 		if of.Masks == "none" {
-			return "it hides nothing"
+			return "it masks nothing"
 		}
 		return ""
 	}, nil)
-	far := stored(t, client)
-	got, proof, err := answer(t, far, begin.Add(time.Second), begin.Add(4*time.Hour))
+	store := storeOf(t, client)
+	got, proof, err := replay(t, store, begin.Add(time.Second), begin.Add(4*time.Hour))
 	if err != nil || proof.IsComplete() || strings.Contains(got, "hunternone") || !strings.Contains(got, "hunterall") {
-		t.Error(got, proof, err)
+		t.Errorf("got events %s, proof %v, %v, want only masked events and a gap", got, proof, err)
 	}
-	said := fmt.Sprint(proof.Gaps)
-	if !strings.Contains(said, "withheld: it hides nothing") {
-		t.Error(said)
+	if gaps := fmt.Sprint(proof.Gaps); !strings.Contains(gaps, "withheld: it masks nothing") {
+		t.Errorf("got gaps %s, want the reason", gaps)
 	}
-	read, err := recording.Read(t.Context(), far)
+	read, err := recording.Read(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := fmt.Sprint(read.Warnings()); !strings.Contains(notes, "00000002-20260131T030000Z.zst to 00000003-20260131T040000Z.zst are withheld: it hides nothing") {
-		t.Error(notes)
+	if warnings := fmt.Sprint(read.Warnings()); !strings.Contains(warnings, "00000002-20260131T030000Z.zst to 00000003-20260131T040000Z.zst are withheld: it masks nothing") {
+		t.Errorf("got warnings %s, want one with the reason", warnings)
 	}
 	for _, name := range []string{"00000002-20260131T030000Z.zst", "../x.zst", ".lock", "00000009-20260131T030000Z.zst", ""} {
-		if data, err := far.Read(t.Context(), name, 0, -1); err == nil && name != "" {
-			t.Errorf("%s: %d bytes", name, len(data))
+		if data, err := store.Read(t.Context(), name, 0, -1); err == nil && name != "" {
+			t.Errorf("read %s: got %d bytes, want an error", name, len(data))
 		}
 	}
 }
 
-// TestForeign: who answers something else is no recording.
-func TestForeign(t *testing.T) {
+// TestForeignServer checks the errors for servers that respond with something else than a recording, or with an error.
+func TestForeignServer(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello":         "the response is not a dwatch recording",
 		"{}":            "the response is not a dwatch recording",
 		`{"version":9}`: "it is served by a newer dwatch, in version 9, and this one knows 1",
 	} {
-		client := offered(t, t.TempDir(), nil, func(http.Handler) http.Handler {
+		client := serve(t, t.TempDir(), nil, func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		})
 		if _, err := client.ListRecordings(t.Context()); fmt.Sprint(err) != want {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("response %s: got %v, want %s", text, err, want)
 		}
 	}
-	refusing := offered(t, t.TempDir(), nil, func(http.Handler) http.Handler {
+	refusing := serve(t, t.TempDir(), nil, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"error":"bad\u001b[31m\ntoken"}`)
@@ -579,16 +581,16 @@ func TestForeign(t *testing.T) {
 	})
 	_, err := refusing.ListRecordings(t.Context())
 	if refused, ok := errors.AsType[*remote.RefusedError](err); !ok || refused.StatusCode != http.StatusUnauthorized || strings.ContainsAny(err.Error(), "\n\x1b") {
-		t.Errorf("%q", err)
+		t.Errorf("refused: got %q, want a RefusedError on one line", err)
 	}
 }
 
-// TestHolds: a segment says of which targets it has objects, also of those that were never known to be all, and of those
-// that were there when it began; but not of those that were denied.
-func TestHolds(t *testing.T) {
+// TestSegmentTargets checks which targets Segment.Targets has: those of which the segment has an object, even without a complete
+// list, and those with objects before the segment began, but not those that were denied.
+func TestSegmentTargets(t *testing.T) {
 	dir := t.TempDir()
-	of := func(e event.Event) []string {
-		r := opened(t, dir, "", begin)
+	targetsAfter := func(e event.Event) []string {
+		r := newUnlistedRun(t, dir, "", begin)
 		r.deliver(e)
 		r.end()
 		all, err := recording.ListSegments(t.Context(), recording.Dir(dir), nil)
@@ -601,15 +603,15 @@ func TestHolds(t *testing.T) {
 		}
 		return names
 	}
-	if got := of(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) > 0 {
-		t.Errorf("what is denied: %q", got)
+	if got := targetsAfter(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) > 0 {
+		t.Errorf("denied: got targets %q, want none", got)
 	}
 	id := &event.Identity{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "one", UID: "u", ResourceVersion: "1"}
 	object := event.NewObject(id, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"a","resourceVersion":"1","uid":"u"}}`)
-	if got := of(event.Event{Type: event.Added, Initial: true, Target: configMaps, Object: object, Time: begin}); len(got) != 1 {
-		t.Errorf("some object: %q", got)
+	if got := targetsAfter(event.Event{Type: event.Added, Initial: true, Target: configMaps, Object: object, Time: begin}); len(got) != 1 {
+		t.Errorf("an object without a complete list: got targets %q, want one", got)
 	}
-	if got := of(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) != 1 {
-		t.Errorf("what was there when it began: %q", got)
+	if got := targetsAfter(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) != 1 {
+		t.Errorf("denied, with an object of an earlier segment: got targets %q, want one", got)
 	}
 }
