@@ -58,9 +58,9 @@ type player struct {
 	deliverErr error
 }
 
-// Replay delivers the objects at From as initial events, and then the object and status events up to To. Their targets are
-// those of the query. If sink returns an error, Replay returns it with a proof for the delivered events. The proof is nil
-// if these are only the objects at the start.
+// Replay delivers the objects at From as initial events, and then the object and status events up to To. Events have the
+// targets of the query. If sink returns an error, Replay returns it with a proof for the delivered events. The proof is nil if
+// no time was covered yet.
 func (r *Recording) Replay(ctx context.Context, q Query, sink event.Sink) (*Proof, error) {
 	p, err := r.newPlayer(q)
 	if err != nil {

@@ -585,8 +585,8 @@ func TestForeignServer(t *testing.T) {
 	}
 }
 
-// TestSegmentTargets checks which targets Segment.Targets has: those of which the segment has an object, even without a complete
-// list, and those with objects before the segment began, but not those that were denied.
+// TestSegmentTargets checks that Segment.Targets includes targets with an object in the segment, even without a complete list,
+// and targets with objects before the segment began, but not targets that were denied.
 func TestSegmentTargets(t *testing.T) {
 	dir := t.TempDir()
 	targetsAfter := func(e event.Event) []string {
