@@ -16,10 +16,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axeVersion is what is asked of npm.
+// axeVersion is the npm package of axe-core.
 const axeVersion = "axe-core@4.14.1"
 
-// axe is the text of axe-core, which finds what keeps people from using a page.
+// axe returns the script of axe-core, which finds accessibility problems of a page.
 var axe = sync.OnceValues(func() (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -61,7 +61,7 @@ func extract(path, name string) (string, error) {
 	}
 }
 
-// violation is what axe found.
+// violation is a problem that axe has found.
 type violation struct {
 	ID     string   `json:"id"`
 	Impact string   `json:"impact"`
@@ -69,14 +69,14 @@ type violation struct {
 	Nodes  []string `json:"nodes"`
 }
 
-// checkAccess reports what axe finds on the page while that is live: what is serious is an error.
-// On a busy machine the page may lose its connection, which makes it pale.
+// checkAccess checks the page with axe while it is live. Serious and critical violations are errors. On a busy machine
+// the page may lose its connection, which makes it pale.
 func (b *tab) checkAccess(what string) {
 	b.t.Helper()
 	b.checkAccessWhile(what, live)
 }
 
-// checkAccessWhile does so while an expression holds.
+// checkAccessWhile is like checkAccess while the expression state holds.
 func (b *tab) checkAccessWhile(what, state string) {
 	b.t.Helper()
 	script, err := axe()
@@ -110,11 +110,11 @@ func (b *tab) violations() []violation {
     ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + " " + n.failureSummary) })))`)
 }
 
-// Nothing on the page keeps somebody from using it, as far as axe can tell.
+// TestAccess checks that axe finds no serious accessibility problem on the page.
 func TestAccess(t *testing.T) {
 	c, ns := setUp(t)
 	if _, err := axe(); err != nil {
-		t.Skipf("axe-core can't be had, by which the page is checked for accessibility: %v", err)
+		t.Skipf("axe-core is needed for the accessibility check: %v", err)
 	}
 	objects(t, c, ns, "alpha", "beta")
 	d := serve(t, c, "cm,deploy,rs,po", "-n", ns)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The live page goes back over what dwatch has seen since it was started, and comes back to the present: a key, the slider,
-// play, a link. What is not known is said.
+// TestBack checks that the live page can go back to any time since dwatch started, and return to the present: with a
+// key, the slider, Play and a link. It reports times that dwatch does not know.
 func TestBack(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -14,22 +14,22 @@ func TestBack(t *testing.T) {
 	b.awaitLive()
 	b.await(row("alpha"))
 	const dwatchTime = `Number(new URLSearchParams(location.search).get("time"))`
-	then := value[int64](b, `Date.now()`) // of the same machine
+	then := value[int64](b, `Date.now()`) // the browser uses the clock of this machine
 	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"more":"v"}}`)
 	b.await(entry("more"))
 	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
 	objects(t, c, ns, "omega")
 	b.await(row("omega"))
 
-	// The slider is there when somebody wants it, and ends with the present.
+	// The slider is hidden until it is requested, and ends at the present.
 	if !value[bool](b, `document.getElementById("past").hidden && !document.getElementById("back").hidden`) {
-		t.Error("the slider is there unasked")
+		t.Error("the slider is shown without a request")
 	}
 	value[bool](b, `document.getElementById("back").click() ?? true`)
 	b.await(`document.querySelector("#past output").textContent === "now" && document.getElementById("watch-state").textContent === "Live"`)
 	b.slide("s.min")
 	b.await(`document.getElementById("watch-state").textContent === "Past" && ` + row("alpha") + ` && !` + row("omega"))
-	// A link leads to a time, also to one of which nothing is known.
+	// A link can lead to any time, including one before dwatch started.
 	link := func(at int64) string {
 		return value[string](b, fmt.Sprintf(`location.origin + location.pathname + "?time=%d"`, at))
 	}
@@ -43,16 +43,16 @@ func TestBack(t *testing.T) {
 	value[bool](b, row("alpha")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("more: v")`)
 	b.checkAccessWhile("the past of a live page", `document.getElementById("watch-state").textContent === "Past"`)
-	// The present goes on.
+	// The live page continues.
 	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "Now").click() ?? true`)
 	b.awaitLive()
 	b.await(row("omega") + ` && document.querySelector("#detail .state b").textContent.startsWith("Deleted") && !` + dwatchTime)
 	objects(t, c, ns, "omicron")
 	b.await(row("omicron"))
 	if text := b.text("#lines"); value[bool](b, `[...document.querySelectorAll("#lines *")].some((e) => e.textContent.includes("started again"))`) {
-		t.Errorf("it says that dwatch was started again: %s", text)
+		t.Errorf("the page reports a restart of dwatch: %s", text)
 	}
-	// It plays from the begin, and up to the present.
+	// Play starts at the beginning and stops at the present.
 	const play = `document.querySelector("#past .play").click() ?? true`
 	value[bool](b, play)
 	b.await(dwatchTime + ` > Number(document.querySelector("#past input").min) + 900`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An object that was there at the start shows what happened before: who wrote what last, and how its template changed.
+// TestBefore checks that an object that existed at the start shows earlier writes of its managers and earlier templates.
 func TestBefore(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -20,15 +20,15 @@ func TestBefore(t *testing.T) {
 	got := value[string](b, says)
 	for _, want := range []string{"Seen by nobody", "containers[name=nginx].image nginx:1.27 → nginx:1.28", "created", "kubectl-set", "kube-controller-manager", "holds since"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("it does not say %q: %s", want, got)
+			t.Errorf("the panel lacks %q: %s", want, got)
 		}
 	}
-	// What came since has no such past.
+	// Objects created later have no such section.
 	c.kubectl(t, strings.ReplaceAll(webDeployment, "web", "later"), "apply", "-n", ns, "-f", "-")
 	b.await(row("later"))
 	value[bool](b, row("later")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail h2").textContent === "later" && document.querySelector("#detail .history")`)
 	if got := value[string](b, says+` ?? ""`); got != "" {
-		t.Errorf("of what came later: %s", got)
+		t.Errorf("the section of the later object: %s", got)
 	}
 }

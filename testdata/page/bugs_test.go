@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// drag moves the mouse with its left button pressed.
+// drag moves the mouse with the left button pressed.
 func (b *tab) drag(x, y, toX float64) {
 	b.t.Helper()
 	for _, e := range []input.DispatchMouseEventParams{
@@ -26,7 +26,7 @@ func (b *tab) drag(x, y, toX float64) {
 	}
 }
 
-// A drag moves the timeline, and opens nothing; a click still does.
+// TestDrag checks that a drag moves the timeline and opens no object, and a click opens one.
 func TestDrag(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -34,7 +34,7 @@ func TestDrag(t *testing.T) {
 	b.awaitLive()
 	b.press("2")
 	b.await(row("alpha"))
-	b.await(lanesHave("current")) // the timeline is drawn
+	b.await(lanesHave("current")) // the timeline has been rendered
 	place := value[[]float64](b, `((r) => [r.right - 60, r.top + r.height / 2])(`+row("alpha")+`.getBoundingClientRect())`)
 	b.drag(place[0], place[1], place[0]-200)
 	b.await(`true`)
@@ -45,7 +45,7 @@ func TestDrag(t *testing.T) {
 	b.awaitSelected("alpha")
 }
 
-// What a link asks for wrongly is said, and hides nothing.
+// TestWrongWhereInLink checks that an invalid expression in a link is reported, and all objects are shown.
 func TestWrongWhereInLink(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -57,7 +57,7 @@ func TestWrongWhereInLink(t *testing.T) {
 	b.await(row("alpha"))
 }
 
-// The lamp, the fields and what else is in the head stand where they stood, whatever is said there.
+// TestHeadStands checks that the lamp, the fields and the buttons at the top keep their places, whatever the state is.
 func TestHeadStands(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -78,17 +78,17 @@ func TestHeadStands(t *testing.T) {
 			t.Errorf("at %d: %s", l.width, jumps)
 		}
 	}
-	// In which cluster that is can be read at every width.
+	// The name of the cluster is readable at every width.
 	for _, width := range []int64{320, 360, 768, 1000, 1280, 1920} {
 		b.look(look{width: width, height: 700})
 		said := value[string](b, `(() => { const e = document.querySelector("#scope span"), box = e.getBoundingClientRect(); return box.width > 20 && box.right <= document.querySelector("#watch").getBoundingClientRect().left ? e.textContent : "(not seen)"; })()`)
 		if said != "admin" {
-			t.Errorf("at %d the cluster is %s", width, said)
+			t.Errorf("at width %d the cluster is %s", width, said)
 		}
 	}
 }
 
-// A Warning is no good news, and an Event has no state that could be.
+// TestWarningEvents checks that Events have no health status, and that Warnings are marked.
 func TestWarningEvents(t *testing.T) {
 	c, ns := setUp(t)
 	event := func(name, kind string) string {
@@ -107,11 +107,11 @@ func TestWarningEvents(t *testing.T) {
 		}
 	}
 	if n := b.text("#filters [aria-label=Show] button"); !strings.Contains(n, "0") {
-		t.Errorf("an Event counts as not ready: %s", n)
+		t.Errorf("an Event is counted as not ready: %s", n)
 	}
 }
 
-// Who opens the address without the token reads a page that says where that is.
+// TestNoTokenInBrowser checks that the address without the token shows a page that explains where to find the token.
 func TestNoTokenInBrowser(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")

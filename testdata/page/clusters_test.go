@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// fleetOf writes a kubeconfig with a context for each of some clusters, and one more, down, where
-// nobody listens.
-func fleetOf(t *testing.T, ns string, clusters map[string]*cluster) *cluster {
+// multiCluster writes a kubeconfig with a context for each of several clusters, and the context down, an address without
+// a server.
+func multiCluster(t *testing.T, ns string, clusters map[string]*cluster) *cluster {
 	t.Helper()
 	type named = map[string]any
 	config := map[string][]named{
@@ -34,19 +34,20 @@ func fleetOf(t *testing.T, ns string, clusters map[string]*cluster) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet := &cluster{kubeconfig: filepath.Join(t.TempDir(), "config")}
-	if err := os.WriteFile(fleet.kubeconfig, text, 0o600); err != nil {
+	all := &cluster{kubeconfig: filepath.Join(t.TempDir(), "config")}
+	if err := os.WriteFile(all.kubeconfig, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return fleet
+	return all
 }
 
-// rowIn is an expression for the row of an object in one of several clusters.
+// rowIn returns an expression for the row of an object in one of several clusters.
 func rowIn(cluster, name string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("#list .row.object:not([hidden])")].find((e) => e.querySelector(".cluster").textContent === %q && e.querySelector("b").textContent === %q)`, cluster, name)
 }
 
-// On the page of several clusters each object says where it is, and nothing of one is another's.
+// TestClusters checks that the page of several clusters shows for each object where it is, and does not mix up objects
+// of different clusters.
 func TestClusters(t *testing.T) {
 	c, ns := setUp(t)
 	us, err := startCluster("us")
@@ -57,7 +58,7 @@ func TestClusters(t *testing.T) {
 	for _, one := range []*cluster{c, us} {
 		objects(t, one, ns, "alpha", "beta")
 	}
-	b := open(t, serve(t, fleetOf(t, ns, map[string]*cluster{"eu": c, "us": us}), "cm,deploy,rs,po", "--context", "eu,us,down").url, look{})
+	b := open(t, serve(t, multiCluster(t, ns, map[string]*cluster{"eu": c, "us": us}), "cm,deploy,rs,po", "--context", "eu,us,down").url, look{})
 	line := func(name string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
 	}
@@ -71,17 +72,17 @@ func TestClusters(t *testing.T) {
 		t.Error("both clusters have the same colour")
 	}
 
-	// A change is one of its cluster alone, and so is what belongs to an object.
+	// A change and the related objects belong to one cluster.
 	us.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(`[...document.querySelectorAll("#lines .entry:not([hidden])")].some((e) => e.textContent.includes("info → debug") && e.querySelector(".cluster").textContent === "us ")`)
 	b.await(rowIn("eu", "slow") + `?.querySelector(".state").textContent !== "" && [...document.querySelectorAll("#list .cluster")].filter((e) => e.textContent === "eu").length > 3`)
 	value[bool](b, rowIn("eu", "slow")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail header p")?.textContent.includes("eu") && document.querySelector('#detail section[aria-label="Owners and owned"]')?.innerText.includes("replicaset/slow")`)
 	if got := value[int](b, `document.querySelectorAll("#detail .related li").length`); got != 3 {
-		t.Errorf("there are %d in the tree of a Deployment, its ReplicaSet and its Pod", got)
+		t.Errorf("the tree of a Deployment, its ReplicaSet and its Pod has %d objects", got)
 	}
 
-	// A press shows one cluster; so does an expression.
+	// A click on a cluster shows only its objects, and so does an expression.
 	value[bool](b, line("us")+`.click() ?? true`)
 	b.await(`![...document.querySelectorAll("#list .row.object:not([hidden]) .cluster")].some((e) => e.textContent !== "us")`)
 	b.await(`new URLSearchParams(location.search).get("cluster") === "us"`)
@@ -93,13 +94,13 @@ func TestClusters(t *testing.T) {
 	b.await(rowIn("eu", "beta") + ` && ![...document.querySelectorAll("#list .row.object:not([hidden]) .cluster")].some((e) => e.textContent !== "eu")`)
 	for _, l := range []look{{still: true}, {dark: true, still: true}, {width: 360, height: 740, still: true}} {
 		if _, err := axe(); err != nil {
-			break // TestAccess says so
+			break // TestAccess reports the error
 		}
 		b.look(l)
 		b.checkAccessWhile(fmt.Sprintf("several clusters on %d", l.width), `document.body.dataset.watch === "partly"`)
 	}
 
-	// One that is lost says so; what is shown of it is of then.
+	// A lost cluster is marked, and its objects stay as they were.
 	us.stop()
 	b.await(line("us") + `?.textContent.includes("lost since")`)
 	b.await(`document.getElementById("watch-since").textContent === "1 of 3 connected"`)

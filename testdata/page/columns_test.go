@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// On 1280 the images are seen, by their ends; a column in which nothing is said is not.
+// TestImages checks that the ends of images are visible at a width of 1280, and that columns without values are hidden.
 func TestImages(t *testing.T) {
 	c, ns := setUp(t)
 	image := "registry.example.com/a-team-with-a-name/shop/checkout:5.2.1"
@@ -16,14 +16,14 @@ func TestImages(t *testing.T) {
 	const tail = `document.querySelector("#list .cell.ends .tail")`
 	b.await(tail + `?.textContent === "checkout:5.2.1"`)
 	b.await(`((cell, tail) => tail.right <= cell.right + 1 && tail.width > 50)(` + tail + `.parentNode.getBoundingClientRect(), ` + tail + `.getBoundingClientRect())`)
-	b.look(look{width: 1920, height: 1000}) // all columns of -o wide have room
+	b.look(look{width: 1920, height: 1000}) // there is room for all columns of -o wide
 	b.await(`[...document.querySelectorAll("#list .row.section .cell, #heading .cell")].some((e) => e.textContent === "Node")`)
 	if heads := value[string](b, `[...document.querySelectorAll("#list .row.section .cell, #heading .cell")].map((e) => e.textContent).join()`); strings.Contains(heads, "Nominated Node") || strings.Contains(heads, "Readiness Gates") {
-		t.Errorf("columns that say nothing: %s", heads)
+		t.Errorf("columns without values are shown: %s", heads)
 	}
 }
 
-// An Event says what it is about before anything else, on a phone, too.
+// TestEventRows checks that the row of an Event shows its message first, also on a phone.
 func TestEventRows(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1"},"type":"Warning","reason":"BackOff","message":"back-off 5m0s restarting failed container","count":3,

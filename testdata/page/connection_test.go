@@ -18,17 +18,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// saidWithin is how soon a page has to say that its connection is dead.
-const saidWithin = 5 * time.Second
+// reportedWithin is how soon a page has to report that its connection is dead.
+const reportedWithin = 5 * time.Second
 
-// proxy stands between the browser and dwatch, and can cut what goes through it. It knows
-// nothing of HTTP, and has another port, as "ssh -L" and "kubectl port-forward" do.
+// proxy is a TCP proxy between the browser and dwatch that can cut its connections. Like "ssh -L" and "kubectl
+// port-forward", it does not understand HTTP and has another port.
 type proxy struct {
 	target   string
 	listener net.Listener
 	mu       sync.Mutex
 	open     map[net.Conn]bool
-	closed   bool // it takes no connection
+	closed   bool // true if it rejects connections
 }
 
 func newProxy(t *testing.T, address string) *proxy {
@@ -47,7 +47,7 @@ func newProxy(t *testing.T, address string) *proxy {
 	return p
 }
 
-// through is the same address by way of the proxy.
+// through returns the same address by way of the proxy.
 func (p *proxy) through(address string) string {
 	return strings.Replace(address, p.target, p.listener.Addr().String(), 1)
 }
@@ -68,7 +68,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// add reports whether connections are taken.
+// add registers a pair of connections. It returns false if the proxy rejects connections.
 func (p *proxy) add(in, out net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	from.Close()
 }
 
-// cut closes all connections, and takes no other until mend.
+// cut closes all connections, and rejects new ones until mend is called.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,8 +103,8 @@ func (p *proxy) mend() {
 	p.closed = false
 }
 
-// A page whose WebSocket is cut says so, greys out, and comes back by itself with what it
-// missed; nothing is in its feed twice.
+// TestSocketCut checks that a page whose WebSocket is cut reports that, turns grey, and reconnects by itself. It then
+// shows the missed events, and no event twice.
 func TestSocketCut(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
@@ -114,8 +114,8 @@ func TestSocketCut(t *testing.T) {
 	b.awaitLive()
 
 	p.cut()
-	took := b.awaitWithin(`document.body.dataset.watch === "down"`, saidWithin)
-	t.Logf("a connection that was closed is said after %v", took)
+	took := b.awaitWithin(`document.body.dataset.watch === "down"`, reportedWithin)
+	t.Logf("the closed connection was reported after %v", took)
 	if said := b.text("#down"); !strings.Contains(said, "No connection to dwatch since") {
 		t.Errorf("the page says: %s", said)
 	}
@@ -135,7 +135,7 @@ func TestSocketCut(t *testing.T) {
 	}
 }
 
-// A dwatch that hangs keeps its connections: nothing comes, and that is said, too.
+// TestSilence checks that the page also reports a dwatch that hangs but keeps its connections.
 func TestSilence(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
@@ -143,14 +143,14 @@ func TestSilence(t *testing.T) {
 	b := open(t, d.url, look{})
 	b.awaitLive()
 	d.signal(syscall.SIGSTOP)
-	took := b.awaitWithin(`document.body.dataset.watch === "down"`, saidWithin)
+	took := b.awaitWithin(`document.body.dataset.watch === "down"`, reportedWithin)
 	d.signal(syscall.SIGCONT)
-	t.Logf("silence is said after %v", took)
+	t.Logf("silence was reported after %v", took)
 	b.awaitLive()
 }
 
-// What could not be asked while there was no connection is asked when there is one again,
-// also of an object that does not change.
+// TestDetailAskedAgain checks that a request that failed without a connection is repeated after the reconnect, also for
+// an object that does not change.
 func TestDetailAskedAgain(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
@@ -167,7 +167,7 @@ func TestDetailAskedAgain(t *testing.T) {
 	b.await(`document.querySelector("#detail .yaml")?.textContent.includes("level")`)
 }
 
-// When the run ends the page says that it has ended, and not that it lost it.
+// TestEnd checks that the page reports the end of the run as such, and not as a lost connection.
 func TestEnd(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
@@ -176,10 +176,10 @@ func TestEnd(t *testing.T) {
 	b.awaitLive()
 	d.signal(syscall.SIGINT)
 	b.await(`document.getElementById("watch-state").textContent === "dwatch has ended"`)
-	b.await(row("settings")) // it stays to be seen
+	b.await(row("settings")) // the objects stay visible
 }
 
-// A page without the cookie says what it lacks.
+// TestNoToken checks that a page without a valid cookie says that it needs the token.
 func TestNoToken(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
@@ -195,8 +195,8 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// The API server is killed and comes back: the page stays connected and says what became
-// of the watch; what changed meanwhile is there. Who goes back in time is told that it is not known how it was meanwhile.
+// TestServerKilled kills the API server and restarts it. The page stays connected, shows the state of the watch, and
+// then the missed changes. The time of the outage is shown as a gap in the past.
 func TestServerKilled(t *testing.T) {
 	needBrowser(t)
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestServerKilled(t *testing.T) {
 	c.stop()
 	b.await(`["lost", "partly"].includes(document.body.dataset.watch)`)
 	b.await(entry("connection lost"))
-	// What was there stays, and does not look as if it were of now.
+	// The objects stay, marked as outdated.
 	b.await(row("settings") + `?.classList.contains("stale")`)
 	b.await(`/as of \d\d:\d\d:\d\d/.test(document.querySelector("#heading .title").textContent)`)
 	const back, gap = `document.getElementById("back").click() ?? true`, `document.querySelector("#past .gaps i")`
@@ -232,15 +232,15 @@ func TestServerKilled(t *testing.T) {
 	b.await(entry("reconnected"))
 	value[bool](b, `(document.getElementById("back").click(), document.querySelector("#past summary").textContent !== "complete")`)
 	b.await(`document.querySelector("#past summary").textContent === "1 gap" && !document.querySelector("#past li button").textContent.endsWith(" to now")`)
-	// It stays where it was while the right end goes on.
+	// The gap keeps its place while the present moves on.
 	ended := value[float64](b, ends)
 	b.await(fmt.Sprintf(`%s < %f`, ends, ended))
 	value[bool](b, `document.querySelector("#past li button").click() ?? true`)
 	b.await(`document.getElementById("watch-state").textContent === "Not known" && document.getElementById("down").textContent.includes("configmaps: not connected")`)
 }
 
-// freePort returns a port that stays free while nobody listens on it: none of those that
-// the system gives to connections.
+// freePort returns a port outside the range that the system assigns to outgoing connections, so it stays free until
+// someone listens on it.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -254,9 +254,9 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// A laptop sleeps: all of the browser stops, and with it all timers; here for longer than
-// the 30 s after which dwatch gives up a viewer that takes nothing. DWATCH_SLEEP=10m makes
-// it as long as one likes. It is live again within 5 s, with what it missed.
+// TestSleep simulates a sleeping laptop: the whole browser with its timers stops for longer than the 30 s after which
+// dwatch drops a viewer that does not read. DWATCH_SLEEP=10m sets the duration. Within 5 s after that the page has to be
+// live again, with all missed changes.
 func TestSleep(t *testing.T) {
 	nap := 35 * time.Second
 	if text := os.Getenv("DWATCH_SLEEP"); text != "" {
@@ -274,23 +274,23 @@ func TestSleep(t *testing.T) {
 	pids := family(t, chromedp.FromContext(b.ctx).Browser.Process().Pid)
 	signalAll(pids, syscall.SIGSTOP)
 	for i := range int(nap / time.Second) {
-		time.Sleep(time.Second) // nothing to wait for: it is the length that is tested
+		time.Sleep(time.Second) // the elapsed time is part of the test
 		if i%5 == 0 {
 			c.patch(t, ns, "settings", fmt.Sprintf(`{"data":{"level":"night%d"}}`, i))
 		}
 	}
 	c.patch(t, ns, "settings", `{"data":{"level":"morning"}}`)
 	signalAll(pids, syscall.SIGCONT)
-	took := b.awaitWithin(entry("morning")+` && document.body.dataset.watch === "live"`, saidWithin)
-	t.Logf("after a sleep of %v all is there again after %v", nap, took)
+	took := b.awaitWithin(entry("morning")+` && document.body.dataset.watch === "live"`, reportedWithin)
+	t.Logf("after a sleep of %v the page was complete after %v", nap, took)
 	if beats := value[int](b, "window.beats"); time.Duration(beats)*time.Second > nap/2 {
-		t.Errorf("its timers went on: %d beats", beats)
+		t.Errorf("its timers did not stop: %d beats", beats)
 	}
-	// The first of the night is in the feed, too: nothing in between is missing.
+	// The first change during the sleep is in the feed, so nothing in between is missing.
 	b.await(entry("info → night0"))
 }
 
-// family is a process and all that came of it.
+// family returns the IDs of a process and all its descendants.
 func family(t *testing.T, pid int) []int {
 	t.Helper()
 	pids := []int{pid}
@@ -300,7 +300,7 @@ func family(t *testing.T, pid int) []int {
 			t.Skip("the processes of the browser can't be found here: it needs /proc")
 		}
 		for _, task := range tasks {
-			children, _ := os.ReadFile(task) // one that has ended has none
+			children, _ := os.ReadFile(task) // a process that has ended has none
 			for _, field := range strings.Fields(string(children)) {
 				child, err := strconv.Atoi(field)
 				if err != nil {
@@ -315,6 +315,6 @@ func family(t *testing.T, pid int) []int {
 
 func signalAll(pids []int, s syscall.Signal) {
 	for _, pid := range pids {
-		syscall.Kill(pid, s) // one may have ended by itself
+		syscall.Kill(pid, s) // the process may have ended
 	}
 }

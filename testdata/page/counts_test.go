@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// runningJob is one that nobody but the test finishes.
+// runningJob is a Job that only the test finishes.
 const runningJob = `
 apiVersion: batch/v1
 kind: Job
@@ -19,7 +19,8 @@ spec:
       containers: [{name: import, image: "import:3"}]
 `
 
-// How long a Job runs goes on while it does, though nothing comes; and then it stands.
+// TestRunningJob checks that the duration of a running Job counts up without events, and stops when the Job has
+// completed.
 func TestRunningJob(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, runningJob, "create", "-n", ns, "-f", "-")
@@ -36,9 +37,9 @@ func TestRunningJob(t *testing.T) {
 	age := row("import") + `.querySelector(".age").textContent`
 	b.await(`parseInt(` + cell + `) >= 1`) // 100s, or 1m45s
 	told := value[string](b, cell)
-	b.await(cell + ` !== ` + quote(told)) // it counts by itself
+	b.await(cell + ` !== ` + quote(told)) // it counts up
 	if value[bool](b, row("import")+`.classList.contains("fresh")`) {
-		t.Error("that it counts is shown as a change")
+		t.Error("counting up is shown as a change")
 	}
 
 	end := at(begun.Add(30 * time.Second))
@@ -50,6 +51,6 @@ func TestRunningJob(t *testing.T) {
 		b.await(age + ` !== ` + quote(told))
 	}
 	if told := value[string](b, cell); told != "30s" {
-		t.Errorf("of a Job that has completed the duration goes on: %s", told)
+		t.Errorf("the duration of the completed Job still changes: %s", told)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The panel of an object has the Events about it and about what it owns, also those that come while it is open.
+// TestEvents checks that the panel of an object shows the Events about it and about the objects that it owns, including
+// those that arrive while it is open.
 func TestEvents(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")

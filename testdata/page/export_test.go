@@ -14,18 +14,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// exported is a file that dwatch export makes of a recording.
+// exported writes a recording to a file by dwatch export, and returns its path.
 func (r *recorded) exported(args ...string) string {
 	r.t.Helper()
 	file := filepath.Join(r.t.TempDir(), "incident.html")
 	out, err := exec.Command(r.binary, append([]string{"export", file, "--from", r.dir}, args...)...).CombinedOutput()
 	if _, failed := os.Stat(file); failed != nil {
-		r.t.Fatalf("nothing is exported: %v\n%s", err, out)
+		r.t.Fatalf("dwatch export wrote no file: %v\n%s", err, out)
 	}
 	return file
 }
 
-// openFile opens a file from disk, which may have a place behind "#", without a network. asked returns what it asked for besides.
+// openFile opens a file from disk without a network. The path may have a fragment. asked returns the other URLs that the
+// page has requested.
 func openFile(t *testing.T, file string, l look) (b *tab, asked func() []string) {
 	t.Helper()
 	b = open(t, "about:blank", l)
@@ -57,8 +58,8 @@ func openFile(t *testing.T, file string, l look) (b *tab, asked func() []string)
 	}
 }
 
-// A recording in one file is opened from disk, without a server and without a network: it has the slider, what there was
-// at each time, the changes of an object, and no value of a Secret; nothing in it becomes markup.
+// TestExport opens an exported recording from disk, without a server and a network. It has the slider, the objects at
+// each time, and the changes of an object, but no value of a Secret. No content becomes markup.
 func TestExport(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key"},"stringData":{"password":"hunter2hunter2"}}`, "create", "-n", ns, "-f", "-")
@@ -81,18 +82,18 @@ func TestExport(t *testing.T) {
 	file := r.exported()
 	b, asked := openFile(t, file, look{})
 	b.await(`!document.getElementById("past").hidden && document.querySelector("#past input")`)
-	// It opens at the last time of which all is known; what came after that is there, too.
+	// It opens at the last time that the recording covers completely. Later events are also there.
 	b.await(`document.getElementById("watch-state").textContent === "Recording" && document.getElementById("down").hidden`)
 	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
-	b.await(row("omega") + ` && ` + row("alpha") + `?.classList.contains("ended") !== false`) // what is deleted stays for a moment
+	b.await(row("omega") + ` && ` + row("alpha") + `?.classList.contains("ended") !== false`) // deleted objects stay visible for a moment
 	b.await(entry("</script><script>"))
 	const shown = `Number(new URLSearchParams(location.hash.slice(1)).get("time"))`
-	// To the begin: there it was, as it was before the change.
+	// At the beginning, the object exists as it was before the change.
 	b.slide("s.min")
 	b.await(shown + ` === Number(document.querySelector("#past input").min) && ` + row("alpha") + ` && !` + row("omega"))
 	value[bool](b, row("alpha")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("note:")`)
-	// The feed of the end leads to the change, and the object then is what it became.
+	// An entry of the feed leads to the change, and to the object after it.
 	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
 	b.await(entry("</script><script>"))
 	value[bool](b, entry("</script><script>")+`.click() ?? true`)
@@ -100,7 +101,7 @@ func TestExport(t *testing.T) {
 	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("note: ")`)
 	value[bool](b, `((s) => { s.selectedIndex = s.options.length - 1; s.dispatchEvent(new Event("change")); return true; })(document.querySelectorAll("#detail .moments select")[1])`)
 	b.await(`document.querySelector("#detail pre.compared")?.textContent.includes("note: ")`)
-	// A Secret is seen to change, and not what it has.
+	// The change of a Secret is shown without its value.
 	b.await(row("key"))
 	value[bool](b, row("key")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail h2").textContent === "key" && document.querySelector("#detail pre.yaml")?.textContent.includes("password: <")`)
@@ -113,9 +114,9 @@ func TestExport(t *testing.T) {
 	}
 	value[bool](b, row("omega")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail").textContent.includes("Warning Odd") && document.querySelector("#detail").textContent.includes("it is the last")`)
-	// Filters are those of the page; what needs dwatch says so.
+	// Filters work as on the page. Features that need dwatch say so.
 	b.press("/omega")
-	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 2`) // and the Event about it
+	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 2`) // the object and the Event about it
 	if got := value[string](b, `document.getElementById("where").disabled && document.getElementById("where").placeholder`); !strings.Contains(got, "dwatch serve --from") {
 		t.Errorf("an expression: %q", got)
 	}
@@ -124,9 +125,9 @@ func TestExport(t *testing.T) {
 	linked, askedByLink := openFile(t, file+"#time="+then+"&view=timeline", look{dark: true})
 	linked.await(`document.body.dataset.view === "timeline" && ` + shown + ` === ` + then + ` && ` + row("alpha"))
 	if all := append(asked(), askedByLink()...); len(all) > 0 {
-		t.Errorf("it asks for %q", all)
+		t.Errorf("the file requests %q", all)
 	}
-	// It may come from elsewhere than a file, and may not be allowed to change its address.
+	// The document also works in a frame, from a blob, and if it cannot change its address.
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -138,16 +139,17 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Of several clusters each object says where it was, and each cluster at each time whether it is known what was there.
+// TestExportClusters checks that an export of several clusters shows the cluster of each object, and for each time which
+// clusters the recording covers.
 func TestExportClusters(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
-	fleet := fleetOf(t, ns, map[string]*cluster{"eu": c, "us": c})
+	fleet := multiCluster(t, ns, map[string]*cluster{"eu": c, "us": c})
 	r := newRecorded(t, fleet, ns)
 	end := r.record("--context", "eu,us")
 	r.awaits(`"cluster":"eu"`, "cm")
 	r.awaits(`"cluster":"us"`, "cm")
-	r.proves(c, "alpha") // it opens at the last time of which all is known
+	r.proves(c, "alpha") // the page opens at the last completely covered time
 	end()
 	line := func(name string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
@@ -155,7 +157,7 @@ func TestExportClusters(t *testing.T) {
 
 	b, asked := openFile(t, r.exported("--since", "1h"), look{})
 	b.await(rowIn("eu", "alpha") + ` && ` + rowIn("us", "alpha"))
-	// How much is proven depends on how busy the machine is.
+	// How much is covered depends on how busy the machine is.
 	b.await(`document.getElementById("down").hidden === [...document.querySelectorAll("#clusters button")].every((e) => e.className === "is-live")`)
 	value[bool](b, rowIn("us", "alpha")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha")`)
@@ -167,6 +169,6 @@ func TestExportClusters(t *testing.T) {
 	b.await(`document.getElementById("down").textContent.includes("us: ") && !` + rowIn("us", "alpha"))
 	b.await(`document.querySelector("#past details").textContent.includes(" eu: ")`)
 	if all := asked(); len(all) > 0 {
-		t.Errorf("it asks for %q", all)
+		t.Errorf("the file requests %q", all)
 	}
 }

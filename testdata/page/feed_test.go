@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What somebody meant is a line of the feed; what followed it is one more, which opens; and what
-// repeats is one line, however often.
+// TestFeedFolds checks that an intentional change is a line of the feed, its consequences are a second line that can be
+// opened, and repeated changes are one line.
 func TestFeedFolds(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -24,7 +24,7 @@ func TestFeedFolds(t *testing.T) {
 	b.await(entry("nginx:1.27 → nginx:1.28"))
 	lines := value[string](b, `[...document.querySelectorAll("#lines .entry:not([hidden])")].map((e) => e.innerText.replace(/\s+/g, " ")).join("\n")`)
 	if n := strings.Count(lines, "\n") + 1; n > 14 || strings.Contains(lines, "was Terminating") || strings.Contains(lines, "InProgress") {
-		t.Errorf("a rollout is %d lines:\n%s", n, lines)
+		t.Errorf("a rollout has %d lines:\n%s", n, lines)
 	}
 	if !strings.Contains(lines, "-b\n") || !strings.Contains(lines, "+B\n") {
 		t.Errorf("a long text is not shown by line:\n%s", lines)
@@ -39,7 +39,7 @@ func TestFeedFolds(t *testing.T) {
 	b.run(`document.querySelector("#lines .entry[aria-expanded=true]:not([hidden])").click()`)
 	b.await(`!document.querySelector("#lines .entry.inner:not([hidden])")`)
 	b.press("/Initialized")
-	b.await(entry("Initialized") + ` && !document.querySelector("#lines .entry.followed:not([hidden])")`) // who searches finds
+	b.await(entry("Initialized") + ` && !document.querySelector("#lines .entry.followed:not([hidden])")`) // a search also finds folded changes
 	b.press("\x1b\x1b")
 	b.await(followed)
 
@@ -58,7 +58,8 @@ func TestFeedFolds(t *testing.T) {
 // run evaluates a statement.
 func (b *tab) run(statement string) { b.t.Helper(); value[bool](b, "("+statement+", true)") }
 
-// What a program changed, and the objects that it did, also before dwatch began.
+// TestWho checks that who: finds the changes of a manager, and the objects that it has changed, also before dwatch
+// started.
 func TestWho(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha", "beta", "gamma")
@@ -74,15 +75,15 @@ func TestWho(t *testing.T) {
 	b.press("/who:argo")
 	b.await("!" + row("beta") + " && " + row("alpha") + " && " + row("gamma"))
 	b.await(entry("info → argo") + " && !" + entry("info → flow"))
-	patch("alpha", "flux", "taken") // the change before that is held
+	patch("alpha", "flux", "taken") // the store still has the change before
 	b.await(`fetch("api/feed?limit=5").then((answer) => answer.json()).then((past) => past.items.some((m) => m.changes?.[0].new === "taken"))`)
 	b.await(row("alpha") + " && " + row("gamma") + " && !" + row("beta"))
 	b.press(strings.Repeat("\b", len("who:argo")) + "flux")
 	b.await(row("beta") + " && " + row("alpha") + " && !" + row("gamma")) // the search finds managers, too
 }
 
-// At every width the new value is seen, and who it was; the path gives way at its front, and the old
-// value before that. On a phone all of it is there, on as many lines as it takes.
+// TestWidths checks that the new value and the manager are visible at every width. If there is too little room, the old
+// value is cut first, and then the front of the path. On a phone everything is visible, on as many lines as needed.
 func TestWidths(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -98,7 +99,7 @@ func TestWidths(t *testing.T) {
 		b.look(look{width: width, height: 800})
 		b.press("3")
 		b.await(entry(image("second")))
-		// It is drawn for this width.
+		// The line is rendered for this width.
 		b.await(`((e) => e && e.width === Math.floor(document.getElementById("lines").clientWidth / 7.2))(` + entry(image("second")) + `)`)
 		said := value[string](b, `((e) => {
 			const whole = (part) => { const box = e.querySelector(part), text = document.createRange(); text.selectNodeContents(box); return text.getBoundingClientRect().width <= box.getBoundingClientRect().width + 0.5; };
@@ -116,6 +117,6 @@ func TestWidths(t *testing.T) {
 	b.await(`(` + told + `).includes("` + image("second") + `")`)
 	b.await(`(` + told + `).includes("· kubectl-set")`)
 	if cut := value[string](b, `[...document.querySelectorAll("#lines .entry:not([hidden]) .text")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent).join("\n")`); cut != "" {
-		t.Errorf("on a phone this is cut: %s", cut)
+		t.Errorf("cut on a phone: %s", cut)
 	}
 }

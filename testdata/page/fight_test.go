@@ -2,8 +2,8 @@ package page
 
 import "testing"
 
-// Two managers undo what the other one did: that is one line above the objects, with who does what and how often, and
-// leads to the object. It goes with it.
+// TestFight checks that two managers that undo each other's changes are one line above the objects, with both managers,
+// their values and the number of changes. The line leads to the object, and disappears with it.
 func TestFight(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -11,7 +11,7 @@ func TestFight(t *testing.T) {
 	b.awaitLive()
 	const lines = `[...document.querySelectorAll("#problems .fight")]`
 	if n := value[int](b, lines+`.length`); n != 0 {
-		t.Errorf("%d fights before there is one", n)
+		t.Errorf("%d fights are shown before there is one", n)
 	}
 	for range 4 {
 		c.kubectl(t, "", "-n", ns, "patch", "deploy/web", "--field-manager=hpa", "-p", `{"spec":{"replicas":5}}`)

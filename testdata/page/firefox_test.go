@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// findFirefox returns the path of Firefox, or nothing.
+// findFirefox returns the path of Firefox, or "".
 func findFirefox() string {
 	for _, name := range []string{os.Getenv("FIREFOX"), "firefox-esr", "firefox"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -26,7 +26,7 @@ func findFirefox() string {
 	return ""
 }
 
-// firefox is a tab in Firefox, which is driven by WebDriver BiDi: Chromium's protocol is not Firefox'.
+// firefox is a tab in Firefox. It is driven by WebDriver BiDi, because Firefox does not support Chromium's protocol.
 type firefox struct {
 	t      *testing.T
 	socket *websocket.Conn
@@ -56,7 +56,7 @@ func openFirefox(t *testing.T, path string) *firefox {
 	return f
 }
 
-// startFirefox returns where it listens.
+// startFirefox starts Firefox and returns its WebSocket address.
 func startFirefox(t *testing.T, path string) string {
 	t.Helper()
 	home, err := os.MkdirTemp(temporary, "firefox-")
@@ -65,7 +65,7 @@ func startFirefox(t *testing.T, path string) string {
 	}
 	cmd := exec.Command(path, "--headless", "--no-remote", "--profile", home, "--remote-debugging-port", "0", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home, "MOZ_HEADLESS=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it starts others, which end with it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its child processes end with it
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func startFirefox(t *testing.T, path string) string {
 	return ""
 }
 
-// answered is a message of Firefox: an answer, or an event.
+// answered is a message from Firefox: a response or an event.
 type answered struct {
 	ID             int
 	Type, Method   string
@@ -99,7 +99,7 @@ type answered struct {
 	Params         struct{ Level, Text string }
 }
 
-// call asks for something, and reads the answer into result. What the page logs as an error is one.
+// call sends a command, and decodes the response into result. If the page logs an error, the test fails.
 func (f *firefox) call(method string, params any, result any) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -145,7 +145,7 @@ func (f *firefox) look(width, height int) {
 	f.call("browsingContext.setViewport", map[string]any{"context": f.tab, "viewport": map[string]int{"width": width, "height": height}}, nil)
 }
 
-// text evaluates an expression for a text, which may be a promise.
+// text evaluates an expression, which may be a promise, and returns its value as a string.
 func (f *firefox) text(expression string) string {
 	f.t.Helper()
 	var answer struct {
@@ -160,7 +160,7 @@ func (f *firefox) text(expression string) string {
 	return fmt.Sprint(answer.Result.Value)
 }
 
-// await waits until an expression holds.
+// await waits until an expression is true.
 func (f *firefox) await(expression string) {
 	f.t.Helper()
 	said := f.text(fmt.Sprintf(`new Promise((done) => {
@@ -188,7 +188,7 @@ func (f *firefox) press(keys string) {
 	f.act(map[string]any{"type": "key", "id": "keys", "actions": actions})
 }
 
-// drag moves the mouse with its left button pressed.
+// drag moves the mouse with the left button pressed.
 func (f *firefox) drag(x, y, toX int) {
 	f.t.Helper()
 	move := func(x int) any { return map[string]any{"type": "pointerMove", "x": x, "y": y} }
@@ -201,8 +201,8 @@ func (f *firefox) act(source any) {
 	f.call("input.performActions", map[string]any{"context": f.tab, "actions": []any{source}}, nil)
 }
 
-// The main paths are as good in Firefox: what is there, what breaks and after what, the feed, an object,
-// the timeline and a drag of it, the search, a phone, and an outage.
+// TestFirefox checks that the main features of the page work in Firefox: the objects, problems and their causes, the
+// feed, an object, the timeline with a drag, the search, a phone's width, and an outage.
 func TestFirefox(t *testing.T) {
 	path := findFirefox()
 	if path == "" {
@@ -229,13 +229,13 @@ func TestFirefox(t *testing.T) {
 	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "--field-manager", "argocd-controller", "-p", `{"data":{"level":"`+strings.Repeat("long ", 20)+`"}}`)
 	f.await(`document.getElementById("lines").clientHeight > 100 && ` + entry("· argocd-controller"))
 	if wide := f.text(`[...document.querySelectorAll("body, main, #feed, .top, .bar")].filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map((e) => e.id || e.className || e.tagName).join()`); wide != "" {
-		t.Errorf("on a phone it is too wide: %s", wide)
+		t.Errorf("too wide for a phone: %s", wide)
 	}
 	d.kill()
 	f.await(`document.body.dataset.watch === "down"`)
 }
 
-// breaks: what is wrong stands first, with after what; its line leads to the object.
+// breaks checks that problems are shown first, with their causes, and lead to the object.
 func (f *firefox) breaks(c *cluster, ns string) {
 	f.t.Helper()
 	c.kubectl(f.t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
@@ -252,7 +252,8 @@ func (f *firefox) breaks(c *cluster, ns string) {
 	f.await(`document.getElementById("detail").hidden`)
 }
 
-// feed: a long text is shown by line, what followed is folded and opens, and who did it is found.
+// feed checks that a long text is shown by line, that consequences are folded and can be opened, and that who: finds a
+// manager.
 func (f *firefox) feed() {
 	f.t.Helper()
 	followed := `[...document.querySelectorAll("#lines .entry.followed:not([hidden])")].find((e) => e.textContent.includes(" followed of "))`
@@ -265,7 +266,7 @@ func (f *firefox) feed() {
 	f.await(row("web"))
 }
 
-// timeline: it is drawn, and a drag opens nothing.
+// timeline checks that the timeline is rendered, and that a drag opens no object.
 func (f *firefox) timeline() {
 	f.t.Helper()
 	f.press("2")

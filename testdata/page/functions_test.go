@@ -2,7 +2,7 @@ package page
 
 import "testing"
 
-// The pure functions of the page, in the browser for which they are.
+// TestFunctions tests the pure functions of the page in the browser.
 func TestFunctions(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
@@ -30,24 +30,25 @@ func TestFunctions(t *testing.T) {
 		{"axis", `[m.zoomed([0, 100000], 100000, 0.5, 100000, 1e6), m.zoomed([0, 100000], 0, 0.5, 100000, 1e6), m.zoomed([0, 1e5], 0, 20, 1e5, 1e6)]`,
 			`[{"span":50,"until":0},{"span":50,"until":50000},{"span":0,"until":0}]`},
 		{"axis", `m.panned([0, 60000], -30000, 60000)`, `{"span":60,"until":30000}`},
-		// A condition that became True: what was before is known from the change.
+		// The value of a condition before it became True is taken from the change.
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }], [
 			{ time: 5000, changes: [{ path: "status.conditions[type=Ready].status", old: "False", new: "True" }] }], 0, 9000)[0].spans`,
 			`[[0,5000,"False"],[5000,9000,"True"]]`},
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:03Z" }], [], 1000, 9000)[0].spans`, `[[3000,9000,"True"]]`},
-		// What was found at the start says since when it was so, which nobody saw; what it was before that is not known.
+		// A condition of an existing object tells since when it has had its value. Its earlier value is unknown.
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }, { type: "New", status: "True", time: "1970-01-01T00:00:06Z" }], [
 			{ time: 5000, changes: [{ path: "status.conditions[type=Ready].status", old: "False", new: "True" }] }], 1000, 9000, 4000, [{ type: "Ready", status: "False", time: "1970-01-01T00:00:02Z" }])
 			.map((c) => [c.before, c.spans, c.since])`, `[[[2000,4000,"False",2000],[[4000,5000,"False"],[5000,9000,"True"]],5000],[null,[[6000,9000,"True"]],6000]]`},
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:01Z" }], [], 3000, 9000, 4000, [{ type: "Ready", status: "True", time: "1970-01-01T00:00:01Z" }])
 			.map((c) => [c.before, c.spans])`, `[[[3000,4000,"True",1000],[[4000,9000,"True"]]]]`},
-		// The time before is shown as far as conditions say something of it, up to ten minutes, or as long as it was seen.
+		// The window begins with the earliest condition, up to ten minutes before the first event, or up to as long as
+		// dwatch has seen the object.
 		{"conditions", `[m.windowOf([], 5e6, 6e6), m.windowOf([{ time: "1970-01-01T01:23:10Z" }, { time: "" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 7e6)]`,
 			`[[5000000,6000000],[4990000,5100000],[4400000,5100000],[3000000,7000000]]`},
-		// What is no longer held is none of the objects of a line either.
+		// A message that was dropped from the feed is removed from its group.
 		{"followups", `(() => { const f = new m.FollowUps({ kind: () => "pod", feed: [] }); const all = ["a", "b"].map((key) => ({ key, root: { kind: "Deployment", name: "d" }, resource: "pods", name: key, time: 1 })); ` +
 			`const { group } = f.add(all[0]); f.add(all[1]); all[0].dropped = true; f.removeDropped(); return [...group.keys].join(); })()`, `"b"`},
-		// Between two changes that do not fit together, others are no longer held.
+		// If two changes do not fit together, changes between them were dropped.
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:08Z" }], [2000, 5000].map((time) => ({ time, changes: [{ path: "status.conditions[type=Ready].status", old: "True", new: "False" }] })), 0, 9000)[0].spans.join(" ")`,
 			`"0,2000,True 2000,5000,not held 5000,8000,not held 8000,9000,True"`},
 		{"conditions", `m.spans([], [{ time: 5000, changes: [{ path: "status.conditions[type=Old]", old: '{"status":"True"}' }] }], 0, 9000)[0].spans`, `[[0,5000,"True"]]`},
@@ -57,7 +58,7 @@ func TestFunctions(t *testing.T) {
 			`["is-current","is-progress","is-failed","is-current","is-unknown"]`},
 		{"conditions", `["FailureTarget", "DisruptionTarget", "NetworkUnavailable", "ReplicaFailure", "SuccessCriteriaMet"].map((type) => m.tone(type, "True"))`,
 			`["is-failed","is-failed","is-failed","is-failed","is-current"]`},
-		// A link opens an object before anything is known of when dwatch started.
+		// A link opens an object before the start time of dwatch is known.
 		{"detail", `await (async (panel) => {
 			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1 };
 			const api = async () => ({ seq: 1, row, yaml: "", conditions: [], history: { items: [], dropped: 0 } });
@@ -66,7 +67,7 @@ func TestFunctions(t *testing.T) {
 			await new Promise((done) => setTimeout(done));
 			return [panel.querySelector("[aria-label=Changes] .note").textContent, panel.textContent.includes("NaN")];
 		})(document.createElement("aside"))`, `["None since dwatch started.",false]`},
-		// A tick leads to a change, or it is said that this is not held any more.
+		// A tick leads to a change, or to a note that the change was dropped.
 		{"detail", `await (async (panel) => {
 			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1 };
 			const changed = (time) => ({ type: "change", event: "MODIFIED", feed: true, key: "a", time, changes: [{ path: "spec.x", kind: "changed", old: "1", new: "2" }] });
@@ -80,7 +81,7 @@ func TestFunctions(t *testing.T) {
 			}
 			return all;
 		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
-		// What changed before something went wrong is asked again where that went wrong, too, but not at once.
+		// A failed request for the changes before a problem is repeated after a while.
 		{"detail", `await (async (panel) => {
 			const row = { key: "a", resource: "r", name: "a", namespace: "", status: { state: "Failed" }, seq: 1, segments: [[1, "Current"], [700000, "Failed"]], ticks: [] }, store = new Store(), asked = [];
 			store.objects.set("a", row);
@@ -98,9 +99,9 @@ func TestFunctions(t *testing.T) {
 			performance.now = real;
 			return all;
 		})(document.createElement("aside"))`, `["1 no answer from dwatch","2 Nothing.","2 Nothing.","2 Nothing."]`},
-		// How many changes are held at most is true.
+		// The number of dropped changes is exact.
 		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.feedLimit, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
-		// Of a change only what is different of the row comes.
+		// A change has only the changed members of the row.
 		{"store", `((s) => {
 			s.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
 			s.apply({ type: "snapshot", seq: 1, part: 0, last: true, rows: [{ key: "a", seq: 1, resource: "r", name: "n", created: 7, labels: { l: "1" }, cells: ["x"], status: { state: "Current" } }] });
@@ -108,7 +109,7 @@ func TestFunctions(t *testing.T) {
 			const { name, created, labels, cells, changes, seq, ticks } = s.objects.get("a");
 			return [name, created, labels ?? null, cells, changes, seq, ticks, s.feed[0].created];
 		})(new Store())`, `["n",7,null,["y"],1,2,[9],7]`},
-		// Where nothing of it is different but what the message says, the row does not come.
+		// A change has no row if its other members contain all differences.
 		{"store", `((s) => {
 			s.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
 			s.apply({ type: "snapshot", seq: 1, part: 0, last: true, rows: [{ key: "a", seq: 1, resource: "r", name: "n", changed: 5, changes: 3, status: { state: "Current" }, ticks: [5] }] });
@@ -118,7 +119,7 @@ func TestFunctions(t *testing.T) {
 			const { changed, changes, seq, ticks, cells } = s.objects.get("a");
 			return [changed, changes, seq, ticks, cells, s.objects.size];
 		})(new Store())`, `[9,4,3,[5,9],["y"],1]`},
-		// However much is meant, what follows is told, and what is meant longer than that.
+		// Intentional changes do not displace all consequences, and are kept longer than these.
 		{"store", `((s) => {
 			for (let i = 0; i < 6000; i++) s.append({ type: "change", meant: true, time: i });
 			for (let i = 0; i < 2000; i++) s.append({ type: "change", time: i });
@@ -131,7 +132,7 @@ func TestFunctions(t *testing.T) {
 			for (let i = 0; i < 300; i++) s.append(large(i, false));
 			return [s.feed.length, s.followUps.count];
 		})(new Store())`, `[200,40]`},
-		// What is no longer in the feed is not held elsewhere, and what stood below it stands alone.
+		// Messages dropped from the feed are removed from groups, and a group without its cause stands alone.
 		{"followups", `((f) => {
 			const [a, b, c, lead] = ["a", "b", "c", "d"].map((key) => ({ key, name: key, resource: "r", root: { kind: "D", name: "d" } }));
 			for (const one of [a, b, c]) f.add(one);
@@ -152,7 +153,7 @@ func TestFunctions(t *testing.T) {
 		})(Object.assign(Object.create(m.Feed.prototype), { store: new Store(), dropped: 0, followUps: { removeDropped() {} }, lines: [], rows: { height: 22 }, viewport: { scrollTop: 0 }, following: true }))`, `["b"]`},
 		{"timeline", `m.bars({ segments: [[10, "InProgress"], [20, "Current"]], ended: 30, first: 10 }, 99)`, `[[10,20,"InProgress"],[20,30,"Current"]]`},
 		{"timeline", `m.bars({ segments: [[10, "Current"]], initial: true, created: 3, first: 10 }, 99)`, `[[3,99,"Current"]]`},
-		// Two targets lose the connection together, and get it back one by one.
+		// Two targets lose the connection together, and regain it one after the other.
 		{"timeline", `m.outages([["a", "DISCONNECTED", 1], ["b", "DISCONNECTED", 2], ["a", "RECONNECTED", 4], ["b", "GAP", 6], ["a", "DISCONNECTED", 8]].map(([resource, event, time]) =>
 			({ type: "watch", event, time, target: { resource } })), 9)`, `[[1,6],[8,9]]`},
 		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.replicas", kind: "changed", old: "2", new: "3", who: "kubectl-scale" }] })
@@ -165,11 +166,11 @@ func TestFunctions(t *testing.T) {
 		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, 40).map((l) => [l.first, l.path ?? ""])`,
 			`[[true,""],[false,"a"]]`},
 		{"lines", `m.lines({ type: "change", event: "ADDED", resource: "events", text: "pod/a Warning BackOff: x", status: { state: "Current" } })[0].text`, `"pod/a Warning BackOff: x"`},
-		// On a phone all of what it became is there, and who it was.
+		// On a phone the whole new value and the manager are shown.
 		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.text", kind: "changed", old: "a few words that were there", new: "abcdefghijklmnopqrstuvwxyz", who: "kubectl-edit" }] }, 20)
 			.map((l) => [l.path, l.old, l.arrow, l.new, l.text].filter(Boolean).join(" "))`,
 			`["","spec.text","a few words that","were there","→ abcdefghijklmnopqr","stuvwxyz","· kubectl-edit"]`},
-		// An outage of all watches is one line, and so is its end; what came in between parts them.
+		// The losses of all watches are one line, and so are the reconnects, unless another line is between them.
 		{"lines", `((all) => {
 			const mark = (event, resource, namespace) => ({ type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource, namespace } });
 			for (const x of [mark("LOST", "pods", "a"), mark("LOST", "pods", "b"), mark("LOST", "jobs", "a"), mark("BACK", "pods", "a"), mark("GAP", "pods", "b"), mark("BACK", "jobs", "a"),
@@ -178,7 +179,7 @@ func TestFunctions(t *testing.T) {
 			}
 			return all.map((l) => l.text);
 		})([])`, `["lost (pods, jobs · a, b)","back (pods, jobs · a)","gap (pods · b)","added","back (pods, jobs · b)","back"]`},
-		// What is lost twice is two outages, and not a long one.
+		// Two losses of one watch are two outages.
 		{"lines", `((all) => {
 			for (const [event, resource] of [["LOST", "a"], ["LOST", "b"], ["BACK", "a"], ["LOST", "a"], ["BACK", "b"], ["BACK", "a"]]) {
 				const x = { type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource } };
@@ -193,20 +194,20 @@ func TestFunctions(t *testing.T) {
 		{"select", `((store) => { ["Current", "InProgress", "Terminating", "Failed", "Unknown"].forEach((state) => store.put({ key: state, namespace: "n", resource: "r", name: state, status: { state } }));
 			const counts = m.counts(store), shown = m.table(store, { q: "", kind: [], ns: [], change: [], notready: true }, 0).map((i) => i.key).filter(Boolean);
 			return [counts.notReady, counts.namespaces.get("n"), shown]; })(new Store())`, `[3,{"all":5,"failed":1,"busy":2},["Failed","InProgress","Terminating"]]`},
-		// That no problems is said when all is known.
+		// "No problems" is only shown when all watches are connected.
 		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, isConnected: () => true }).lines()[0])`,
 			`["Problems unknown until all watches are connected.","No problems.","Problems unknown until all watches are connected."]`},
 		{"problems", `new m.Problems({ store: { problems: { items: [], stateless: true }, targets: new Map([["a", { state: "live" }]]) }, isConnected: () => true }).lines()[0]`, `"The watched resources have no health status."`},
-		// Of what is gone it is not said that its connection was lost.
+		// A resource that the server no longer has is not shown as a lost connection.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
 			`["partly","Connection lost","pods"]`},
-		// Of changes that are alike the first and the last are there, and the last says how many there were.
+		// Repeated changes have the first and the last one, and the last one has the number of repetitions.
 		{"exported", `((change) => [
 			m.historyOf([change(1), change(2), change(9, 5, 2)], { changes: 6 }), m.historyOf([change(2), change(9, 5, 2)], { changes: 8 }), m.historyOf([change(2), change(2), change(9, 5, 2)], { changes: 6 }),
 			m.historyOf([change(2), change(4, 2, 2), change(9, 5, 2)], { changes: 5 }),
 		].map(({ items, dropped }) => items.map((i) => i.time).join() + " " + dropped))((time, times, since) => ({ type: "change", feed: true, time, ...(times && { times, since }) }))`,
 			`["1,2,9 0","2,9 3","2,2,9 0","2,9 0"]`},
-		// Of what the content is not there, it is not said which conditions are gone, nor when it was seen first.
+		// Without the content, the panel does not show which conditions are gone, nor when the object was first seen.
 		{"detail", `await (async (panel) => {
 			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1, first: 2000 }, all = [];
 			const changed = { type: "change", event: "MODIFIED", feed: true, key: "a", time: 9000, changes: [{ path: "status.conditions[type=Ready].status", kind: "changed", old: "False", new: "True" }] };
@@ -222,7 +223,8 @@ func TestFunctions(t *testing.T) {
 		})(document.createElement("aside"))`, `["false,true,false","true,false,true","true,false,false"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
 		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
-		// A column in which no cell says anything goes; the images stay, at least in part, before what else is wide; what is spare is given to what was cut.
+		// Columns without values are hidden. Images stay, at least partly, rather than other wide columns. Spare room
+		// goes to columns that were cut.
 		{"columns", `((all, resource, image) => {
 			const say = (room) => { const { shown, widths, grid } = all.layout(resource, room); return shown.map((i, n) => resource.columns[i].name + " " + Math.round(widths[n])).join() + "; " + /([\d.]+)ch [\d.]+ch [\d.]+ch$/.exec(grid)[1]; };
 			const put = (state, message, ...cells) => all.measure(resource, { name: "x".repeat(40), status: { state, message }, cells });
@@ -232,7 +234,7 @@ func TestFunctions(t *testing.T) {
 			return [...before, say(90), say(145)];
 		})(new m.Columns(), { id: "deployments.apps", columns: [["Name"], ["Ready"], ["Port"], ["Note"], ["Containers", 1], ["Images", 1], ["Selector", 1]].map(([name, priority]) => ({ name, priority })) }, "registry.example.com/shop/team/checkout:5.2.1-alpine")`,
 			`["Ready 6; 12","Ready 6,Images 34; 18","Ready 6,Containers 11,Images 36; 18","Ready 6,Containers 11,Images 53,Selector 13; 18","Ready 6,Note 6; 27","Ready 6,Note 6,Images 32; 27"]`},
-		// Of an Event the message is what there is room for first, and its type is the state.
+		// The message of an Event gets room first, and its type is its state.
 		{"columns", `((all, resource) => {
 			all.measure(resource, { name: "web.1", status: { state: "Warning" }, cells: [1000, "Warning", "BackOff", "pod/web-7d9f-x", "back-off 5m0s restarting failed container"] });
 			return [70, 100, 145].map((room) => all.layout(resource, room)).map(({ shown, widths }) => shown.map((i, n) => resource.columns[i].name + " " + Math.round(widths[n])).join());
@@ -246,7 +248,8 @@ func TestFunctions(t *testing.T) {
 			return [panel.querySelectorAll("[aria-label=Namespaces] button").length, panel.querySelector("[aria-label=Namespaces] + .note").textContent];
 		})(family(), document.createElement("div"))`, `[201,"and 49 more: the search finds them, too"]`},
 		{"axis", `[m.untilWith(50000, 0.5, 100, 200000), m.untilWith(50000, 0.25, 100, 200000), m.untilWith(150000, 0.5, 100, 200000)]`, `[100000,125000,0]`},
-		// What failed is first, then what is not ready; what was as it should be all the time is folded, unless it is searched, or opened.
+		// Failed objects come first, then those that are not ready. Objects that were healthy all the time are folded,
+		// unless they are searched or their owner is opened.
 		{"select", `((store, state) => {
 			for (const [key, is, owner, more] of [["a"], ["a1", "Current", "a"], ["a2", "Current", "a1"], ["b", "InProgress"], ["b1", "Current", "b"], ["b2", "InProgress", "b"], ["c"], ["c1", "Failed", "c"], ["c2", "Current", "c"],
 				["d"], ["d1", "Current", "d", { ticks: [150] }], ["e"], ["e1", "Current", "e", { segments: [[1, "Failed"], [150, "Current"]] }]]) {
@@ -256,7 +259,8 @@ func TestFunctions(t *testing.T) {
 			return [text(state, [80, 200]), text(state, [180, 200]), text(state, [180, 200], new Set(["a"])), text({ ...state, q: "r" }, [180, 200])];
 		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
 			`["c+1, c1,b+1, b2,a+2,d, d1,e, e1","c+1, c1,b+1, b2,a+2,d+1,e+1","c+1, c1,b+1, b2,a-2, a1,  a2,d+1,e+1","c, c1, c2,b, b2, b1,a, a1,  a2,d, d1,e, e1"]`},
-		// What fails goes up at once, what is well again stays for a while, what is over where it was; nothing moves while it is held.
+		// A failed object moves up at once, a recovered one stays for a while, and a deleted one keeps its place.
+		// Nothing moves while the ranking is frozen.
 		{"ranking", `((s, is) => {
 			const objects = () => new Map(Object.entries(is).map(([key, state]) => [key, { key, ended: state === "ended" ? 5 : 0, status: { state: state === "ended" ? "Current" : state } }]));
 			const all = [], at = (now, more) => { Object.assign(is, more); s.update(objects(), now); all.push(Object.keys(is).map((key) => s.get(key)).join("") + "." + s.version); };
@@ -271,7 +275,8 @@ func TestFunctions(t *testing.T) {
 			at(9001, {});
 			return all;
 		})(new m.Ranking(), { a: "Current", b: "Current", c: "Unknown" })`, `["222.0","012.1","012.1","012.1","212.2","212.2","210.3"]`},
-		// Of another time all stands as it was then, also while it is held; what is still coming is, too.
+		// At another time the ranking is computed from scratch, also while it is frozen, and while objects are still
+		// loading.
 		{"ranking", `((s) => {
 			const objects = (is) => new Map(Object.entries(is).map(([key, state]) => [key, { key, status: { state } }]));
 			const all = [], at = (is, loading) => { s.update(objects(is), 1, loading); all.push(["a", "b"].map((key) => s.get(key)).join("")); };
@@ -284,10 +289,10 @@ func TestFunctions(t *testing.T) {
 			at({ a: "Failed", b: "Failed" });
 			return all;
 		})(new m.Ranking())`, `["02","02","22","21","21"]`},
-		// A gap that had not ended goes on with what goes on; of a recording all have.
+		// A gap that has not ended grows with the present. In a recording all gaps have ended.
 		{"timeslider", `[[{ from: 50, to: 100 }, 150], [{ from: 100, to: 151 }, 150], [{ from: -5, to: 500 }]].map(([gap, known]) => m.stretch({ from: 0, to: 200, known }, gap))`, `[[25,25],[50,50],[0,100]]`},
-		// What is known is asked for, and nothing is complete before the answer; hatching goes to the left as time goes on. From a
-		// time of long ago a minute leads a minute on, and to the present only what is after that.
+		// The slider requests the coverage, and shows "complete" only after the response. The gaps move to the left as
+		// time passes. One step forward from a long past time is a minute, and near the present it leads to the present.
 		{"timeslider", `await (async () => {
 			let now = 7200e3, linked = true, answer, went;
 			const store = { hello: { live: true, started: 1 }, now: () => store.hello.past?.at ?? now }, all = [];
@@ -328,7 +333,8 @@ func TestFunctions(t *testing.T) {
 			say();
 			return all;
 		})()`, `["asking …","2 gaps 16.7+16.7 83.3+16.7","2 gaps, asking … 8.3+8.3 41.7+58.3","2 gaps, no connection to dwatch 8.3+8.3 41.7+58.3","asking …","no answer","complete","asking …",3650000,0,"asking …"]`},
-		// An Event has no lane beside its object, nor if that is over; a Warning keeps the object from being folded.
+		// An Event has no lane of its own in addition to that of its object, even if the object was deleted. A Warning
+		// keeps its object from being folded.
 		{"select", `((store, state) => {
 			store.on_resource({ resource: { id: "pods", kind: "Pod" } });
 			const put = (key, more) => store.put({ key, uid: key, resource: "pods", name: key, initial: true, created: 1, first: 90, status: { state: "Current" }, segments: [[90, "Current"]], ...more });
@@ -357,7 +363,8 @@ func TestFunctions(t *testing.T) {
 			store.put({ key: "d", resource: "deployments.apps", name: "web", status: { state: "Failed" } });
 			return [...all, warnings.marks(store.objects.get("p")), warnings.marks(store.objects.get("d"))].map((marks) => marks.map((one) => one.time + " " + one.text).join("; "));
 		})(new Store())`, `["5 ×3 Warning BackOff: back-off; 50 ×3 Warning BackOff: back-off; 95 ×3 Warning BackOff: back-off","","7 Warning Failed: no","9 Warning Own"]`},
-		// Who made a change that is held is found, though it has no field any more; so are words, and several have to have been there.
+		// who: finds the manager of a stored change, even if it no longer owns a field. So do words without who:, and
+		// several words have to match.
 		{"select", `((store, state) => {
 			for (const key of ["a", "b", "c"]) store.put({ key, resource: "r", name: key, status: { state: "Current" }, by: ["flux"] });
 			store.append({ type: "change", meant: true, time: 1, key: "a", changes: [{ path: "x", who: "ArgoCD" }, { path: "y" }] });
@@ -365,7 +372,7 @@ func TestFunctions(t *testing.T) {
 			const found = (q) => [...store.objects.values()].filter(m.filter({ ...state, q }, store).row).map((row) => row.key).join("");
 			return ["who:argo", "who:flux", "who:argo who:flux", "argo", "who:helm"].map(found);
 		})(new Store(), { q: "", cluster: [], kind: [], ns: [], change: [] })`, `["a","abc","a","a",""]`},
-		// All of the time that is shown begins with the first mark, also of before the start.
+		// The whole timeline begins with the first mark, which may be before the start.
 		{"warnings", `((store) => {
 			const warnings = new m.Warnings(store), all = [warnings.oldest()];
 			store.put({ key: "n", resource: "events", name: "n", status: { state: "Normal" }, initial: true, created: 5, first: 90, about: { uid: "p", kind: "Pod", name: "web", at: 6 } });
@@ -389,7 +396,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// ownersInPage is a Deployment, what it owns, and two objects that own each other.
+// ownersInPage defines family, a store with a Deployment, the objects that it owns, and two objects that own each other.
 const ownersInPage = `const family = () => {
 	const store = new Store(), row = (key, first, owner) => ({ key, uid: key, seq: 1, resource: "r", name: key, first, status: { state: "Current" }, owners: owner ? [{ uid: owner }] : [] });
 	store.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });

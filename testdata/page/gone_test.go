@@ -14,8 +14,8 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-// A resource that the server no longer has is named at the top, on a phone too, without
-// anything that jumps; what is watched besides goes on.
+// TestGone checks that a resource that the server no longer has is named at the top, also on a phone, without moving
+// anything, and that the other watches continue.
 func TestGone(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, backupDefinition, "create", "-f", "-")
@@ -30,7 +30,7 @@ func TestGone(t *testing.T) {
 		b.await(`document.body.dataset.watch === "partly" && document.getElementById("watch-state").textContent === "Gone"`)
 		b.await(`document.getElementById("watch-since").checkVisibility() && document.getElementById("watch-since").innerText.startsWith("backups.page.example.com since")`)
 		if now := value[float64](b, `document.querySelector(".top").clientHeight`); l.width == 360 && now != height {
-			t.Errorf("the top was %v px high, and is %v", height, now)
+			t.Errorf("the height of the top changed from %v px to %v", height, now)
 		}
 	}
 	b.await(entry("the server no longer has the resource"))

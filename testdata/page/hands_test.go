@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// objects makes ConfigMaps with these names, and a Deployment that never gets ready.
+// objects creates ConfigMaps with these names, and a Deployment that never becomes ready.
 func objects(t *testing.T, c *cluster, ns string, names ...string) {
 	t.Helper()
 	var yaml strings.Builder
@@ -32,7 +32,7 @@ spec:
 	c.kubectl(t, yaml.String(), "apply", "-n", ns, "-f", "-")
 }
 
-// selected is an expression for the name of the chosen row.
+// selected is an expression for the name of the selected row.
 const selected = `document.querySelector("#list .row.selected:not([hidden]) b")?.textContent`
 
 func (b *tab) awaitSelected(name string) {
@@ -40,7 +40,7 @@ func (b *tab) awaitSelected(name string) {
 	b.await(fmt.Sprintf("%s === %q", selected, name))
 }
 
-// All that a hand does on the page it can do by the keyboard.
+// TestKeyboard checks that everything on the page can be done by keyboard.
 func TestKeyboard(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha", "beta", "gamma")
@@ -54,9 +54,9 @@ func TestKeyboard(t *testing.T) {
 	b.await(`document.activeElement.id === "list"`)
 	b.press(kb.ArrowDown)
 	b.awaitSelected("alpha")
-	b.press("/" + kb.Escape) // empties it
+	b.press("/" + kb.Escape) // empties the search
 	b.await(row("beta"))
-	b.press(kb.Escape) // leaves it
+	b.press(kb.Escape) // leaves the search
 	b.await(`document.activeElement.id === "list"`)
 	b.press(kb.ArrowDown)
 	b.awaitSelected("beta")
@@ -88,7 +88,7 @@ func TestKeyboard(t *testing.T) {
 	b.await(`document.activeElement.id === "where"`)
 }
 
-// Whoever has no keyboard gets from each view to each other one.
+// TestViewsByMouse checks that each view can be reached from each other one without a keyboard.
 func TestViewsByMouse(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -107,8 +107,8 @@ func TestViewsByMouse(t *testing.T) {
 	}
 }
 
-// In the feed a name is whole, however long what stands beside it is; on a phone that has a
-// line of its own.
+// TestNamesInFeed checks that names in the feed are never cut, however long the rest of the line is. On a phone the name
+// has its own line.
 func TestNamesInFeed(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -119,7 +119,7 @@ func TestNamesInFeed(t *testing.T) {
 		b.look(l)
 		b.press("3")
 		b.await(entry("long long"))
-		// Even a fraction of a pixel too little costs letters.
+		// Even a fraction of a pixel too few cuts letters.
 		b.await(`((e) => { if (!e) return false; const text = document.createRange(); text.selectNodeContents(e); return text.getBoundingClientRect().width - e.getBoundingClientRect().width <= 0.001; })([...document.querySelectorAll("#lines .entry:not([hidden]) .subject:not([hidden])")].findLast((e) => e.textContent.includes("alpha")))`)
 		if l.width == 360 {
 			b.await(entry("long long") + `?.querySelector(".subject").hidden`)
@@ -127,7 +127,7 @@ func TestNamesInFeed(t *testing.T) {
 	}
 }
 
-// Resources stand in the order in which they were asked for.
+// TestOrder checks that resources have the order of the arguments.
 func TestOrder(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 	b.await(`document.querySelector("#heading b").textContent === "deployments"`)
 }
 
-// An expression says which objects are shown, and what is wrong with it.
+// TestWhere checks that an expression selects objects, and that mistakes in it are reported.
 func TestWhere(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha", "beta")
@@ -149,18 +149,18 @@ func TestWhere(t *testing.T) {
 	b.press("wobject.kind == 'ConfigMap' && object.data.level == 'debug'")
 	b.await(`document.getElementById("nothing").textContent === "Nothing fits these filters."`)
 	c.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
-	b.await(row("beta")) // it holds from now on
+	b.await(row("beta")) // it matches now
 	if value[bool](b, "Boolean("+row("alpha")+")") {
-		t.Error("what the expression does not hold of is shown, too")
+		t.Error("an object is shown that does not match the expression")
 	}
 	c.patch(t, ns, "beta", `{"data":{"level":"info"}}`)
 	b.await("!" + row("beta"))
 	b.press(" &&")
 	b.await(`document.getElementById("where-error").textContent && document.getElementById("where").getAttribute("aria-invalid") === "true"`)
-	t.Logf("a mistake is said so: %s", b.text("#where-error"))
+	t.Logf("the message about a mistake: %s", b.text("#where-error"))
 }
 
-// The address shows somebody else the same, and going back leads back.
+// TestLinks checks that the address restores the view in another browser, and that going back works.
 func TestLinks(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha", "beta")
@@ -186,7 +186,7 @@ func TestLinks(t *testing.T) {
 	other.awaitSelected("beta")
 	other.await(`document.querySelector("#detail .history li.selected")?.textContent.includes("info → debug")`)
 	if value[bool](other, "Boolean("+row("slow")+")") {
-		t.Error("the filter of the link is not there")
+		t.Error("the filter of the link is not applied")
 	}
 	value[bool](b, "history.back() ?? true")
 	b.await(`document.getElementById("detail").hidden`)
@@ -198,7 +198,7 @@ func TestLinks(t *testing.T) {
 	other.await(`document.querySelector("#detail h2").textContent === "Not held any more"`)
 }
 
-// A page that is paused stands still, and then shows what came meanwhile.
+// TestPause checks that a paused page does not change, and shows the changes when it resumes.
 func TestPause(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -208,23 +208,22 @@ func TestPause(t *testing.T) {
 	b.await(`document.body.dataset.watch === "paused"`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "newcomer")
 	b.await(`document.getElementById("watch-last").textContent === "1 change waiting"`)
-	b.look(look{dark: true}) // what is done to a page that is paused changes nothing in that
+	b.look(look{dark: true}) // a change of the look does not resume the page
 	if value[bool](b, "Boolean("+row("newcomer")+")") {
-		t.Error("a page that is paused shows what came")
+		t.Error("the paused page shows a new object")
 	}
 	b.press("p")
 	b.await(row("newcomer"))
 	b.await(entry("newcomer"))
 }
 
-// highlight is how a row stands out.
+// highlight is the appearance of a changed row.
 type highlight struct {
 	Cells     int    `json:"cells"`
 	Animation string `json:"animation"`
 }
 
-// What just changed is highlighted, cell and row, and the highlight ends; without motion,
-// too.
+// TestHighlight checks that a changed row and its changed cells are highlighted for a moment, also with reduced motion.
 func TestHighlight(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -237,7 +236,7 @@ func TestHighlight(t *testing.T) {
 		c.patch(t, ns, "alpha", fmt.Sprintf(`{"data":{"more%d":"1"}}`, i))
 		fresh := noticed[highlight](b, "fresh")
 		if fresh.Cells != 1 {
-			t.Errorf("%d cells are new, but only how much data there is has changed", fresh.Cells)
+			t.Errorf("%d cells are highlighted, but only the number of data keys has changed", fresh.Cells)
 		}
 		if moves := fresh.Animation != "none"; moves == still {
 			t.Errorf("with reduced motion %v the highlight is %s", still, fresh.Animation)
@@ -246,7 +245,7 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// Two viewers see the same, each as it wants.
+// TestTwoViewers checks that two viewers receive the same changes, and have independent views.
 func TestTwoViewers(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -265,6 +264,6 @@ func TestTwoViewers(t *testing.T) {
 		}
 	}
 	if one.text("#views [aria-pressed=true]") != "Objects" {
-		t.Error("what one viewer chooses, the other sees")
+		t.Error("the view of one viewer depends on that of the other")
 	}
 }

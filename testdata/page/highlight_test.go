@@ -2,11 +2,11 @@ package page
 
 import "testing"
 
-// mostDraws is how often the browser may draw anew for a highlight that fades: in steps, and not in each of the 180
-// frames of its three seconds, each of which takes time of the processor where there is no other for graphics.
+// mostDraws is the maximum number of frames that the browser may render for a fading highlight. It should fade in steps,
+// and not in each of the 180 frames of its three seconds, because without a GPU each frame takes CPU time.
 const mostDraws = 60
 
-// A highlight costs few frames: as long as one fades, and nothing else happens, the screen is not drawn in each of them.
+// TestHighlightDraws checks that the browser renders few frames while a highlight fades.
 func TestHighlightDraws(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "alpha", "--from-literal", "a=1")
@@ -24,6 +24,6 @@ func TestHighlightDraws(t *testing.T) {
 	}
 	t.Log(names)
 	if n := names["Display::DrawAndSwap"]; n == 0 || n > mostDraws {
-		t.Errorf("%d frames were drawn for a highlight", n)
+		t.Errorf("%d frames were rendered for a highlight", n)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// nasty is text that would do harm if it were taken for anything else.
+// nasty is text that does harm if it is interpreted as markup, script or control characters.
 const nasty = `<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>"'&amp;\u001b[31m\u202Egnp.exe\u0000\u2028javascript:alert(1)`
 
-// What objects say is shown as text, whatever it is: markup, escapes, a megabyte, and
-// thousands of labels. (Names can't be hostile: the server has rules for them.)
+// TestHostileObjects checks that the contents of objects are shown as text: markup, escapes, a megabyte, and thousands
+// of labels. (The server validates names.)
 func TestHostileObjects(t *testing.T) {
 	c, ns := setUp(t)
 	var b strings.Builder
@@ -39,9 +39,9 @@ func TestHostileObjects(t *testing.T) {
 	if value[bool](page, `"harmed" in window || document.querySelectorAll("main img, main script, main iframe, main a").length > 0`) {
 		t.Error("an object became markup")
 	}
-	for _, what := range []string{`\u202e`, `\u2028`} { // shown as codes, not as what they do
+	for _, what := range []string{`\u202e`, `\u2028`} { // these have to be shown as escapes
 		if strings.ContainsAny(value[string](page, `document.querySelector("main").textContent`), decode(what)) {
-			t.Errorf("%s is on the page as it is", what)
+			t.Errorf("%s is on the page without an escape", what)
 		}
 	}
 
@@ -51,9 +51,9 @@ func TestHostileObjects(t *testing.T) {
 	value[bool](page, row("large")+`.click() ?? true`)
 	page.await(`document.querySelector("#detail h2").textContent === "large" && document.querySelector("#detail .yaml")`)
 	if n := value[int](page, `document.querySelector("#detail .yaml").textContent.length`); n > 100_000 {
-		t.Errorf("of an object of a megabyte %d characters are laid out", n)
+		t.Errorf("%d characters of an object of a megabyte were rendered", n)
 	}
-	// All of it can be had, and the page goes on.
+	// The whole text is available, and the page still works.
 	value[bool](page, `[...document.querySelectorAll("#detail button")].find((e) => e.textContent.includes("more lines")).click() ?? true`)
 	page.await(`document.querySelectorAll("#detail .yaml div").length > 1000`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "afterwards")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// encode is a value as JSON.
+// encode returns a value as JSON.
 func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -14,7 +14,7 @@ func encode(value any) string {
 	return string(text)
 }
 
-// decode is text with the escapes of JSON replaced, and its quotes as they are.
+// decode returns text with JSON escapes replaced. Its quotes need no escapes.
 func decode(text string) string {
 	var decoded string
 	if err := json.Unmarshal([]byte(`"`+strings.ReplaceAll(text, `"`, `\"`)+`"`), &decoded); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shopFloor is where what the pictures show is: beside it Deployments, and a pod that fails.
+// shopFloor has the namespaces and the ConfigMap in the screenshots. The test adds Deployments, and a pod that fails.
 const shopFloor = `
 apiVersion: v1
 kind: Namespace
@@ -25,7 +25,7 @@ metadata: {name: settings, namespace: shop}
 data: {level: info, currency: EUR}
 `
 
-// deployment is one as YAML.
+// deployment returns the YAML of a Deployment.
 func deployment(namespace, name, image string, replicas, minReady int) string {
 	return fmt.Sprintf(`---
 apiVersion: apps/v1
@@ -42,8 +42,8 @@ spec:
 `, namespace, name, image, replicas, minReady)
 }
 
-// The page fits into what it is looked at with, from a phone to 4K, and nothing in it
-// jumps. On the way pictures are taken: UPDATE_IMAGES=1 puts them into docs/images, DWATCH_PICTURES=DIR there.
+// TestLooks checks that the page fits screens from a phone to 4K, and takes screenshots: UPDATE_IMAGES=1 writes them to
+// docs/images, DWATCH_PICTURES=DIR to a directory.
 func TestLooks(t *testing.T) {
 	needBrowser(t)
 	t.Parallel()
@@ -71,7 +71,7 @@ func TestLooks(t *testing.T) {
 	c.kubectl(t, "", "-n", "shop", "patch", "pod", "import-orders", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}}`)
 	b.await(`document.querySelector("#list .is-failed")`)
-	b.await(`document.getElementById("problems").innerText.includes("Evicted")`) // is looked for once a second
+	b.await(`document.getElementById("problems").innerText.includes("Evicted")`) // problems are computed once a second
 
 	address, object := d.home+"?", "object="+b.key("front")
 	b.picture("page-light", address+object, look{scale: 1.5})
@@ -87,38 +87,38 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// await waits until a Deployment, NAMESPACE/NAME, is as it should be.
+// await waits until a Deployment, NAMESPACE/NAME, is rolled out.
 func (c *cluster) await(t *testing.T, name string) {
 	t.Helper()
 	namespace, deployment := filepath.Split(name)
 	c.kubectl(t, "", "-n", filepath.Clean(namespace), "rollout", "status", "deploy/"+deployment, "--timeout", patience.String())
 }
 
-// key is the key of the object in the row with that name.
+// key returns the key of the object in the row with that name.
 func (b *tab) key(name string) string { return value[string](b, row(name)+`.key`) }
 
-// picture looks at an address, checks that all of it fits, and takes a picture where one is wanted.
+// picture opens an address, checks that the page is not too wide, and takes a screenshot if requested.
 func (b *tab) picture(name, address string, l look) {
 	b.t.Helper()
 	l.still = true
 	b.look(l)
 	b.navigate(address)
 	b.await(`document.body.dataset.watch === "live" && document.querySelectorAll(".entry").length + document.querySelectorAll(".row.object").length > 3`)
-	b.await(`document.querySelector(".entry")`) // what was before is asked for, and comes a little later
+	b.await(`document.querySelector(".entry")`) // earlier changes arrive a little later
 	b.await(`!new URLSearchParams(location.search).get("object") || document.querySelector("#detail .yaml")`)
 	wide := value[string](b, `[...document.querySelectorAll("body, main, #objects, #feed, #detail, .top, .bar")]
     .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map((e) => (e.id || e.className || e.tagName) + " " + e.scrollWidth + " > " + e.clientWidth).join(", ")`)
 	if wide != "" {
 		b.t.Errorf("%s: too wide: %s", name, wide)
 	}
-	dir := os.Getenv("DWATCH_PICTURES") // all of them, to be looked at
+	dir := os.Getenv("DWATCH_PICTURES") // directory for all screenshots
 	if os.Getenv("UPDATE_IMAGES") != "" && l.scale > 0 {
 		dir = filepath.Join(root, "docs", "images")
 	}
 	if dir == "" {
 		return
 	}
-	// What is fresh is not any more, so that the pictures are alike.
+	// Wait until no row is highlighted, so that screenshots are alike.
 	b.await(`!document.querySelector(".fresh")`)
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package page tests the page of dwatch serve in a real browser: headless Chromium, driven by
-// chromedp, before a real dwatch that watches a real API server.
+// chromedp, with a real dwatch that watches a real API server.
 //
-// It is a module of its own, so that nobody who builds dwatch needs what drives a browser.
-// Without a browser all tests are skipped; CHROMIUM names one that is not in the PATH.
+// It is a separate module, so that builds of dwatch do not need the browser driver. Without a browser all tests are skipped.
+// CHROMIUM is the path of a browser that is not in PATH.
 package page
 
 import (
@@ -24,17 +24,17 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what has to happen. The machine may be busy.
+// patience is the time limit of each wait. The machine may be busy.
 const patience = time.Minute
 
-// root is the directory of dwatch, seen from here.
+// root is the root directory of dwatch.
 const root = "../.."
 
 var (
 	browserPath = findBrowser()
 	temporary   string
 
-	mu       sync.Mutex // for what follows
+	mu       sync.Mutex // protects clusters
 	clusters []*cluster
 )
 
@@ -49,9 +49,9 @@ func isSet(name string) (given bool) {
 func run(m *testing.M) int {
 	flag.Parse()
 	if !isSet("test.parallel") {
-		flag.Set("test.parallel", "4") // they wait most of the time
+		flag.Set("test.parallel", "4") // tests mostly wait
 	}
-	os.Unsetenv("GOGC") // of make test: dwatch has its own
+	os.Unsetenv("GOGC") // set by make test; dwatch sets its own
 	var err error
 	if temporary, err = os.MkdirTemp("", "dwatch-page-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -67,7 +67,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// findBrowser returns the path of a browser, or nothing.
+// findBrowser returns the path of a browser, or "".
 func findBrowser() string {
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium-headless-shell", "headless_shell", "headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -77,7 +77,7 @@ func findBrowser() string {
 	return ""
 }
 
-// dwatchBinary builds dwatch as it is released, once, unless $TEST_DWATCH names what make test has built.
+// dwatchBinary builds dwatch as for a release, once. If make test has built it, TEST_DWATCH is its path.
 var dwatchBinary = sync.OnceValues(func() (string, error) {
 	if built := os.Getenv("TEST_DWATCH"); built != "" {
 		return built, nil
@@ -94,19 +94,18 @@ var dwatchBinary = sync.OnceValues(func() (string, error) {
 // cluster is a real API server.
 type cluster struct {
 	cmd        *exec.Cmd
-	stdin      io.Closer // it ends when this is closed: also when the tests die
+	stdin      io.Closer // the server ends when this is closed, also if the tests crash
 	kubeconfig string
 
 	connecting sync.Once
-	server     *server // once there was a request
+	server     *server // set by the first request
 }
 
-// shared is the cluster of the tests that do not stop it. It has controllers, so that
-// Deployments roll out.
+// shared starts the cluster for all tests that do not stop it, once. It has controllers, so that Deployments roll out.
 var shared = sync.OnceValues(func() (*cluster, error) { return startCluster("shared", "--controllers") })
 
-// startCluster starts a cluster whose data live below the name: it can be killed, and be
-// started again where it was, on the same port.
+// startCluster starts a cluster with the given name for its kubeconfig. With --data and --port among the flags, it can
+// be killed and started again with the same data.
 func startCluster(name string, flags ...string) (*cluster, error) {
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "cluster"))
 	if err != nil {
@@ -143,14 +142,14 @@ func startCluster(name string, flags ...string) (*cluster, error) {
 
 func (c *cluster) stop() {
 	c.stdin.Close()
-	c.cmd.Wait() // how it ended is not what is tested
+	c.cmd.Wait() // its exit code does not matter
 }
 
 // kubectl runs the real kubectl and returns what it wrote to stdout.
 func (c *cluster) kubectl(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(root, "bin", "kubectl"), append(args, "--kubeconfig", c.kubeconfig)...)
-	cmd.Env = append(os.Environ(), "GOGC=400") // a fifth of its CPU
+	cmd.Env = append(os.Environ(), "GOGC=400") // saves a fifth of its CPU time
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -160,7 +159,7 @@ func (c *cluster) kubectl(t *testing.T, stdin string, args ...string) string {
 	return stdout.String()
 }
 
-// run runs a subcommand of the program of the cluster.
+// run runs a subcommand of the cluster program.
 func (c *cluster) run(args ...string) error {
 	cmd := exec.Command(filepath.Join(root, "bin", "cluster"), append(args, "--kubeconfig", c.kubeconfig)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -169,11 +168,11 @@ func (c *cluster) run(args ...string) error {
 	return nil
 }
 
-// rooms counts them: with -count a test comes again, and its namespace is still there.
+// rooms numbers the namespaces, since with -count a test runs again while its earlier namespace still exists.
 var rooms atomic.Int32
 
-// room makes a namespace of its own for a test. It stays there until the cluster ends: to remove all that is in
-// one takes more of the processor than what most tests do.
+// room creates a namespace for a test. It is not deleted, because deleting its objects takes more CPU time than most
+// tests.
 func (c *cluster) room(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), rooms.Add(1))
@@ -181,8 +180,8 @@ func (c *cluster) room(t *testing.T) string {
 	return name
 }
 
-// setUp returns the shared cluster and a namespace in it, for a test that runs beside
-// others. Without a browser it skips the test, before anything is started.
+// setUp returns the shared cluster and a new namespace for a test that runs in parallel with others. If there is no
+// browser, it skips the test before it starts anything.
 func setUp(t *testing.T) (*cluster, string) {
 	t.Helper()
 	needBrowser(t)
@@ -198,14 +197,14 @@ func setUp(t *testing.T) (*cluster, string) {
 type dwatch struct {
 	t   *testing.T
 	cmd *exec.Cmd
-	// url is the address with the token; home is the one without.
+	// url is the address with the token, and home the address without it.
 	url, home string
 	ended     chan struct{}
 }
 
 var pageLine = regexp.MustCompile(`http://\S+/\?token=\S+`)
 
-// serve starts dwatch with a page. It ends with the test.
+// serve starts dwatch serve. It ends with the test.
 func serve(t *testing.T, c *cluster, args ...string) *dwatch {
 	t.Helper()
 	binary, err := dwatchBinary()
@@ -213,7 +212,7 @@ func serve(t *testing.T, c *cluster, args ...string) *dwatch {
 		t.Fatal(err)
 	}
 	d := &dwatch{t: t, ended: make(chan struct{})}
-	if args = append([]string{"serve"}, args...); c != nil { // else it shows a recording
+	if args = append([]string{"serve"}, args...); c != nil { // without a cluster, it shows a recording
 		args = append(args, "--kubeconfig", c.kubeconfig)
 	}
 	d.cmd = exec.Command(binary, args...)
@@ -235,11 +234,11 @@ func serve(t *testing.T, c *cluster, args ...string) *dwatch {
 	}
 	go func() {
 		io.Copy(io.Discard, stderr)
-		d.cmd.Wait() // it ends when it is told to
+		d.cmd.Wait() // tests end it by a signal
 		close(d.ended)
 	}()
 	if d.url == "" {
-		t.Fatalf("dwatch said no address of a page:\n%s", strings.Join(said, "\n"))
+		t.Fatalf("dwatch logged no address of a page:\n%s", strings.Join(said, "\n"))
 	}
 	d.home = d.url[:strings.Index(d.url, "?")]
 	return d

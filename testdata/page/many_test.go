@@ -15,24 +15,24 @@ import (
 
 const (
 	manyObjects = 10_000
-	perSecond   = 200 // changes
-	// mostHeap is how many MB the objects and changes of the page may take.
+	perSecond   = 200 // number of changes
+	// mostHeap is the maximum memory of the page's objects and changes in MB.
 	mostHeap = 120
-	// longestFrame is how much work may stand before a frame.
+	// longestFrame is the maximum CPU time of a task, which delays the next frame.
 	longestFrame = 50 * time.Millisecond
-	// mostBeforeRows is how much work there may be before the first rows.
+	// mostBeforeRows is the maximum CPU time before the first rows.
 	mostBeforeRows = time.Second
 )
 
-// churnFor is how long a view is looked at.
+// churnFor is the duration of the changes in each view.
 var churnFor = flag.Duration("churn", 3*time.Second, "how long TestManyObjects changes objects in each view")
 
-// Ten thousand objects and 200 changes a second: rows are there within a second, frames go
-// on, the highlight of a change is seen, and what the tab holds is bounded.
+// TestManyObjects checks the page with ten thousand objects and 200 changes per second: the first rows appear within a
+// second, frames are not delayed, and the memory is limited.
 func TestManyObjects(t *testing.T) {
 	needBrowser(t)
 	if testing.Short() {
-		t.Skip("ten thousand objects take a while to make")
+		t.Skip("creating ten thousand objects takes a while")
 	}
 	t.Parallel()
 	c, err := startCluster("many", "--light-pods", fmt.Sprint(manyObjects))
@@ -41,15 +41,15 @@ func TestManyObjects(t *testing.T) {
 	}
 	defer c.stop()
 	d := serve(t, c, "po", "-A")
-	warm := open(t, d.url, look{}) // dwatch has read everything when it has
+	warm := open(t, d.url, look{}) // when this page has everything, so has dwatch
 	warm.await(fmt.Sprintf(`document.getElementById("shown").textContent.startsWith(%q)`, "10,000"))
 	warm.navigate("about:blank")
 
-	b := openApart(t, "about:blank", look{}) // the trace is of all of its browser
+	b := openApart(t, "about:blank", look{}) // a trace includes its whole browser
 	stop := b.trace()
 	b.navigate(d.url)
 	b.await(`document.querySelector(".row.object")`)
-	first := value[float64](b, `performance.now()`) // since the navigation; at the latest
+	first := value[float64](b, `performance.now()`) // time since the navigation, an upper limit
 	before := stop()
 	b.await(`document.getElementById("shown").textContent.startsWith("10,000")`)
 	t.Logf("first rows within %.0f ms, all within %.0f ms; until the first: %s", first, value[float64](b, `performance.now()`), before)
@@ -63,7 +63,7 @@ func TestManyObjects(t *testing.T) {
 		b.press(view)
 		mine, empty := b.frames(), warm.frames()
 		w := b.churn(c)
-		t.Logf("view %s: %s; %s; of an empty page at the same time: %s", view, w, mine(), empty())
+		t.Logf("view %s: %s; %s; an empty page at the same time: %s", view, w, mine(), empty())
 	}
 	b.changes(c)
 	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
@@ -76,13 +76,13 @@ func TestManyObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("the page holds %.0f MB", heap.UsedSize/1e6)
+	t.Logf("the page uses %.0f MB", heap.UsedSize/1e6)
 	if heap.UsedSize > mostHeap*1e6 {
-		t.Errorf("the page holds %.0f MB", heap.UsedSize/1e6)
+		t.Errorf("the page uses %.0f MB, want at most %d MB", heap.UsedSize/1e6, mostHeap)
 	}
 }
 
-// changes changes pods as fast as it can, until the page says that it does not hold all changes.
+// changes changes pods as fast as possible until the page reports that it has dropped older changes.
 func (b *tab) changes(c *cluster) {
 	b.t.Helper()
 	const atOnce, most = 1000, 20
@@ -94,12 +94,11 @@ func (b *tab) changes(c *cluster) {
 			b.t.Fatal(err)
 		}
 	}
-	b.t.Errorf("that older changes are not held is not said: %s", b.text("#feed-shown"))
+	b.t.Errorf("the page does not report dropped changes: %s", b.text("#feed-shown"))
 }
 
-// churn changes pods for a while, and reports what work of the page took too long. One task
-// of thousands may take long because of what else happens on the machine, even in time of
-// the processor: it counts if that happens again.
+// churn changes pods for a while, and checks that no task of the page took too long. One of thousands of tasks may take
+// long because of other processes, even in CPU time, so only a second failure counts.
 func (b *tab) churn(c *cluster) (w work) {
 	b.t.Helper()
 	for range 2 {
@@ -110,8 +109,8 @@ func (b *tab) churn(c *cluster) (w work) {
 		if w = stop(); len(w) > 0 && w.longest() <= longestFrame {
 			return w
 		}
-		b.t.Logf("a frame waited for %v of work: %s", w.longest(), w)
+		b.t.Logf("a task took %v: %s", w.longest(), w)
 	}
-	b.t.Errorf("twice a frame waited for more than %v of work", longestFrame)
+	b.t.Errorf("tasks took more than %v twice", longestFrame)
 	return w
 }

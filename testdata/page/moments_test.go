@@ -2,7 +2,7 @@ package page
 
 import "testing"
 
-// The YAML of an object as it was at a change, and what differs between two moments.
+// TestMoments checks the YAML of an object after a change, and the differences between two times.
 func TestMoments(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -16,7 +16,7 @@ func TestMoments(t *testing.T) {
 	value[bool](b, row("alpha")+`.click() ?? true`)
 	b.await(yaml + `?.includes("level: trace")`)
 	value[bool](b, entry("info → debug")+`.click() ?? true`)
-	b.await(yaml + `?.includes("level: debug")`) // as of the change that was chosen
+	b.await(yaml + `?.includes("level: debug")`) // at the selected change
 	choose := func(label, option string) {
 		t.Helper()
 		value[bool](b, `((select) => {
@@ -29,7 +29,7 @@ func TestMoments(t *testing.T) {
 	b.await(yaml + `?.includes("level: trace")`)
 	choose("compared with", "as seen first")
 	b.await(`document.querySelector("#detail .compared .minus")?.textContent === "-  level: info" && [...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: trace")`)
-	// What it is now goes on.
+	// The current state stays up to date.
 	c.patch(t, ns, "alpha", `{"data":{"level":"quiet"}}`)
 	b.await(`[...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: quiet")`)
 	choose("compared with", "nothing")

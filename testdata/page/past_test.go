@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// recorded is a recording of the ConfigMaps of a namespace.
+// recorded is a recording of the ConfigMaps in a namespace.
 type recorded struct {
 	t      *testing.T
 	c      *cluster
@@ -29,7 +29,7 @@ func newRecorded(t *testing.T, c *cluster, ns string) *recorded {
 	return &recorded{t, c, ns, filepath.Join(t.TempDir(), "rec"), binary}
 }
 
-// record records until end is called.
+// record starts a recorder. end stops it.
 func (r *recorded) record(args ...string) (end func()) {
 	r.t.Helper()
 	recorder := exec.Command(r.binary, append([]string{"record", r.dir, "cm", "-n", r.ns, "--kubeconfig", r.c.kubeconfig}, args...)...)
@@ -39,17 +39,17 @@ func (r *recorded) record(args ...string) (end func()) {
 	r.t.Cleanup(func() { recorder.Process.Kill() })
 	return func() {
 		recorder.Process.Signal(os.Interrupt)
-		recorder.Wait() // how it ended is not what is tested
+		recorder.Wait() // its exit code does not matter
 	}
 }
 
-// betweenLooks is the time from one look at the size of a recording to the next.
+// betweenLooks is the interval at which tests poll the size of a recording.
 const betweenLooks = 100 * time.Millisecond
 
-// size is how many bytes the recording has by now.
+// size returns the present size of the recording in bytes.
 func (r *recorded) size() (bytes int64) {
 	filepath.WalkDir(r.dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil { // it is not there yet, or not any more
+		if err != nil { // the file does not exist yet, or no longer
 			return nil
 		}
 		if info, err := entry.Info(); err == nil && !entry.IsDir() {
@@ -60,7 +60,7 @@ func (r *recorded) size() (bytes int64) {
 	return bytes
 }
 
-// until has the recording looked at, and again each time that it has grown, until that says that it is as it should be.
+// until calls look, again each time that the recording has grown, until look returns true.
 func (r *recorded) until(look func() (is bool, found string)) {
 	r.t.Helper()
 	end := time.Now().Add(5 * patience)
@@ -72,29 +72,29 @@ func (r *recorded) until(look func() (is bool, found string)) {
 		}
 		for r.size() == size {
 			if time.Now().After(end) {
-				r.t.Fatalf("the recording does not go on: %s", found)
+				r.t.Fatalf("the recording does not grow: %s", found)
 			}
 			time.Sleep(betweenLooks)
 		}
 		if time.Now().After(end) {
-			r.t.Fatalf("the recording does not come to have it: %s", found)
+			r.t.Fatalf("the recording does not reach the expected state: %s", found)
 		}
 	}
 }
 
-// awaits waits until a command prints something about the recording, which also says that what it prints is not all.
+// awaits waits until a command prints what for the recording, however incomplete the output is.
 func (r *recorded) awaits(what string, args ...string) {
 	r.t.Helper()
 	r.until(func() (bool, string) {
-		out, _ := exec.Command(r.binary, append(args, "--from", r.dir)...).Output() // of what begins nothing is known
+		out, _ := exec.Command(r.binary, append(args, "--from", r.dir)...).Output() // the command fails because the beginning is not covered
 		return strings.Contains(string(out), what), fmt.Sprintf("no %s in %s", what, out)
 	})
 }
 
-// proves waits until it is proven what was there at a time from now on. Of one at which the machine held up the recorder it
-// never may be: after a while it takes another. Until then a ConfigMap is changed: that the watch has come to where the
-// server was when it was asked shows by a change, or else by a bookmark, for which it may take a minute. Those of all contexts
-// are of one cluster.
+// proves waits until the recording covers a time from now. If the machine delayed the recorder at that time, this may
+// never happen, so proves takes a later time after a while. It also changes a ConfigMap repeatedly: a change proves that
+// the watch is up to date with the server, and without one a bookmark would take up to a minute. All contexts belong to
+// one cluster.
 func (r *recorded) proves(c *cluster, name string) {
 	r.t.Helper()
 	changes, at := 0, time.Now()
@@ -111,14 +111,14 @@ func (r *recorded) proves(c *cluster, name string) {
 	})
 }
 
-// slide moves the slider of the page to a value, an expression of s.
+// slide sets the slider of the page to a JavaScript expression of the slider s.
 func (b *tab) slide(to string) {
 	b.t.Helper()
 	value[bool](b, `((s) => { s.value = `+to+`; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#past input"))`)
 }
 
-// The page shows a recording as it was at a time, which is in the address; a slider and buttons lead to others, and
-// show when not all is known. The recording may go on meanwhile.
+// TestPast checks that the page shows a recording at the time in its address. The slider and buttons lead to other
+// times, and show gaps. The recorder may still be running.
 func TestPast(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -132,11 +132,11 @@ func TestPast(t *testing.T) {
 	r.awaits("DELETED", "cm/alpha")
 
 	b := open(t, serve(t, nil, "cm", "--from", r.dir, "--since", "1h").url, look{})
-	// What was before the recording began is not known: that is on the slider, and said where it is shown.
+	// The time before the recording is unknown. The slider and the page show that.
 	b.await(`!document.getElementById("past").hidden && document.querySelector("#past .gaps i") && document.querySelector("#past summary").textContent.includes("gap")`)
 	value[bool](b, `document.querySelector("#past details li button").click() ?? true`)
 	b.await(`document.getElementById("watch-state").textContent === "Not known" && !document.getElementById("down").hidden && !` + row("alpha"))
-	// A link leads to a time, and its object says what there was then.
+	// A link leads to a time, and the object is shown as it was then.
 	const shown = `Number(new URLSearchParams(location.search).get("time"))`
 	b.navigate(value[string](b, fmt.Sprintf(`location.origin + location.pathname + "?time=%d"`, then)))
 	b.await(row("alpha"))
@@ -145,12 +145,12 @@ func TestPast(t *testing.T) {
 	}
 	value[bool](b, row("alpha")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("more: v")`)
-	// The end is a later one as the recording goes on.
+	// The end moves as the recording grows.
 	objects(t, c, ns, "omega")
 	r.awaits("omega", "cm/omega")
 	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
 	b.await(row("omega"))
-	// To the begin, and on from there.
+	// To the beginning, and forward from there.
 	b.slide("s.min")
 	b.await(shown + ` < ` + fmt.Sprint(then-1000) + ` && !` + row("omega"))
 	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
@@ -159,11 +159,12 @@ func TestPast(t *testing.T) {
 	b.await(`document.querySelector("#past .play").textContent === "Play"`)
 }
 
-// A recording of several clusters: each object says where it was, and each cluster whether it is known what was there.
+// TestPastClusters checks that the page of a recording of several clusters shows the cluster of each object, and for
+// each time which clusters the recording covers.
 func TestPastClusters(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
-	fleet := fleetOf(t, ns, map[string]*cluster{"eu": c, "us": c})
+	fleet := multiCluster(t, ns, map[string]*cluster{"eu": c, "us": c})
 	r := newRecorded(t, fleet, ns)
 	defer r.record("--context", "eu,us")()
 	r.awaits(`"cluster":"eu"`, "cm")

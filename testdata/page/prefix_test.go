@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newPrefixProxy serves each of these runs of dwatch below a path of its own, which it
-// takes away, as a proxy does that has one name for many programs.
+// newPrefixProxy serves each dwatch under its own path, which it strips, like a proxy with one host name for many
+// programs.
 func newPrefixProxy(t *testing.T, runs map[string]*dwatch) (address string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -33,8 +33,8 @@ func newPrefixProxy(t *testing.T, runs map[string]*dwatch) (address string) {
 	return server.URL
 }
 
-// Behind a proxy that serves it below a path, all of the page works, its links too; and
-// two of them under one name do not disturb each other.
+// TestPrefix checks that the page, including its links, works behind a proxy under a path, and that two pages under one
+// host name do not interfere.
 func TestPrefix(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -60,7 +60,7 @@ func TestPrefix(t *testing.T) {
 	b.navigate(through("/tools/other", two))
 	b.awaitLive()
 	b.await(row("slow"))
-	b.navigate(link) // the cookie of the first is still there
+	b.navigate(link) // the first page's cookie is still valid
 	b.awaitLive()
 	b.await(`document.querySelector("#detail .yaml")?.textContent.includes("debug")`)
 	value[bool](b, `document.querySelector("#detail header button").click() ?? true`)

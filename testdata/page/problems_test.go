@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// crashing is the status of a pod whose container crashes again and again.
+// crashing is the status of a pod whose container crashes repeatedly.
 const crashing = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady"},{"type":"ContainersReady","status":"False","reason":"ContainersNotReady"}],` +
 	`"containerStatuses":[{"name":"nginx","image":"nginx:1.28","imageID":"","ready":false,"restartCount":4,` +
 	`"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 40s restarting failed container"}},"lastState":{"terminated":{"reason":"Error","exitCode":1}}}]}}`
 
-// Above the objects stands what is wrong, once for all that belongs to one object, and after what
-// it began; it leads there.
+// TestProblems checks that problems are listed above the objects, once for all objects of one owner, with their cause,
+// and that they lead to the object.
 func TestProblems(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -32,17 +32,17 @@ func TestProblems(t *testing.T) {
 	b.await(says + `.includes("×2")`)
 	if got := value[string](b, says); !strings.Contains(got, "deployment/web") || !strings.Contains(got, "CrashLoopBackOff") || !strings.Contains(got, "exit 1") ||
 		!strings.Contains(got, "since ") || !strings.Contains(got, "after kubectl-set: image nginx:1.27 → nginx:1.28") {
-		t.Errorf("what needs a look: %s", got)
+		t.Errorf("the problems: %s", got)
 	}
 	const states = `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent).join()`
 	b.await(states + `.includes("0/2 pods available") && ` + states + `.includes("CrashLoopBackOff")`)
 	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent.includes("web-")`)
-	// The object says what is wrong with its containers, and where it stands.
+	// The panel shows what is wrong with the containers, and the owners.
 	panel := func(part string) string {
 		return `document.querySelector('#detail section[aria-label="` + part + `"]')?.innerText.replace(/\s+/g, " ")`
 	}
-	// What changed in the ten minutes before that: of what it belongs to, and that more was not seen.
+	// The changes in the ten minutes before are shown, including those of the owners, and that the rest was not seen.
 	value[bool](b, `document.querySelector("#problems .leads").click() ?? true`)
 	leadUp := panel("The 10 minutes before it went wrong")
 	b.await(leadUp + `?.includes("image nginx:1.27 → nginx:1.28")`)
@@ -62,13 +62,13 @@ func TestProblems(t *testing.T) {
 	b.await(`new URLSearchParams(location.search).get("at") > 0 && ` + chosen("nginx:1.28"))
 }
 
-// noKey is the status of a pod for which a ConfigMap lacks a key.
+// noKey is the status of a pod that needs a key which its ConfigMap lacks.
 const noKey = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady"},{"type":"ContainersReady","status":"False","reason":"ContainersNotReady"}],` +
 	`"containerStatuses":[{"name":"nginx","image":"nginx:1.28","imageID":"","ready":false,"restartCount":0,` +
 	`"state":{"waiting":{"reason":"CreateContainerConfigError","message":"couldn't find key timeout in ConfigMap NAMESPACE/settings"}}}]}}`
 
-// What the reason names as in the way is the other half: the key that was removed is named, too, and leads to that
-// change.
+// TestMissingKey checks that for a missing key in a ConfigMap the removal of the key is shown as a second cause, and
+// leads to that change.
 func TestMissingKey(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -90,14 +90,15 @@ func TestMissingKey(t *testing.T) {
 	b.shot("missing-key")
 	value[bool](b, `document.querySelector("#problems .also").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent === "settings" && ` + chosen("data.timeout"))
-	// One click on what is wrong leads to its row, wherever that stands.
+	// A click on the problem scrolls to its row.
 	b.look(look{width: 1280, height: 500})
 	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
 	b.await(`document.querySelector("#list .row.selected:not([hidden]) .state")?.textContent === "CreateContainerConfigError"`)
 	b.await(`((row, list) => row.top >= list.top && row.bottom <= list.bottom + 1)(document.querySelector("#list .row.selected").getBoundingClientRect(), document.getElementById("list").getBoundingClientRect())`)
 }
 
-// A Deployment past its deadline says so at every width, above the objects and in its row.
+// TestDeadline checks that a Deployment past its progress deadline is shown at every width, in the list of problems and
+// in its row.
 func TestDeadline(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, strings.NewReplacer("minReadySeconds: 2", "progressDeadlineSeconds: 2", "spec: {containers", "spec: {nodeName: nowhere, containers").Replace(webDeployment), "apply", "-n", ns, "-f", "-")
@@ -113,7 +114,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// What dwatch saw at the same moment is chosen together: it was busy, or stopped, while it happened.
+// TestSameMoment checks that changes that dwatch received at the same time, because it was stopped, are selected
+// together.
 func TestSameMoment(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -128,11 +130,11 @@ func TestSameMoment(t *testing.T) {
 	b.await(live + ` && ` + entry("→ nginx:1.28"))
 	value[bool](b, entry("→ nginx:1.28")+`.click() ?? true`)
 	b.await(chosen("nginx:1.28"))
-	// It stands in view: what began it, and not what followed at once.
+	// The cause is in view, and not its immediate consequence.
 	b.await(`((e) => e.top >= 0 && e.bottom <= innerHeight)([...document.querySelectorAll("#detail .history li.selected")].at(-1).getBoundingClientRect())`)
 }
 
-// chosen reports whether a change that is chosen in the panel of the object has a text in it.
+// chosen returns an expression for whether a selected change in the panel of the object contains a text.
 func chosen(text string) string {
 	return `[...document.querySelectorAll("#detail .history li.selected")].some((e) => e.textContent.includes(` + quote(text) + `))`
 }

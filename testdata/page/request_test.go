@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// What tests do often they do without kubectl, whose start takes many times as long as the request.
+// Frequent requests of tests do not use kubectl, because its start takes many times as long as a request.
 
-// server is where requests to a cluster go.
+// server is a client for the API server of a cluster.
 type server struct {
 	url, token string
 	client     *http.Client
 }
 
-// connect reads the kubeconfig of a cluster.
+// connect creates the client from the kubeconfig of a cluster.
 func connect(t *testing.T, c *cluster) *server {
 	t.Helper()
 	var config struct {
@@ -44,7 +44,7 @@ func connect(t *testing.T, c *cluster) *server {
 	}
 }
 
-// send sends a body of some type, which the server must take.
+// send sends a request with a body. The test fails if the server rejects it.
 func (c *cluster) send(t *testing.T, method, path, contentType, body string) {
 	t.Helper()
 	c.connecting.Do(func() { c.server = connect(t, c) })
@@ -68,14 +68,14 @@ func (c *cluster) send(t *testing.T, method, path, contentType, body string) {
 	}
 }
 
-// makeNamespace is kubectl create namespace.
+// makeNamespace is like kubectl create namespace.
 func (c *cluster) makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	c.send(t, http.MethodPost, "/api/v1/namespaces?fieldManager=kubectl-create", "application/json",
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name))
 }
 
-// patch is kubectl patch of a ConfigMap.
+// patch is like kubectl patch of a ConfigMap.
 func (c *cluster) patch(t *testing.T, namespace, name, patch string) {
 	t.Helper()
 	c.send(t, http.MethodPatch, "/api/v1/namespaces/"+namespace+"/configmaps/"+name+"?fieldManager=kubectl-patch",

@@ -18,8 +18,8 @@ spec:
     spec: {containers: [{name: nginx, image: "nginx:1.27"}]}
 `
 
-// A rollout is seen row by row: the objects and their states, what changed in the feed,
-// who owns whom, and the bars of the timeline.
+// TestRollout checks how a rollout appears on the page: the objects with their states, the changes in the feed, the
+// owners, and the bars of the timeline.
 func TestRollout(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
@@ -49,17 +49,17 @@ func TestRollout(t *testing.T) {
 	detail := value[string](b, `document.getElementById("detail").textContent`)
 	for _, want := range []string{"Deployment · " + ns, "nginx:1.27 → nginx:1.28", "kubectl-set", "Conditions", "Available", "Owners and owned", "replicaset/web-", "image: nginx:1.28"} {
 		if !strings.Contains(detail, want) {
-			t.Errorf("the object does not say %q:\n%s", want, detail)
+			t.Errorf("the panel lacks %q:\n%s", want, detail)
 		}
 	}
-	// A condition that was false during the rollout is a bar of several colours.
+	// A condition that was false during the rollout has a bar with several colours.
 	if n := value[int](b, `document.querySelectorAll("#detail .conditions rect").length`); n < 2 {
 		t.Errorf("the conditions have %d spans", n)
 	}
 
 	b.press("2")
 	b.await(`document.body.dataset.view === "timeline"`)
-	// The Deployment, both ReplicaSets, two pods that are, and two that were.
+	// The Deployment, both ReplicaSets, two existing pods, and two deleted ones.
 	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 7`)
 	if n := value[int](b, `document.querySelectorAll("#list .row.ended:not([hidden])").length`); n != 2 {
 		t.Errorf("%d pods are shown as ended", n)
@@ -72,7 +72,7 @@ func TestRollout(t *testing.T) {
 	b.await(`new URLSearchParams(location.search).get("at") > 0 && document.querySelector("#detail .history li.selected")`)
 }
 
-// lanesHave reports whether a colour of the style sheet is on the canvas.
+// lanesHave returns an expression for whether the canvas has a colour of the style sheet.
 func lanesHave(name string) string {
 	return `(() => {
   const canvas = document.getElementById("lanes");
@@ -86,7 +86,7 @@ func lanesHave(name string) string {
 })()`
 }
 
-// clickTick clicks on the lane of an object at each place, until a tick was hit.
+// clickTick returns an expression that clicks along the lane of an object until it hits a tick.
 func clickTick(name string) string {
 	return `(() => {
   const element = ` + row(name) + `, box = element.getBoundingClientRect();

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What needs a look stands first, and then all is in the order of names; while a mouse is over the rows, or a finger on
-// them, they stay where they are. Of another time they stand as they did then.
+// TestStanding checks that problems come first and all other objects are sorted by name, that rows do not move while the
+// mouse is over them or a finger touches them, and that a past time has its own order.
 func TestStanding(t *testing.T) {
 	c, ns := setUp(t)
 	patch := func(pod, status string) {

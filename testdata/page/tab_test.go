@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// needBrowser skips a test that has none.
+// needBrowser skips a test if there is no browser.
 func needBrowser(t *testing.T) {
 	t.Helper()
 	if browserPath == "" {
@@ -24,13 +24,13 @@ func needBrowser(t *testing.T) {
 	}
 }
 
-// tab is a tab of a browser, with cookies of its own.
+// tab is a tab of a browser, with its own cookies.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// look is how a page is looked at. The zero value is a light desktop of 1280x800.
+// look is the appearance of a page. The zero value is a light desktop of 1280x800.
 type look struct {
 	width, height int64
 	scale         float64
@@ -38,7 +38,7 @@ type look struct {
 	still         bool // reduced motion
 }
 
-// open opens an address in a tab that ends with the test. The browser is everybody's.
+// open opens an address in a tab of the shared browser. The tab ends with the test.
 func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
 	needBrowser(t)
@@ -51,7 +51,7 @@ func open(t *testing.T, address string, l look) *tab {
 	return opened(t, ctx, address, l)
 }
 
-// openApart opens it in a browser of its own, for what is done to all of a browser.
+// openApart opens an address in a new browser, for tests that affect the whole browser.
 func openApart(t *testing.T, address string, l look) *tab {
 	t.Helper()
 	needBrowser(t)
@@ -62,25 +62,25 @@ func openApart(t *testing.T, address string, l look) *tab {
 
 func newBrowser() (context.Context, context.CancelFunc) {
 	return chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
-		chromedp.ExecPath(browserPath), chromedp.NoSandbox, // it runs as root in a container
+		chromedp.ExecPath(browserPath), chromedp.NoSandbox, // tests may run as root in a container
 		chromedp.WSURLReadTimeout(patience)))
 }
 
-// sharedBrowser starts the browser of most tests: a start costs more than what many of them do.
+// sharedBrowser starts the browser of most tests, once, because a start costs more than many of them.
 var sharedBrowser = sync.OnceValues(func() (context.Context, error) {
 	ctx, cancel := newBrowser()
 	endBrowser = cancel
 	return ctx, chromedp.Do(ctx)
 })
 
-// endBrowser ends what sharedBrowser started.
+// endBrowser ends the browser of sharedBrowser.
 var endBrowser = func() {}
 
 func opened(t *testing.T, ctx context.Context, address string, l look) *tab {
 	t.Helper()
 	b := &tab{t: t, ctx: ctx}
 	b.look(l)
-	// To itself, each tab is the one that is looked at.
+	// Each tab behaves as if it had the focus.
 	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,7 @@ func (b *tab) look(l look) {
 	}
 }
 
-// watchConsole makes an error of any exception in the page, and of what its policy
-// (Content-Security-Policy) refused.
+// watchConsole makes the test fail on exceptions in the page, and on violations of its Content-Security-Policy.
 func (b *tab) watchConsole() {
 	messages := chromedp.Console(b.ctx)
 	done := make(chan struct{})
@@ -154,7 +153,7 @@ func value[T any](b *tab, expression string) T {
 	return v
 }
 
-// await waits until an expression holds.
+// await waits until an expression is true.
 func (b *tab) await(expression string) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](fmt.Sprintf("Boolean(%s)", expression),
@@ -164,9 +163,8 @@ func (b *tab) await(expression string) {
 	}
 }
 
-// awaitWithin waits until an expression holds, and reports an error if that took longer
-// than limit. How long the machine was busy with other things does not count: a timer of
-// the page that comes late tells. It returns how long it took.
+// awaitWithin waits until an expression is true, and reports an error if that took longer than limit. It subtracts the
+// time for which the machine was busy, which it measures by late timers of the page. It returns how long it took.
 func (b *tab) awaitWithin(expression string, limit time.Duration) time.Duration {
 	b.t.Helper()
 	ms := value[[]float64](b, fmt.Sprintf(`new Promise((resolve, reject) => {
@@ -179,18 +177,18 @@ func (b *tab) awaitWithin(expression string, limit time.Duration) time.Duration 
     if (!holds && now - begun < %d) return;
     clearInterval(timer);
     if (holds) resolve([now - begun, late]);
-    else reject(new Error("it does not come to that"));
+    else reject(new Error("timeout"));
   }, every);
 })`, expression, patience.Milliseconds()))
 	took, late := time.Duration(ms[0])*time.Millisecond, time.Duration(ms[1])*time.Millisecond
 	if took-late > limit {
-		b.t.Errorf("it took %v (the page was kept waiting for %v of that) instead of %v until %s", took, late, limit, expression)
+		b.t.Errorf("it took %v (of which the machine was busy for %v) instead of %v until %s", took, late, limit, expression)
 	}
 	return took
 }
 
-// notice makes the page note what an expression is as soon as that is not false, though it
-// be only for a moment: who looks from outside may come too late on a busy machine.
+// notice makes the page store the value of an expression as soon as it is true, even if only for a moment. On a busy
+// machine, polling may miss that.
 func (b *tab) notice(name, expression string) {
 	b.t.Helper()
 	value[bool](b, fmt.Sprintf(`(() => {
@@ -205,23 +203,23 @@ func (b *tab) notice(name, expression string) {
 })()`, name, expression))
 }
 
-// noticed waits until that is, and returns what the expression was.
+// noticed waits for that value and returns it.
 func noticed[T any](b *tab, name string) T {
 	b.t.Helper()
 	b.await(fmt.Sprintf("window.noticed[%q]", name))
 	return value[T](b, fmt.Sprintf("window.noticed[%q]", name))
 }
 
-// live: the page is connected.
+// live is true while the page is connected.
 const live = `document.body.dataset.watch === "live"`
 
-// awaitLive waits until the page is connected and has everything.
+// awaitLive waits until the page is connected and has objects.
 func (b *tab) awaitLive() {
 	b.t.Helper()
 	b.await(live + ` && document.querySelector(".row.object")`)
 }
 
-// shot is a picture of what is seen, in the directory that DWATCH_PICTURES names, to be looked at.
+// shot writes a screenshot to the directory DWATCH_PICTURES, if that is set.
 func (b *tab) shot(name string) {
 	b.t.Helper()
 	dir := os.Getenv("DWATCH_PICTURES")
@@ -237,14 +235,14 @@ func (b *tab) shot(name string) {
 	}
 }
 
-// text is the text of the first element of a selector, as it is seen.
+// text returns the visible text of the first element of a selector.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return value[string](b, fmt.Sprintf(`(document.querySelector(%s)?.innerText ?? "(not there)")`, quote(selector)))
 }
 
-// press presses keys, as a keyboard does: what the page does at a key goes before what the
-// key would write. (chromedp's KeyEvent writes in any case.)
+// press presses keys like a keyboard: the page's handler runs before the key writes text. (chromedp's KeyEvent always
+// writes.)
 func (b *tab) press(keys string) {
 	b.t.Helper()
 	for _, r := range keys {
@@ -270,18 +268,18 @@ func (b *tab) press(keys string) {
 	}
 }
 
-// address is the part of the address after the path.
+// address returns the query of the address.
 func (b *tab) address() string { return value[string](b, "location.search") }
 
-// quote is a text as a literal of JavaScript.
+// quote returns a text as a JavaScript literal.
 func quote(text string) string { return encode(text) }
 
-// row is an expression for the row of an object by its name.
+// row returns an expression for the row of an object by name.
 func row(name string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("#list .row.object:not([hidden])")].find((r) => r.querySelector("b").textContent === %s)`, quote(name))
 }
 
-// entry is an expression for the last line of the feed with that text.
+// entry returns an expression for the last line of the feed that contains text.
 func entry(text string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("#lines .entry:not([hidden])")].findLast((e) => e.textContent.includes(%s))`, quote(text))
 }

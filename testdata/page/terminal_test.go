@@ -15,14 +15,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// terminal is a program in a terminal of tmux, which ends with the test.
+// terminal is a program in a tmux terminal, which ends with the test.
 type terminal struct {
 	t             *testing.T
 	socket        string
 	width, height int
 }
 
-// inTerminal starts dwatch in a terminal of some size.
+// inTerminal starts dwatch in a terminal of the given size.
 func inTerminal(t *testing.T, c *cluster, width, height int, args ...string) *terminal {
 	t.Helper()
 	binary, err := dwatchBinary()
@@ -32,7 +32,7 @@ func inTerminal(t *testing.T, c *cluster, width, height int, args ...string) *te
 	m := &terminal{t, filepath.Join(temporary, fmt.Sprint("tmux-", rooms.Add(1))), width, height}
 	m.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height),
 		"env", "LC_ALL=C.UTF-8", "HOME=" + temporary, "KUBECONFIG=" + c.kubeconfig, binary}, args...)...)
-	t.Cleanup(func() { m.command("kill-server").Run() }) // it may have ended
+	t.Cleanup(func() { m.command("kill-server").Run() }) // the server may have ended
 	return m
 }
 
@@ -51,7 +51,7 @@ func (m *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// screen is what is on it, with its colours or without.
+// screen returns the contents of the screen, with or without colours.
 func (m *terminal) screen(colours bool) string {
 	m.t.Helper()
 	if colours {
@@ -60,10 +60,10 @@ func (m *terminal) screen(colours bool) string {
 	return m.tmux("capture-pane", "-p")
 }
 
-// shows waits until the screen matches all patterns at the same time, and returns it then, with its colours.
+// shows waits until the screen matches all patterns at once, and returns it with colours.
 func (m *terminal) shows(patterns ...string) string {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(60 * time.Millisecond) { // between two looks, each of which starts a program
+	for deadline := time.Now().Add(patience); ; time.Sleep(60 * time.Millisecond) { // each poll starts a program
 		shown, missing := m.screen(true), ""
 		plain := sgr.ReplaceAllString(shown, "")
 		for _, pattern := range patterns {
@@ -80,24 +80,24 @@ func (m *terminal) shows(patterns ...string) string {
 	}
 }
 
-// sgr is what sets how the text behind it looks.
+// sgr matches an escape sequence that sets the style of the following text.
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
-// palette are the colours of a terminal: the eight, and the ground and the text of it.
+// palette has the eight colours of a terminal. ground and ink are its background and text colours.
 var palette = []string{"#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#f5c2e7", "#94e2d5", "#bac2de"}
 
 const ground, ink = "#1e1e2e", "#cdd6f4"
 
-// pen is how text looks.
+// pen is the style of text.
 type pen struct {
 	bold, faint, inverse bool
 	color                string
 }
 
-// take changes it as a sequence of codes says.
+// take applies the codes of a sequence.
 func (p *pen) take(codes string) {
 	for code := range strings.SplitSeq(codes, ";") {
-		switch n, _ := strconv.Atoi(code); { // none is 0
+		switch n, _ := strconv.Atoi(code); { // an empty code means 0
 		case n == 0:
 			*p = pen{}
 		case n == 1:
@@ -138,7 +138,7 @@ func (p pen) style() string {
 	return style
 }
 
-// drawn is a screen as a page.
+// drawn renders a screen as an HTML page.
 func drawn(screen string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html><meta charset="utf-8"><body style="margin:0;background:%s"><pre style="margin:0;padding:12px;font:14px/18px DejaVu Sans Mono,monospace">`, ground)
@@ -162,7 +162,7 @@ func drawn(screen string) string {
 	return b.String()
 }
 
-// print takes a picture of a screen; with UPDATE_IMAGES=1 it is one of docs/images, if it is of those.
+// print takes a screenshot. With UPDATE_IMAGES=1 it goes to docs/images if isOfDocs is true.
 func (m *terminal) print(b *tab, name, screen string, isOfDocs bool) {
 	m.t.Helper()
 	dir := os.Getenv("DWATCH_PICTURES")
@@ -188,12 +188,12 @@ func (m *terminal) print(b *tab, name, screen string, isOfDocs bool) {
 	}
 }
 
-// The live table at every width in the middle of a rollout, while another one is broken: what needs a look stands first,
-// with why and after what, and the table says why, too.
+// TestLiveLooks checks the live table at several widths during a rollout, while another Deployment is broken: problems
+// come first, with reason and cause, and the table shows the reason, too.
 func TestLiveLooks(t *testing.T) {
 	needBrowser(t)
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux, which plays the terminal: apt-get install tmux")
+		t.Skip("tmux, which simulates the terminal, is missing: apt-get install tmux")
 	}
 	t.Parallel()
 	c, err := startCluster("live", "--controllers")
@@ -225,7 +225,7 @@ func TestLiveLooks(t *testing.T) {
 	}
 }
 
-// crash is what becomes of the pod of a Deployment in the namespace shop that gets an image; it comes at some time.
+// crash makes a pod of a Deployment in the namespace shop crash, once there is one with the given image.
 func (c *cluster) crash(t *testing.T, name, image string) {
 	t.Helper()
 	pod := ""
@@ -246,11 +246,12 @@ metadata: {name: settings, namespace: shop}
 data: {conf: "currency: EUR\nlevel: info\nretries: 3\n"}
 `
 
-// The change view at a terminal: a rollout in two lines, a file line by line, and what breaks after what.
+// TestChangesLooks checks the changes view at a terminal: a rollout in two lines, a file by line, and a failure with its
+// cause.
 func TestChangesLooks(t *testing.T) {
 	needBrowser(t)
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("there is no tmux, which plays the terminal: apt-get install tmux")
+		t.Skip("tmux, which simulates the terminal, is missing: apt-get install tmux")
 	}
 	t.Parallel()
 	c, err := startCluster("changes", "--controllers")

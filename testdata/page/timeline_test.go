@@ -10,16 +10,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// lanesSay are the lanes of the timeline, as they stand.
+// lanesSay returns the lanes of the timeline, from top to bottom.
 const lanesSay = `[...document.querySelectorAll("#list .row.object:not([hidden])")].sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
   .map((r) => r.querySelector("b").textContent.replace(/-.*/, "-") + " " + r.querySelector(".fold").textContent).join(", ").replace(/ +,/g, ",").trim()`
 
-// What is not ready stands above what is; what was quiet is folded into its owner, and opens.
+// TestTimelineFolds checks that objects that are not ready are at the top, and that unchanged objects are folded into
+// their owner, which can be opened.
 func TestTimelineFolds(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
 	c.await(t, ns+"/web")
-	objects(t, c, ns, "alpha") // and slow, which is never ready
+	objects(t, c, ns, "alpha") // also creates the Deployment slow, which is never ready
 	b := open(t, serve(t, c, "deploy,rs,po", "-n", ns).url, look{})
 	b.awaitLive()
 	b.press("2")
@@ -30,18 +31,18 @@ func TestTimelineFolds(t *testing.T) {
 	value[bool](b, row("web")+`.querySelector(".fold").click() ?? true`)
 	b.await(lanesSay + `.endsWith("web − quiet, web-, web-, web-")`)
 	if value[string](b, `new URLSearchParams(location.search).get("object") ?? ""`) != "" {
-		t.Error("what unfolds also opens the object")
+		t.Error("unfolding also opens the object")
 	}
 	value[bool](b, row("web")+`.querySelector(".fold").click() ?? true`)
 	b.await(lanesSay + `.endsWith("web + 3 quiet")`)
-	// What happens to one of them is seen.
+	// A changed object is unfolded.
 	pod := strings.TrimPrefix(strings.Fields(c.kubectl(t, "", "-n", ns, "get", "pods", "-l", "app=web", "-o", "name"))[0], "pod/")
 	c.kubectl(t, "", "-n", ns, "annotate", "pod", pod, "note=seen")
 	b.await(lanesSay + `.endsWith("web, web- + 1 quiet, web-")`)
 }
 
-// Warnings are marks on the lane of the object that they are about, whether Events are watched, or the server is asked for
-// those of the object that is open. Normal ones are none.
+// TestWarningMarks checks that Warnings are marks on the lane of their object, whether Events are watched, or dwatch
+// requests those of the opened object. Normal Events are not marked.
 func TestWarningMarks(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha", "beta")
@@ -56,7 +57,7 @@ func TestWarningMarks(t *testing.T) {
 	d := serve(t, c, "cm,events", "-n", ns)
 	b := open(t, d.url, look{})
 	b.awaitLive()
-	b.navigate(d.home + "?view=timeline") // they came before the start, and All has them
+	b.navigate(d.home + "?view=timeline") // they are older than the start, and the span All includes them
 	b.await(words + ` === "alpha1 Warning,beta"`)
 	b.await(lanesHave("failed"))
 	d = serve(t, c, "cm", "-n", ns)
@@ -65,14 +66,15 @@ func TestWarningMarks(t *testing.T) {
 	b.navigate(d.home + "?view=timeline&span=900")
 	b.await(lanesHave("current"))
 	if value[bool](b, lanesHave("failed")) {
-		t.Error("a Warning is marked that nobody has asked for")
+		t.Error("a Warning is marked without a request for it")
 	}
 	value[bool](b, row("alpha")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail .history .head b")?.textContent.includes("Torn")`)
 	b.await(lanesHave("failed"))
 }
 
-// Two fingers zoom the timeline, one moves it, and none of that opens an object; Now leads back.
+// TestTimelineByTouch checks that two fingers zoom the timeline, one moves it, neither opens an object, and Now leads
+// back.
 func TestTimelineByTouch(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
@@ -81,35 +83,36 @@ func TestTimelineByTouch(t *testing.T) {
 	b.press("2")
 	b.await(row("alpha"))
 	b.await(lanesHave("current"))
-	b.await(`document.querySelector("#zoom .now").hidden && performance.now() > 8000`) // less than that is always shown as a whole
+	b.await(`document.querySelector("#zoom .now").hidden && performance.now() > 8000`) // shorter timelines are always shown completely
 	parameter := func(name string) float64 {
 		return value[float64](b, `Number(new URLSearchParams(location.search).get("`+name+`"))`)
 	}
 	y := value[float64](b, `((r) => r.top + r.height - 12)(`+row("alpha")+`.getBoundingClientRect())`)
 	b.touch(y, []float64{180, 200}, []float64{140, 240}, []float64{20, 360})
-	if parameter("span") != 5 { // the shortest one: it was 10 s and more
-		t.Errorf("two fingers that part show %v s", parameter("span"))
+	if parameter("span") != 5 { // the minimum; it was at least 10 s
+		t.Errorf("two fingers that move apart show %v s", parameter("span"))
 	}
 	b.touch(y, []float64{100}, []float64{200}, []float64{380})
 	if parameter("until") == 0 {
-		t.Error("a finger does not move it")
+		t.Error("a finger does not move the timeline")
 	}
 	b.touch(y, []float64{20, 360}, []float64{140, 240}, []float64{180, 200})
 	if span := parameter("span"); span == 5 {
-		t.Errorf("two fingers that meet show %v s", span)
+		t.Errorf("two fingers that move together show %v s", span)
 	}
 	if object := value[string](b, `new URLSearchParams(location.search).get("object") ?? ""`); object != "" {
-		t.Errorf("fingers that move opened %s", object)
+		t.Errorf("moving fingers opened %s", object)
 	}
 	b.touch(y, []float64{100}, []float64{200}, []float64{380})
 	value[bool](b, `document.querySelector("#zoom .now").click() ?? true`)
 	b.await(`!new URLSearchParams(location.search).has("until") && document.querySelector("#zoom .now").hidden`)
 }
 
-// The feed is where the timeline is: in a link, when that is moved, and with Now.
+// TestFeedMoves checks that the feed shows the time of the timeline: in a link, when the timeline is moved, and with
+// Now.
 func TestFeedMoves(t *testing.T) {
 	c, ns := setUp(t)
-	var names []string // more than is seen at a time
+	var names []string // more than fit on the screen
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("m%02d", i))
 	}
@@ -130,9 +133,9 @@ func TestFeedMoves(t *testing.T) {
 	b.await(`document.getElementById("feed-shown").textContent === "40 changes"`)
 	b.await(seen + `.includes("first") && !` + seen + `.includes("second")`)
 	if value[float64](b, `document.getElementById("lines").scrollTop`) == 0 {
-		t.Error("the feed is at its begin, and not where the timeline is")
+		t.Error("the feed is at the top, and not at the time of the timeline")
 	}
-	b.await(`document.getElementById("lanes").width > 300`) // it is drawn
+	b.await(`document.getElementById("lanes").width > 300`) // it has been rendered
 	place := value[[]float64](b, `((r) => [r.right - 300, r.top + r.height / 2])(`+row("m00")+`.getBoundingClientRect())`)
 	b.drag(place[0], place[1], place[0]+200)
 	b.await(`document.getElementById("lines").scrollTop === 0 && ` + seen + `.includes("first")`)
@@ -140,7 +143,7 @@ func TestFeedMoves(t *testing.T) {
 	b.await(seen + `.includes("second") && document.getElementById("newest").hidden`)
 }
 
-// touch moves fingers that are at the same height from place to place.
+// touch moves fingers at the same height from place to place.
 func (b *tab) touch(y float64, places ...[]float64) {
 	b.t.Helper()
 	send := func(kind input.DispatchTouchEventType, xs []float64) {

@@ -12,8 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// work is how long the tasks of a page's main thread took, in time of the processor: a
-// machine that is busy with other things makes them no longer.
+// work is the CPU times of the tasks of a page's main thread. Other processes on the machine do not increase it.
 type work []time.Duration
 
 func (w work) longest() time.Duration {
@@ -45,10 +44,10 @@ func (w work) String() string {
 		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), longer, betweenFrames, w.longest().Round(100*time.Microsecond), w.sum().Round(time.Millisecond))
 }
 
-// betweenFrames is the time from one frame to the next where nothing holds it up.
+// betweenFrames is the time between two frames without delays.
 const betweenFrames = 16700 * time.Microsecond
 
-// frames are the times between two frames of a page.
+// frames are the times between consecutive frames of a page.
 type frames []time.Duration
 
 func (f frames) String() string {
@@ -62,7 +61,7 @@ func (f frames) String() string {
 	return fmt.Sprintf("%d frames, %v apart (median), 99 %% at most %v, the longest %v", len(f), at(50), at(99), at(100))
 }
 
-// frames notes when the page has frames until stop is called.
+// frames records when the page renders frames until stop is called.
 func (b *tab) frames() (stop func() frames) {
 	b.t.Helper()
 	b.run(`window.framed = [], window.frame = (at) => { window.framed.push(at); window.framing = requestAnimationFrame(window.frame); }, window.framing = requestAnimationFrame(window.frame)`)
@@ -76,26 +75,26 @@ func (b *tab) frames() (stop func() frames) {
 	}
 }
 
-// traced is what is read of an event of a trace.
+// traced is an event of a trace.
 type traced struct {
 	Name     string `json:"name"`
 	Phase    string `json:"ph"`
 	Process  int    `json:"pid"`
 	Thread   int    `json:"tid"`
-	Duration int64  `json:"tdur"` // of the thread, in microseconds
+	Duration int64  `json:"tdur"` // CPU time of the thread in microseconds
 	Args     struct {
 		Name string `json:"name"`
 	} `json:"args"`
 }
 
-// trace notes what the page does until stop is called.
+// trace records the tasks of the page until stop is called.
 func (b *tab) trace() (stop func() work) {
 	b.t.Helper()
 	end := b.traceOf("toplevel")
 	return func() work { b.t.Helper(); return mainThread(end()) }
 }
 
-// traceOf notes the events of a category until stop is called.
+// traceOf records the events of a category until stop is called.
 func (b *tab) traceOf(category string) (stop func() []traced) {
 	b.t.Helper()
 	var events []traced
@@ -106,7 +105,7 @@ func (b *tab) traceOf(category string) (stop func() []traced) {
 		case *tracing.EventDataCollected:
 			for _, raw := range e.Value {
 				var one traced
-				if json.Unmarshal(raw, &one) == nil { // of other shapes there is nothing to read
+				if json.Unmarshal(raw, &one) == nil { // events of other shapes are not needed
 					events = append(events, one)
 				}
 			}
@@ -139,7 +138,7 @@ func (b *tab) traceOf(category string) (stop func() []traced) {
 	}
 }
 
-// mainThread are the tasks of the main threads of pages.
+// mainThread returns the tasks of the main threads of pages.
 func mainThread(events []traced) (w work) {
 	type thread struct{ process, id int }
 	pages := map[thread]bool{}

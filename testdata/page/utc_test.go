@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Times are in the zone of who looks, or with --utc in UTC; so is where days begin.
+// TestUTC checks that times and the beginnings of days are in the viewer's time zone, or in UTC with --utc.
 func TestUTC(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
