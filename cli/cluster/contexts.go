@@ -49,7 +49,7 @@ func (f *Flags) HasMultipleContexts() bool {
 }
 
 // ErrMultipleContexts is returned if several contexts are selected for a command that connects to one cluster.
-var ErrMultipleContexts = errors.New("this takes one cluster, and these are several contexts: choose one with --context")
+var ErrMultipleContexts = errors.New("the command needs one cluster, but several contexts are selected: choose one with --context")
 
 // one uses the context of --context, if given. It returns an error if there are several.
 func (f *Flags) one() error {

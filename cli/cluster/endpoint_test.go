@@ -26,7 +26,7 @@ func TestEndpoint(t *testing.T) {
 	ca := rest.TLSClientConfig{CAData: []byte("ca")}
 	one := of("https://prod:6443", ca)
 	if one == "" || one != of("https://prod:6443", rest.TLSClientConfig{CAFile: file}) {
-		t.Errorf("%q is not that of the same certificates in a file", one)
+		t.Errorf("got hash %q for certificate data, want the hash for a file with the same data", one)
 	}
 	for host, tls := range map[string]rest.TLSClientConfig{
 		"https://prod:6444": ca, "https://prod:6443/k8s/clusters/2": ca, "https://prod:6443": {CAData: []byte("other")},

@@ -24,8 +24,8 @@ type Flags struct {
 	kubeconfig string
 	contexts   contexts
 	overrides  clientcmd.ConfigOverrides
-	// read has the kubeconfig that SelectedContexts read, for the first Connect. If each of many contexts read it again, the
-	// time would be quadratic. Later calls of Connect read the files. It is nil for Flags of a single cluster.
+	// read is the kubeconfig that SelectedContexts has read, for the first Connect. If each of many contexts read it again,
+	// the time would be quadratic. Later calls of Connect read the files. It is nil for Flags of a single cluster.
 	read *atomic.Pointer[api.Config]
 }
 

@@ -43,7 +43,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	if got := ask(); got != http.StatusOK {
 		t.Errorf("%d at the start", got)
 	}
-	taken = "two" // and it comes late
+	taken = "two" // the server accepts it before the file contains it
 	if got := []int{ask(), ask(), ask()}; slices.Contains(got, http.StatusOK) {
 		t.Errorf("%d without a token", got)
 	}

@@ -12,8 +12,8 @@ import (
 	"dwatch/cli/cluster"
 )
 
-// TestAdd: each command completes the values of the flags that it has.
-func TestAdd(t *testing.T) {
+// TestRegister checks that each command completes the values of its own flags.
+func TestRegister(t *testing.T) {
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	root, sub := &cobra.Command{Use: "root"}, &cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}}
 	root.AddCommand(sub)
@@ -26,7 +26,7 @@ func TestAdd(t *testing.T) {
 	}
 	var file string
 	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
-	Register(sub, Options{Connection: &cluster.Flags{}, FlagValues: func(*pflag.Flag) []string { return nil }}) // what is completed already stays
+	Register(sub, Options{Connection: &cluster.Flags{}, FlagValues: func(*pflag.Flag) []string { return nil }}) // keeps existing completions
 	root.AddCommand(NewScriptCommand("root"))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	UnquoteUsage(root)
@@ -42,7 +42,7 @@ func TestAdd(t *testing.T) {
 		root.SetErr(io.Discard)
 		root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, strings.Split(strings.TrimSuffix(test.line, "|"), " ")...))
 		if err := root.Execute(); err != nil || out.String() != test.want {
-			t.Errorf("%s: %q, %v, want %q", test.line, out.String(), err, test.want)
+			t.Errorf("%s: got %q, %v, want %q", test.line, out.String(), err, test.want)
 		}
 	}
 }
@@ -69,12 +69,12 @@ func TestChooseItem(t *testing.T) {
 func TestIsPlain(t *testing.T) {
 	for _, word := range []string{"web-1", "system:node", "arn:aws:eks:eu:1:cluster/x", "a@b", "größe", "x=y"} {
 		if !isPlain(word) {
-			t.Errorf("%q is plain", word)
+			t.Errorf("isPlain(%q) is false, want true", word)
 		}
 	}
 	for _, word := range []string{"", "-n", "=ls", "a b", "a\tb", "a\nb", "$(reboot)", "`reboot`", "a;b", "a,b", "a*", "~a", `a\b`, "a'b", "\u202eab"} {
 		if isPlain(word) {
-			t.Errorf("%q is not plain", word)
+			t.Errorf("isPlain(%q) is true, want false", word)
 		}
 	}
 }

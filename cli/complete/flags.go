@@ -13,10 +13,10 @@ import (
 	"dwatch/cli/fail"
 )
 
-// completer completes one command. Of its methods only those in server.go ask the server.
+// completer completes the arguments and flags of one command. Only the methods in server.go make requests.
 type completer struct{ Options }
 
-// flag returns how the value of a flag is completed; nil if nothing is known of it.
+// flag returns the completion function for the value of a flag, or nil if there is none.
 func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	words := c.FlagValues(f)
 	switch f.Name {
@@ -24,7 +24,7 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 		return c.items(false)
 	case "namespace", "exclude-namespace":
 		return c.namespace
-	case "for": // of dwatch wait it is a condition
+	case "for": // dwatch wait has another flag of this name, which takes a condition
 		if words == nil {
 			return c.items(true)
 		}
@@ -44,13 +44,13 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	return nil
 }
 
-// takesFile reports whether the value of a flag is the path of a file, by its help.
+// takesFile reports whether the help of a flag says that its value is a path.
 func takesFile(f *pflag.Flag) bool {
 	value, usage := pflag.UnquoteUsage(f)
 	return value == "FILE" || value == "DIR" || strings.HasPrefix(usage, "Path to ") || f.Name == "template"
 }
 
-// fixed completes one of words, or a list of them.
+// fixed returns a function that completes one of words, or a list of them.
 func fixed(list bool, words []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if list {
@@ -60,11 +60,12 @@ func fixed(list bool, words []string) cobra.CompletionFunc {
 	}
 }
 
+// files makes the shell complete paths.
 func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// kubeconfig completes a name that the kubeconfig has. It reads the files, and makes no request.
+// kubeconfig returns a function that completes names from the kubeconfig. It makes no requests.
 func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion, choose func(string, []cobra.Completion) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := c.Connection.Loader().RawConfig()
@@ -97,11 +98,11 @@ func users(config *api.Config) []cobra.Completion {
 	return choices(config.AuthInfos, func(*api.AuthInfo) string { return "" })
 }
 
-// choices are the names in a part of the kubeconfig, in order.
+// choices returns the sorted names of a map in the kubeconfig, with descriptions.
 func choices[T any](named map[string]T, describe func(T) string) []cobra.Completion {
 	var found []cobra.Completion
-	for name, what := range named {
-		found = append(found, choice(name, describe(what)))
+	for name, value := range named {
+		found = append(found, choice(name, describe(value)))
 	}
 	return slices.Sorted(slices.Values(found))
 }

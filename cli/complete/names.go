@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// maxNames of one type in one namespace are enough, and are asked for at once.
+	// maxNames is the maximum number of names of one type in one namespace, and the page size of list requests.
 	maxNames = 500
-	// maxPages bounds the search for names that begin with what is typed: the server can't do it.
+	// maxPages is the maximum number of pages that are searched for names with the typed prefix. The server can't
+	// filter by prefix.
 	maxPages = 10
 )
 
-// names returns the names that typed may become, of objects of types where the
-// flags say. Names that are given already are left out.
+// names returns the names of objects of types that start with typed, in the namespaces that the flags
+// select. It leaves out names that are already given.
 func (s server) names(ctx context.Context, types, given []mapper.Argument, typed string) []string {
 	targets, err := s.Targets(ctx, s.cluster, s.mapper, types)
 	if err != nil {
@@ -41,6 +42,7 @@ func (s server) names(ctx context.Context, types, given []mapper.Argument, typed
 	return slices.Concat(found...)
 }
 
+// taken returns the given names by resource.
 func (s server) taken(ctx context.Context, given []mapper.Argument) map[schema.GroupVersionResource][]string {
 	taken := make(map[schema.GroupVersionResource][]string)
 	for _, g := range given {
@@ -49,7 +51,7 @@ func (s server) taken(ctx context.Context, given []mapper.Argument) map[schema.G
 		}
 		answer, err := s.mapper.Resolve(ctx, g.Resource)
 		if err != nil {
-			continue // it is wrong, but somewhere else on the line
+			continue // a mistake in another argument
 		}
 		for _, m := range answer.Mappings {
 			taken[m.Resource] = append(taken[m.Resource], g.Name)
@@ -58,8 +60,8 @@ func (s server) taken(ctx context.Context, given []mapper.Argument) map[schema.G
 	return taken
 }
 
-// list returns the plain names that begin with typed, in one namespace or in all. Of
-// very many it returns some.
+// list returns the plain names that start with typed, in one namespace or in all. If there are very
+// many, it returns some of them and sets s.cut.
 func (s server) list(ctx context.Context, resource schema.GroupVersionResource, namespace, typed string) []string {
 	var names []string
 	options := metav1.ListOptions{Limit: maxNames}
@@ -84,8 +86,8 @@ func (s server) list(ctx context.Context, resource schema.GroupVersionResource, 
 	return names
 }
 
-// item completes TYPE or TYPE/NAME after head, the items before it. With pairs,
-// a TYPE must be followed by /NAME.
+// item completes TYPE or TYPE/NAME. head contains the items before it in the same word. If pairs is
+// true, a TYPE must be followed by /NAME.
 func (s server) item(ctx context.Context, given []mapper.Argument, head, item string, pairs bool) []cobra.Completion {
 	resource, name, named := strings.Cut(item, "/")
 	if named {
@@ -102,8 +104,8 @@ func (s server) item(ctx context.Context, given []mapper.Argument, head, item st
 	return choose(head, item, strings.Split(head, ","), types)
 }
 
-// types returns the resource types that typed may become: their plurals and the categories, or else
-// short names, so that TAB goes on after "sv" too. With a dot typed, plurals have their group.
+// types returns the plurals of all resources and the categories. If none of them starts with typed, it
+// returns the short names, so that "sv" can be completed too. If typed contains a dot, the plurals include their group.
 func (s server) types(ctx context.Context, typed string) []cobra.Completion {
 	resources, err := s.mapper.WatchableResources(ctx)
 	if err != nil {
@@ -127,7 +129,7 @@ func (s server) types(ctx context.Context, typed string) []cobra.Completion {
 	return plurals
 }
 
-// describeType says what a resource is: Deployment apps/v1 [deploy].
+// describeType returns the description of a resource, such as "Deployment apps/v1 [deploy]".
 func describeType(r mapper.Resource) string {
 	description := r.Mapping.GroupVersionKind.Kind + " " + r.Mapping.GroupVersionKind.GroupVersion().String()
 	if len(r.ShortNames) > 0 {
@@ -136,6 +138,7 @@ func describeType(r mapper.Resource) string {
 	return description
 }
 
+// categories returns the categories of resources, each described by its members.
 func categories(resources []mapper.Resource) []cobra.Completion {
 	members := make(map[string][]string)
 	for _, r := range resources {

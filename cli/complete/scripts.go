@@ -17,15 +17,15 @@ import (
 	"dwatch/watcher/event"
 )
 
-// PluginName is the name under which kubectl asks dwatch to complete "kubectl dwatch ...".
+// PluginName is the name of the program that kubectl runs to complete "kubectl dwatch ...".
 const PluginName = "kubectl_complete-dwatch"
 
 const long = `Print the completion script of %[1]s for a shell.
 
 With it, TAB completes flags and their values, resource types, namespaces and the
-names of objects. What the server has to say, it has to say within two seconds.`
+names of objects. Completion waits at most two seconds for the server.`
 
-const scriptExamples = `  # bash: for this shell, for all shells to come
+const scriptExamples = `  # bash: for this shell, and for new shells
   source <(%[1]s completion bash)
   %[1]s completion bash > ~/.local/share/bash-completion/completions/dwatch
 
@@ -37,10 +37,10 @@ const scriptExamples = `  # bash: for this shell, for all shells to come
   %[1]s completion fish | source
   %[1]s completion fish > ~/.config/fish/completions/dwatch.fish
 
-  # PowerShell: for all shells to come, put this line into $PROFILE
+  # PowerShell: for new shells, put this line into $PROFILE
   %[1]s completion powershell | Out-String | Invoke-Expression
 
-  # "kubectl dwatch": kubectl's own script asks a program of this name
+  # "kubectl dwatch": kubectl's completion script runs a program of this name
   ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
 
 var scripts = map[string]func(*cobra.Command, io.Writer) error{
@@ -50,8 +50,9 @@ var scripts = map[string]func(*cobra.Command, io.Writer) error{
 	"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
 }
 
-// bashWords does without the package bash-completion what cobra's script takes from it:
-// the words up to the cursor, those joined again that bash has broken at = and :.
+// bashWords defines the only function of the package bash-completion that cobra's script needs, in
+// case the package is not installed. It returns the words up to the cursor, and joins words that bash
+// has split at = and :.
 const bashWords = `
 __dwatch_words()
 {
@@ -78,8 +79,9 @@ __dwatch_words()
 }
 `
 
-// bashScript is cobra's, which takes the words from bashWords. Its quoting puts a backslash before
-// each comma, so that nothing fits a list any more. What dwatch offers needs none: see isPlain.
+// bashScript writes cobra's script with two changes. It uses bashWords. And it does not quote words,
+// because cobra would put a backslash before each comma, so that lists would no longer match. dwatch
+// only offers words that need no quotes, see isPlain.
 func bashScript(root *cobra.Command, w io.Writer) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
@@ -95,33 +97,34 @@ func bashScript(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
+// Shells are the supported shells.
 var Shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// Options is what completion needs to know of a command that watches something.
+// Options describe a command to complete.
 type Options struct {
 	Connection *cluster.Flags
-	// Offered are values of a flag; nil if nothing is known of it.
+	// FlagValues returns the possible values of a flag, or nil if there is no list of them.
 	FlagValues func(*pflag.Flag) []string
-	// Targets returns what arguments without a name, with the flags given so far, would watch.
+	// Targets returns the targets of arguments without names, with the flags given so far.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
-	// Directory: the first argument is one.
+	// FirstArgIsDirectory means that the first argument is the path of a directory.
 	FirstArgIsDirectory bool
 }
 
-// Add has the arguments of cmd and the values of its flags completed. Several commands
-// may have flags in common: the first that is added completes those.
+// Register registers completion for the arguments and flag values of cmd. If several commands share a
+// flag, the first registration of the flag wins.
 func Register(cmd *cobra.Command, o Options) {
 	c := &completer{o}
 	cmd.ValidArgsFunction = c.arguments
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if complete := c.flag(f); complete != nil {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // or another command has it, too
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // an error means that the flag is already registered
 		}
 	})
 }
 
-// Unquote prepares root and its commands for a shell's question: it shows descriptions
-// of flags as they are, where help takes the name of the value from its backticks.
+// UnquoteUsage removes the backticks from the usage of all flags of root and its commands. Help uses
+// them to find the name of the value, but completion would show them.
 func UnquoteUsage(root *cobra.Command) {
 	root.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, cmd := range root.Commands() {
@@ -129,7 +132,7 @@ func UnquoteUsage(root *cobra.Command) {
 	}
 }
 
-// ScriptCommand prints the scripts. Its name hides no resource: that is what -r is for.
+// NewScriptCommand returns the command that prints the scripts. A resource named completion can be watched with -r.
 func NewScriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),
@@ -140,26 +143,26 @@ func NewScriptCommand(display string) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(Shells, args[0]) {
-				return fail.Usage(fmt.Errorf("say for which shell: %s; a resource of that name is watched with -r completion", strings.Join(Shells, ", ")))
+				return fail.Usage(fmt.Errorf("name a shell: %s; to watch a resource named completion, use -r completion", strings.Join(Shells, ", ")))
 			}
 			return scripts[args[0]](cmd.Root(), cmd.OutOrStdout())
 		},
 	}
 }
 
-// IsAfterDash reports whether a shell asks about a word after "--", where a command
-// stands: of that the shell knows more. (What cobra hands over does not have the "--".)
+// IsAfterDashRequest reports whether args are a completion request for a word after "--". These words
+// are a command, which the shell completes better. Cobra does not pass the "--" on to completion functions.
 func IsAfterDashRequest(args []string) bool {
 	return IsCompletionRequest(args) && len(args) > 2 && slices.Contains(args[1:len(args)-1], "--")
 }
 
-// Files answers with nothing, which makes the shell complete files, and returns an exit code.
+// CompleteFiles writes a response that makes the shell complete paths, and returns the exit code.
 func CompleteFiles(w io.Writer) int {
 	fmt.Fprintf(w, ":%d\n", cobra.ShellCompDirectiveDefault)
 	return fail.ExitOK
 }
 
-// IsAsked reports whether args are a shell's question for completions.
+// IsCompletionRequest reports whether args are a completion request of a shell.
 func IsCompletionRequest(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

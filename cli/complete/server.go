@@ -1,5 +1,5 @@
-// Package complete completes a command line of dwatch: it answers a shell that
-// asks, and writes the scripts with which shells do.
+// Package complete completes command lines of dwatch: it answers completion requests of shells, and
+// writes the scripts that make these requests.
 package complete
 
 import (
@@ -18,7 +18,7 @@ import (
 	"dwatch/mapper"
 )
 
-// deadline is how long somebody waits for TAB.
+// deadline limits how long completion takes, because the user is waiting.
 const deadline = 2 * time.Second
 
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
@@ -44,7 +44,7 @@ func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) (
 	}))
 }
 
-// items completes a list of TYPE and TYPE/NAME, or with pairs of TYPE/NAME alone.
+// items returns a function that completes a list of TYPE and TYPE/NAME. If pairs is true, each item must be TYPE/NAME.
 func (c *completer) items(pairs bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		head, item := lastItem(typed)
@@ -54,21 +54,21 @@ func (c *completer) items(pairs bool) cobra.CompletionFunc {
 	}
 }
 
-// namespace completes a value of --namespace, a list.
+// namespace completes a list of namespaces.
 func (c *completer) namespace(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	_, item := lastItem(typed)
 	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
 		given, err := cmd.Flags().GetStringSlice("namespace")
 		if err != nil {
-			panic(err) // it is a flag of another kind
+			panic(err) // a programming error: the flag has another type
 		}
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 		return chooseItem(typed, given, s.list(ctx, namespaces, "", item))
 	}))
 }
 
-// given returns what the command line names so far, if that makes sense. head
-// is the part of the word being typed that is complete.
+// given returns the resources and objects on the command line so far, or nil if they are invalid. head
+// contains the complete items of the current word.
 func given(cmd *cobra.Command, head string, args []string) []mapper.Argument {
 	resources, _ := cmd.Flags().GetStringArray("resource") // a command may not have the flag
 	if list := strings.TrimSuffix(head, ","); list != "" {
@@ -81,16 +81,16 @@ func given(cmd *cobra.Command, head string, args []string) []mapper.Argument {
 	return given
 }
 
-// server is where the command line leads to.
+// server is a connection to the server that the command line selects.
 type server struct {
 	Options
 	cluster *cluster.Cluster
 	mapper  *mapper.Mapper
 	objects metadata.Interface
-	cut     *atomic.Bool // there are more names than were looked at
+	cut     *atomic.Bool // set if list left out names
 }
 
-// ask returns what question finds at the server, if that answers in time.
+// ask connects to the server and returns the choices of question. Requests are canceled after the deadline.
 func (c *completer) ask(ctx context.Context, question func(context.Context, server) []cobra.Completion) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"dwatch/output"
 )
 
-// choice is a word to complete to, and what it is; empty if it is not plain.
+// choice returns a completion with a description, or "" if the word is not plain.
 func choice(word, description string) cobra.Completion {
 	if !isPlain(word) {
 		return ""
@@ -18,9 +18,8 @@ func choice(word, description string) cobra.Completion {
 	return cobra.CompletionWithDesc(word, output.EscapeLine(description))
 }
 
-// choose returns the choices that begin with what is typed, each once, and
-// without those that are taken already. The choices are plain. Each comes after
-// head, which is what stands before it in the same word.
+// choose returns the choices that start with typed, without duplicates and without the words in
+// taken. Each result starts with head, the text before typed in the same word.
 func choose(head, typed string, taken []string, choices []cobra.Completion) []cobra.Completion {
 	var chosen []cobra.Completion
 	seen := make(map[string]bool, len(choices))
@@ -37,30 +36,30 @@ func choose(head, typed string, taken []string, choices []cobra.Completion) []co
 	return chosen
 }
 
-// chooseItem is choose for the last item of a list, whose items are each given once.
+// chooseItem is choose for the last item of a comma-separated list. It does not repeat items of the list.
 func chooseItem(list string, taken []string, choices []cobra.Completion) []cobra.Completion {
 	head, typed := lastItem(list)
 	return choose(head, typed, slices.Concat(taken, strings.Split(head, ",")), choices)
 }
 
-// lastItem cuts a list after its last comma.
+// lastItem splits a list after its last comma.
 func lastItem(list string) (head, item string) {
 	i := strings.LastIndex(list, ",") + 1
 	return list[:i], list[i:]
 }
 
-// isPlain reports whether a shell takes word as it stands. Anything else is not offered: a space
-// or a control character would break the protocol, and a name such as $(reboot), which RBAC
-// objects may have, must not get into a command line by a press of TAB.
+// isPlain reports whether word needs no quotes in a shell. Other words are not offered. Spaces and
+// control characters would break the protocol. RBAC objects can have names such as $(reboot), which
+// TAB must not insert into a command line.
 func isPlain(word string) bool {
-	odd := func(r rune) bool {
+	special := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:/@+=", r)
 	}
-	return word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "=") && strings.IndexFunc(word, odd) < 0
+	return word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "=") && !strings.ContainsFunc(word, special)
 }
 
-// reply is what a completion function returns. No space follows a word
-// after which more has to come.
+// reply returns the results of a completion function. If no choice is complete, the shell does not
+// append a space.
 func reply(choices []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	isComplete := func(c cobra.Completion) bool {

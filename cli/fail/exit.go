@@ -10,21 +10,21 @@ import (
 
 // Exit codes. They are part of the command line's contract.
 const (
-	ExitOK     = 0 // ended as asked
-	ExitFailed = 1 // could not go on
+	ExitOK     = 0 // ended as requested
+	ExitFailed = 1 // ended because of an error
 	// ExitDifferent is the result of dwatch diff --exit-code if something differs. It is the number that git diff and
 	// kubectl diff use. With this flag, failures end with ExitUsage instead of ExitFailed.
 	ExitDifferent = 1
-	ExitUsage     = 2 // wrong usage
-	ExitFailIf    = 3 // --fail-if holds
-	// ExitUnknown: of the past that was asked for not all is known.
+	ExitUsage     = 2 // a mistake in the command line or the kubeconfig
+	ExitFailIf    = 3 // the condition of --fail-if matched
+	// ExitIncomplete means that the requested history has gaps.
 	ExitIncomplete = 4
-	// ExitTimeout is that of timeout(1): --timeout passed before --until held, or --count
-	// was reached.
+	// ExitTimeout means that --timeout passed before the condition of --until matched or --count was reached. It is
+	// the exit code of timeout(1).
 	ExitTimeout = 124
 )
 
-// coded is an error with an exit code of its own.
+// coded is an error with an exit code.
 type coded struct {
 	error
 	code int
@@ -32,10 +32,10 @@ type coded struct {
 
 func (e coded) Unwrap() error { return e.error }
 
-// Code marks err as the end with an exit code.
+// WithExitCode wraps err so that dwatch ends with an exit code.
 func WithExitCode(code int, err error) error { return coded{err, code} }
 
-// IsCoded reports whether err was marked by Code: it is how a run has come to its end.
+// HasExitCode reports whether err was wrapped by WithExitCode.
 func HasExitCode(err error) bool { return Is[coded](err) }
 
 // Is reports whether err wraps an E.
@@ -46,26 +46,26 @@ func Is[E error](err error) bool {
 
 type usageError struct{ error }
 
-// Usage marks err as a mistake in the command line or in the kubeconfig.
+// Usage wraps err as a mistake in the command line or the kubeconfig.
 func Usage(err error) error { return usageError{err} }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// ExitCode is the code that err ends dwatch with.
+// ExitCode returns the exit code of dwatch for err.
 func ExitCode(err error) int {
-	end, ended := errors.AsType[coded](err)
+	withCode, hasCode := errors.AsType[coded](err)
 	switch {
 	case err == nil:
 		return ExitOK
-	case ended:
-		return end.code
+	case hasCode:
+		return withCode.code
 	case Is[usageError](err), mapper.IsNotWatchable(err):
 		return ExitUsage
 	case Is[serverError](err):
-		// What dwatch asks first depends on nothing that was typed but the address.
+		// The first requests do not depend on the arguments.
 		return ExitFailed
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
-		// The server does not know a field of the selector, or a name's form.
+		// The server does not support a field of the selector, or rejects a name.
 		return ExitUsage
 	default:
 		return ExitFailed

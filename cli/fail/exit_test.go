@@ -28,14 +28,14 @@ func TestExitCode(t *testing.T) {
 		{usageError{errors.New("flag")}, ExitUsage},
 		{serverError{"a", &mapper.UnknownError{Name: "podz"}}, ExitUsage},
 		{serverError{"a", &mapper.UnwatchableError{Name: "bindings"}}, ExitUsage},
-		{serverError{"a", apierrors.NewBadRequest("http")}, ExitFailed}, // not what was typed
+		{serverError{"a", apierrors.NewBadRequest("http")}, ExitFailed}, // not a mistake in the command line
 		{fmt.Errorf("watch pods: %w", apierrors.NewBadRequest("field")), ExitUsage},
 		{apierrors.NewForbidden(podResource, "", errors.New("no")), ExitFailed},
 		{apierrors.NewUnauthorized("no"), ExitFailed},
 		{apierrors.NewNotFound(podResource, "web"), ExitFailed},
 	} {
 		if got := ExitCode(test.err); got != test.want {
-			t.Errorf("%v: %d, want %d", test.err, got, test.want)
+			t.Errorf("%v: got exit code %d, want %d", test.err, got, test.want)
 		}
 	}
 }

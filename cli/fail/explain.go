@@ -1,6 +1,6 @@
-// Package fail says what an error means to people: in one line on stderr, and in an exit code.
+// Package fail turns errors into messages for people and into exit codes.
 //
-// An error of another package that has more to say than its text has a method Explain() string.
+// An error of another package can provide its own message with a method Explain() string.
 package fail
 
 import (
@@ -22,12 +22,12 @@ import (
 	"dwatch/output"
 )
 
-// longest is how many characters of an error are worth reading: what comes
-// after them is a web page that something else than Kubernetes answered with.
-const longest = 700
+// maxLength is the maximum number of characters of a message. A longer one usually contains a web page
+// from a server that is not Kubernetes.
+const maxLength = 700
 
-// Explain says err in one line, or in one line for each of several errors. One
-// cause may meet many targets: each line comes once.
+// Explain returns the message for err: one line, or one line for each error of errors.Join. Many
+// targets may fail for the same reason, so duplicate lines are removed.
 func Explain(err error) []string {
 	var once []string
 	for _, line := range explain(err) {
@@ -39,41 +39,41 @@ func Explain(err error) []string {
 }
 
 func explain(err error) []string {
-	if end, ok := err.(coded); ok {
-		err = end.error
+	if wrapped, ok := err.(coded); ok {
+		err = wrapped.error
 	}
-	if usage, ok := err.(usageError); ok { // whose kind the lines do not show
-		err = usage.error
+	if wrapped, ok := err.(usageError); ok {
+		err = wrapped.error
 	}
-	// Only what errors.Join made: one error may well have two causes.
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
+	// Only errors.Join at the top level means several errors. Further inside, it means several causes of one error.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string
-		for _, one := range several.Unwrap() {
-			lines = append(lines, explain(one)...)
+		for _, single := range joined.Unwrap() {
+			lines = append(lines, explain(single)...)
 		}
 		return lines
 	}
-	return []string{inLine(explainOne(err))}
+	return []string{toLine(explainOne(err))}
 }
 
-// inLine makes a text fit for one line that can be read.
-func inLine(text string) string {
+// toLine returns text as one printable line of limited length.
+func toLine(text string) string {
 	line := []rune(output.EscapeLine(strings.Join(strings.Fields(text), " ")))
-	if len(line) > longest {
-		return fmt.Sprintf("%s... (%d more characters)", string(line[:longest]), len(line)-longest)
+	if len(line) > maxLength {
+		return fmt.Sprintf("%s... (%d more characters)", string(line[:maxLength]), len(line)-maxLength)
 	}
 	return string(line)
 }
 
-// Loss says why a connection that has worked is lost. What Explain says
-// to do about it would be out of place: nothing that was typed is wrong.
+// ExplainDisconnect returns the reason why a working connection was lost. The hints of Explain about flags do not apply,
+// because the connection worked with these flags.
 func ExplainDisconnect(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		reason := failed.Err
 		if op, ok := errors.AsType[*net.OpError](reason); ok {
-			reason = op.Err // it names the address once more
+			reason = op.Err // without the address, which the message already contains
 		}
-		return inLine(fmt.Sprintf("%s: %v", DisplayHost(failed.URL), reason))
+		return toLine(fmt.Sprintf("%s: %v", DisplayHost(failed.URL), reason))
 	}
 	if apierrors.IsUnauthorized(err) { // dwatch retries, with a new token if the kubeconfig or its plugin has one
 		return "the server no longer accepts the credentials (Unauthorized), as when a token has expired"
@@ -81,8 +81,8 @@ func ExplainDisconnect(err error) string {
 	var api apierrors.APIStatus
 	if errors.As(err, &api) && api.Status().Details != nil {
 		for _, cause := range api.Status().Details.Causes {
-			if cause.Type == "ClientWatchDecoding" { // client-go's word for a connection that broke
-				return inLine(strings.TrimPrefix(cause.Message, "unable to decode an event from the watch stream: "))
+			if cause.Type == "ClientWatchDecoding" { // client-go reports broken connections like this
+				return toLine(strings.TrimPrefix(cause.Message, "unable to decode an event from the watch stream: "))
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func explainOne(err error) string {
 	case errors.As(err, &failed):
 		host := DisplayHost(failed.URL)
 		if errors.As(err, &asked) {
-			host = asked.Host // not where something else has led to
+			host = asked.Host // not the address of a redirect or proxy
 		}
 		return explainConnection(host, failed)
 	case apierrors.IsUnauthorized(err):
@@ -115,11 +115,11 @@ func explainOne(err error) string {
 	}
 }
 
-// explainConnection explains, in kubectl's words, an error that came before any
-// answer of the server.
+// explainConnection returns the message for a request that failed before the server answered. It uses the
+// wording of kubectl.
 func explainConnection(host string, failed *url.Error) string {
 	if reason, ok := strings.CutPrefix(failed.Err.Error(), "getting credentials: "); ok {
-		// client-go adds three paragraphs about plugins that are not there.
+		// client-go adds three paragraphs about missing plugins.
 		reason, _, _ = strings.Cut(reason, "\n")
 		return fmt.Sprintf("no credentials for the server %s: %s; check the plugin of the user in the kubeconfig", host, reason)
 	}
@@ -128,13 +128,13 @@ func explainConnection(host string, failed *url.Error) string {
 	case isRefused(failed):
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
 	case Is[x509.UnknownAuthorityError](failed):
-		return unable(host, failed.Err, "give its authority with --certificate-authority")
+		return unable(host, failed.Err, "set its certificate authority with --certificate-authority")
 	case Is[x509.HostnameError](failed):
-		return unable(host, failed.Err, "--tls-server-name says which name to expect")
+		return unable(host, failed.Err, "set the expected name with --tls-server-name")
 	case Is[tls.RecordHeaderError](failed), errors.Is(failed, http.ErrSchemeMismatch):
 		return unable(host, errors.New("it does not speak TLS"), "is it an http:// address?")
 	case strings.Contains(failed.Err.Error(), "invalid header field value"):
-		return unable(host, failed.Err, "--token, --as and their like take one line")
+		return unable(host, failed.Err, "the values of flags such as --token and --as must be one line")
 	case failed.Timeout():
 		return unable(host, fmt.Errorf("no answer in time (%w)", failed.Err), "check the address and the network")
 	case unfound:
@@ -144,17 +144,17 @@ func explainConnection(host string, failed *url.Error) string {
 	}
 }
 
-// isRefused: by the server itself, not by a proxy on the way to it.
+// isRefused reports whether the server refused the connection. A proxy that refuses it does not count.
 func isRefused(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Op != "proxyconnect"
 }
 
-func unable(host string, why error, what string) string {
-	return fmt.Sprintf("Unable to connect to the server %s: %v; %s", host, why, what)
+func unable(host string, reason error, hint string) string {
+	return fmt.Sprintf("Unable to connect to the server %s: %v; %s", host, reason, hint)
 }
 
-// HostOf is what may be shown of a server's address: it may hold a password.
+// DisplayHost returns the host and port of a server's address, without a password.
 func DisplayHost(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host
@@ -162,14 +162,13 @@ func DisplayHost(address string) string {
 	return address[strings.LastIndex(address, "@")+1:]
 }
 
-// serverError is of a question that depends on nothing that was typed, such as what it serves.
+// serverError is an error of a request that does not depend on the arguments, such as discovery.
 type serverError struct {
 	Host string
 	error
 }
 
-// Server says that err came of asking the server at host, unless the answer has shown that
-// what was typed is wrong.
+// FromServer wraps err as an error of the server at host, unless it is a mistake in the command line.
 func FromServer(host string, err error) error {
 	if Is[usageError](err) || mapper.IsNotWatchable(err) {
 		return err
@@ -179,15 +178,15 @@ func FromServer(host string, err error) error {
 
 func (e serverError) Unwrap() error { return e.error }
 
-// Explain covers what answers at the address of an API server when there is none, or when it does
-// not want to. Discovery keeps nothing of an answer that is an error but its code.
+// Explain returns messages for servers that are not API servers, and for API servers that reject
+// requests. Discovery errors contain only the status code of such an answer.
 func (e serverError) Explain() string {
 	var status apierrors.APIStatus
 	switch {
 	case errors.Is(e.error, context.DeadlineExceeded):
 		return unable(e.Host, errors.New("no answer in time"), "check the address, or wait longer with --request-timeout")
 	case apierrors.IsForbidden(e.error):
-		return fmt.Sprintf("the server %s does not tell this user what it serves (Forbidden): check the user in the kubeconfig, --user or --token", e.Host)
+		return fmt.Sprintf("the server %s does not allow this user to list its resources (Forbidden): check the user in the kubeconfig, --user or --token", e.Host)
 	case !errors.As(e.error, &status):
 		return fmt.Sprintf("%v (%s)", e.error, e.Host)
 	}

@@ -36,9 +36,9 @@ func TestExplain(t *testing.T) {
 		{dial("proxyconnect", syscall.ECONNREFUSED), "Unable to connect to the server a:6443: proxyconnect tcp: connect: connection refused; check the server's address"},
 		{dial("dial", syscall.ETIMEDOUT), "Unable to connect to the server a:6443: no answer in time (dial tcp: connect: connection timed out); check the address and the network"},
 		{get(&net.DNSError{Err: "no such host", Name: "a", Server: "10.0.0.1:53"}), "Unable to connect to the server a:6443: no such host; check the address and the network"},
-		{get(x509.UnknownAuthorityError{}), "Unable to connect to the server a:6443: x509: certificate signed by unknown authority; give its authority with --certificate-authority"},
+		{get(x509.UnknownAuthorityError{}), "Unable to connect to the server a:6443: x509: certificate signed by unknown authority; set its certificate authority with --certificate-authority"},
 		{get(plugin), "no credentials for the server a:6443: exec: executable x not found; check the plugin of the user in the kubeconfig"},
-		{get(errors.New(`net/http: invalid header field value for "Authorization"`)), `Unable to connect to the server a:6443: net/http: invalid header field value for "Authorization"; --token, --as and their like take one line`},
+		{get(errors.New(`net/http: invalid header field value for "Authorization"`)), `Unable to connect to the server a:6443: net/http: invalid header field value for "Authorization"; the values of flags such as --token and --as must be one line`},
 		{serverError{"b", get(errors.New("stopped after 10 redirects"))}, "Unable to connect to the server b: stopped after 10 redirects; check the server's address"},
 		{serverError{"b", context.DeadlineExceeded}, "Unable to connect to the server b: no answer in time; check the address, or wait longer with --request-timeout"},
 		{serverError{"b", &mapper.UnknownError{Name: "get", Hint: "dwatch watches"}}, `the server doesn't have a resource type "get": dwatch watches`},
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// knowing is an error that knows its own line.
+// knowing is an error with its own message.
 type knowing struct{}
 
 func (knowing) Error() string   { return "a text" }
@@ -65,7 +65,7 @@ func TestExplainSeveral(t *testing.T) {
 		want []string
 	}{
 		{errors.Join(one, errors.Join(two, one)), []string{"one", "two"}},
-		{fmt.Errorf("do: %w", errors.Join(one, two)), []string{"do: one two"}}, // what was done is not lost
+		{fmt.Errorf("do: %w", errors.Join(one, two)), []string{"do: one two"}}, // the prefix is not lost
 	} {
 		if diff := cmp.Diff(test.want, Explain(test.err)); diff != "" {
 			t.Errorf("%v (-want, +got):\n%s", test.err, diff)
@@ -86,15 +86,15 @@ func TestExplainLoss(t *testing.T) {
 			errors.New("unable to decode an event from the watch stream: http2: client connection lost"))), "http2: client connection lost"},
 	} {
 		if got := ExplainDisconnect(test.err); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
+			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
 }
 
 func TestExplainLong(t *testing.T) {
 	got := Explain(errors.New(strings.Repeat("ä", 10_000)))[0]
-	if want := strings.Repeat("ä", longest) + "... (9300 more characters)"; got != want {
-		t.Errorf("%d bytes, want %d", len(got), len(want))
+	if want := strings.Repeat("ä", maxLength) + "... (9300 more characters)"; got != want {
+		t.Errorf("got %d bytes, want %d", len(got), len(want))
 	}
 }
 
@@ -108,7 +108,7 @@ func TestHostOf(t *testing.T) {
 		"https://me:p@hunter2@[::1]:x": "[::1]:x",
 	} {
 		if got := DisplayHost(address); got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
+			t.Errorf("%s: got %s, want %s", address, got, want)
 		}
 	}
 }

@@ -51,14 +51,14 @@ type Election struct {
 	// own is the Lease as this replica wrote it last, or nil.
 	own         *coordinationv1.Lease
 	observed    observation
-	notTakeable time.Time // until when this replica does not write the Lease
+	notTakeable time.Time // this replica does not write the Lease before this time
 }
 
 // observation is the resource version and holder of the Lease when it was last read or written. Both are empty if the Lease
 // does not exist.
 type observation struct{ version, holder string }
 
-// leaseError has the errors of the last read and the last write of the Lease. They are nil after a success.
+// leaseError contains the errors of the last read and the last write of the Lease. They are nil after a success.
 type leaseError struct{ read, write error }
 
 func (t leaseError) err() error { return cmp.Or(t.read, t.write) }

@@ -21,7 +21,7 @@ type Term struct {
 	election *Election
 	// The other fields require election.mu.
 
-	until      time.Time          // until when the Lease is certainly held
+	until      time.Time          // the Lease is certainly held before this time
 	held       context.Context    // canceled when until has passed
 	expireHeld context.CancelFunc // cancels held
 	renewed    chan struct{}      // closed when the Lease is renewed after it expired, or the Term is over

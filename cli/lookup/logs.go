@@ -163,8 +163,8 @@ func (c *CauseFinder) log(ctx context.Context, u *unstructured.Unstructured, con
 	}
 }
 
-// tail requests the last lines of a run. isCut means that they have too many bytes, and text has only the first of these
-// lines that fit.
+// tail requests the last lines of a run. isCut means that the lines have too many bytes, and that text contains only the
+// first lines that fit.
 func (c *CauseFinder) tail(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
 	client, err := rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(c.cluster.QuietConfig()), c.cluster.HTTP)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestSecretChanged(t *testing.T) {
 		"after":                      {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "data")), used, true},
 		"labels after":               {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "metadata")), used, false},
 		"in that second":             {secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:00:00Z", "data")), used, true},
-		"nobody says when":           {secretOf("aHVudGVyMg==", "", ""), used, true},
+		"no managed fields":          {secretOf("aHVudGVyMg==", "", ""), used, true},
 		"it can't be changed":        {secretOf("aHVudGVyMg==", `,"immutable":true`, ""), used, false},
 		"no container gets it":       {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), `{"imagePullSecrets":[{"name":"db"}]}`, false},
 		"one that may not have been": {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), usingSecrets(`{"secretRef":{"name":"db","optional":true}}`), true},

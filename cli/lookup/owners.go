@@ -123,7 +123,8 @@ func (w *OwnerLookup) recall(o owner.Ref) (known []owner.Owner, ok bool) {
 	return known, ok
 }
 
-// ask queries the server for the owners of an object, or lists all objects in its place if there were many queries.
+// ask queries the server for the owners of an object. After many queries it lists all objects of the resource and
+// namespace instead.
 func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	ctx, cancel := w.cluster.WithTimeout(ctx)
 	defer cancel()
@@ -156,7 +157,7 @@ func (w *OwnerLookup) isBurst(where place) bool {
 	return !w.limiters[where].Allow()
 }
 
-// list caches the owners of all objects in the place of o, if they may be listed.
+// list caches the owners of all objects with the resource and namespace of o, if the user may list them.
 func (w *OwnerLookup) list(ctx context.Context, where place, o owner.Ref) {
 	delete(w.limiters, where)
 	options := metav1.ListOptions{Limit: ownersPage}

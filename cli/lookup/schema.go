@@ -53,8 +53,8 @@ func FetchSchemas(ctx context.Context, c *cluster.Cluster, version schema.GroupV
 	return schemas, nil
 }
 
-// FindUnknownField returns the path to the first of the fields that no object can have, and a path with a similar name in
-// its place, or nil. open means that the schema allows unknown fields, so that nothing can be missing.
+// FindUnknownField returns the path to the first of the fields that no object can have. similar is the path with a similar
+// field name, or nil. open means that the schema allows unknown fields, so that nothing can be missing.
 func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change.FieldPath, open bool) {
 	at := s.deref(s.kind)
 	for i, name := range fields {

@@ -13,8 +13,9 @@ const (
 	maxCachedSecrets, maxRuns = 200, 1000
 )
 
-// secretCache has all values that Secrets had when they were read. They are needed to mask the log of a container that
-// started before a Secret was changed or deleted. The least recently read Secrets are evicted. It is safe for concurrent use.
+// secretCache caches the values of Secrets from each time they were read. dwatch needs old values to mask the log of a
+// container that started before a Secret was changed or deleted. The cache evicts the least recently read Secrets. It is
+// safe for concurrent use.
 type secretCache struct {
 	mu    sync.Mutex
 	known map[secretName]*cachedSecret
@@ -27,7 +28,7 @@ type secretName struct{ namespace, name string }
 type cachedSecret struct {
 	values secretValues
 	size   int
-	// begins has the runs that began before the Secret was read. The value is true if values include the ones from the
+	// begins lists the runs that began before the Secret was read. The value is true if values include the values from the
 	// begin of the run, because the Secret was not written between the begin and the read.
 	begins map[run]bool
 	runs   []run // keys of begins, oldest entry first

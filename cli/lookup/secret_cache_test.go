@@ -21,11 +21,11 @@ func TestRemembered(t *testing.T) {
 		s.add(of(n), value(n), w, of1)
 	}
 	s.add(of(0), value(0), w, of1)                               // again
-	s.add(of(maxCachedSecrets), value(maxCachedSecrets), w, of1) // one too many
+	s.add(of(maxCachedSecrets), value(maxCachedSecrets), w, of1) // exceeds the limit
 	if len(s.known) != maxCachedSecrets || s.get(of(1)) != nil || s.get(of(0)) == nil || s.get(of(maxCachedSecrets)) == nil {
 		t.Errorf("%d are known; the first %v, the second %v, the last %v", len(s.known), s.get(of(0)), s.get(of(1)), s.get(of(maxCachedSecrets)))
 	}
-	// The one that was forgotten has another value now.
+	// The evicted Secret has another value now.
 	later := written{created: w.created, last: began.Add(time.Minute)}
 	if all := s.add(of(1), value(1000), later, of1); len(all) != 1 {
 		t.Errorf("%v", all)
@@ -34,7 +34,7 @@ func TestRemembered(t *testing.T) {
 		t.Error("evicted values are reported as known")
 	}
 
-	// One that has other values every day.
+	// A Secret whose values change every day.
 	large := func(n int) secretValues { return secretValues{fmt.Sprint(n) + strings.Repeat("x", 1<<20): "<s/k>"} }
 	for n := range 3 * maxSecretBytes >> 20 {
 		s.add(of(0), large(n), w, of1)

@@ -62,8 +62,9 @@ func NewWarningCache(clientFor func(cluster string) *Client, masks *change.Masks
 	return &WarningCache{clientFor: clientFor, masks: masks, waiting: make(chan clusterNamespace, maxWaiting), known: lru.New(maxNamespacesCached)}
 }
 
-// Newest returns the text of the newest Warning about an object, and its time. The text is empty if there is none, or if it
-// is not known yet. Newest does not block. It requests an update of the namespace's Warnings if one is due.
+// Newest returns the text of the newest Warning about an object, and its time. The text is empty if there is none, or if the
+// Warnings of the namespace have not been listed yet. Newest does not block. It requests an update of the namespace's
+// Warnings if one is due.
 func (w *WarningCache) Newest(cluster string, o owner.Ref) (why string, last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,9 +30,9 @@ type warner struct {
 	mu       sync.Mutex
 	all      []string
 	isDenied bool
-	atOnce   int      // how many it gives at most, whatever is asked for; 0: as many
-	fails    int      // the part that it does not give, from 1; 0: none
-	asked    []string // how
+	atOnce   int      // maximum number of Events per page, regardless of the limit in the request; 0 means the limit
+	fails    int      // number of the page that fails, starting at 1; 0 means none
+	asked    []string // the queries
 }
 
 func newWarner(t *testing.T, all ...string) *warner {
@@ -122,7 +122,7 @@ func TestWarned(t *testing.T) {
 	if why, _ := s.Newest("", podNamed("b", "b")); why != "" {
 		t.Errorf("%q for an object without Warnings", why)
 	}
-	for n, want := range []int{0, 1} { // before it is to be asked again, and then
+	for n, want := range []int{0, 1} { // before and after the pause
 		if s.Newest("", podNamed("a", "a")); len(s.next(t.Context())) != want {
 			t.Errorf("%d: asked otherwise than %d times", n, want)
 		}

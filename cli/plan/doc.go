@@ -1,7 +1,7 @@
-// Package plan turns what the command line names into targets to watch: once at the start, and
-// again whenever the server may serve something else.
+// Package plan determines the targets to watch from the arguments and flags: at the start, and again
+// whenever the resources of the server may have changed.
 //
-// Each resource is in a plan once for each namespace and name, and not at all if a wider target
-// has it. What the name of a single resource was first taken for, it stays, whatever comes under
-// that name later.
+// A plan has one target for each resource, namespace and name. A target that is covered by a wider one
+// is left out. The name of a single resource always refers to the resource to which it was first
+// resolved, even if another resource with this name is added later.
 package plan

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// subdomains are resources of Kubernetes whose objects have DNS subdomains for
-// names. Others may have nearly anything: RBAC takes "system:node" and "some words",
-// a PodDisruptionBudget's is not checked, an IPAddress is called "fd00::1", an
-// APIService "v1.", and what an aggregated API server allows only that knows.
+// subdomains are built-in resources whose object names must be DNS subdomains. The names of other
+// resources can be nearly anything. RBAC allows "system:node" and "some words", PodDisruptionBudgets
+// are not checked, an IPAddress has a name such as "fd00::1", and an APIService "v1.". Aggregated API
+// servers have their own rules.
 var subdomains = map[string][]string{
 	"": {
 		"configmaps", "endpoints", "limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods",
@@ -28,8 +28,8 @@ var subdomains = map[string][]string{
 	"storage.k8s.io":       {"storageclasses", "volumeattachments"},
 }
 
-// checkName notes it as a mistake if no object of any of the resources can have
-// name: it would be waited for without end.
+// checkName records a mistake if no object of any of the resources can have this name. Otherwise dwatch
+// would wait for it forever.
 func (d *draft) checkName(name string, mappings []*meta.RESTMapping) {
 	wrong := validation.IsDNS1123Subdomain(name)
 	if name == "" || len(mappings) == 0 || len(wrong) == 0 {

@@ -13,8 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestNamesThatTheServerRefuses: what is refused before it is waited for, the
-// server would refuse to create.
+// TestNamesThatTheServerRefuses checks that the API server rejects all names that checkName rejects.
 func TestNamesThatTheServerRefuses(t *testing.T) {
 	client := dynamic.NewForConfigOrDie(admin(t))
 	for group, resources := range subdomains {
@@ -30,7 +29,7 @@ func TestNamesThatTheServerRefuses(t *testing.T) {
 	}
 }
 
-// create has the server check an object that has a name and nothing else.
+// create makes the server validate an object that only has a name.
 func create(t *testing.T, client dynamic.Interface, target event.Target, name string) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(target.Mapping.GroupVersionKind)

@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestChosenNamespaces: which namespaces are watched, of those that there are.
+// TestChosenNamespaces checks the selection of existing namespaces by patterns and labels.
 func TestChosenNamespaces(t *testing.T) {
 	list := func(context.Context) ([]Namespace, error) {
 		return []Namespace{{"team-a", "1", map[string]string{"team": "shop"}}, {"team-b", "2", nil}, {"other", "3", map[string]string{"team": "shop"}}}, nil

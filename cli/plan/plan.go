@@ -36,21 +36,21 @@ type Missing struct {
 	Matches func(event.Target) bool
 }
 
-// draft is a Plan in the making.
+// draft is an unfinished Plan.
 type draft struct {
 	Plan
 	asked  []event.SelectedResource
 	where  []string                                   // the namespaces to watch in
-	named  map[schema.GroupResource]*meta.RESTMapping // one by one
+	named  map[schema.GroupResource]*meta.RESTMapping // resources that arguments name individually
 	wrong  error                                      // the first mistake in the arguments
-	unsure []schema.GroupVersion                      // which could not be asked
+	unsure []schema.GroupVersion                      // groups whose server did not answer
 }
 
-// name notes in which version a resource was named.
+// name records the version in which an argument names a resource.
 func (d *draft) name(mapping *meta.RESTMapping) {
 	r := mapping.Resource.GroupResource()
 	if other := d.named[r]; other != nil && other.Resource != mapping.Resource {
-		d.mistake(fmt.Errorf("%s is asked for in two versions, which show the same objects: ask for one", r))
+		d.mistake(fmt.Errorf("%s is requested in two versions, which contain the same objects: name one of them", r))
 	}
 	d.named[r] = mapping
 }
@@ -63,7 +63,7 @@ func (d *draft) note(note string) {
 	}
 }
 
-// noteAlternatives says which resource an ambiguous name was taken for.
+// noteAlternatives adds a note with the resource to which an ambiguous name was resolved.
 func (d *draft) noteAlternatives(name string, answer mapper.Result) {
 	if len(answer.Alternatives) == 0 {
 		return
@@ -111,7 +111,7 @@ func (d *draft) merge(awaited bool) {
 		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
 		if awaited && slices.ContainsFunc(d.Targets, wider) {
 			r := t.Resource().GroupResource()
-			d.mistake(fmt.Errorf("%s/%s is one of the %s, all of which are waited for: name it alone, or leave it out", r, t.Name, r))
+			d.mistake(fmt.Errorf("%s/%s is one of the %s, and dwatch waits for all of them: name it alone, or leave it out", r, t.Name, r))
 		}
 		if !slices.ContainsFunc(d.Targets[:i], covered) && !slices.ContainsFunc(d.Targets[i+1:], wider) {
 			merged = append(merged, t)
@@ -120,10 +120,10 @@ func (d *draft) merge(awaited bool) {
 	d.Targets = merged
 }
 
-// maxNoted is how many names a note lists.
+// maxNoted is the maximum number of names in a note.
 const maxNoted = 10
 
-// shorten joins names, and counts those that it leaves out.
+// shorten joins names. If there are more than maxNoted, it replaces the rest by their number.
 func shorten(names []string) string {
 	if left := len(names) - maxNoted; left > 0 {
 		return fmt.Sprintf("%s and %d others", strings.Join(names[:maxNoted], ", "), left)

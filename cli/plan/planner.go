@@ -17,15 +17,15 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Planner makes plans for one request. Its methods may be called by several
-// goroutines; whatever waits ends with its context.
+// Planner makes plans for one request. It is safe for concurrent use. Blocking calls return when their
+// context ends.
 type Planner struct {
 	request Request
 	mapper  *mapper.Mapper
 
-	mu    sync.Mutex                     // never held while the server is asked
-	taken map[string]string              // by the name of a single resource, when it was first found
-	found map[string][]*meta.RESTMapping // by any name, when it was last found
+	mu    sync.Mutex                     // not held during requests
+	taken map[string]string              // name of a single resource to the qualified name of its first result
+	found map[string][]*meta.RESTMapping // latest result of each name
 }
 
 // New returns a Planner that resolves names with m. It makes no request.
@@ -36,7 +36,7 @@ func New(r Request, m *mapper.Mapper) *Planner {
 	return &Planner{request: r, mapper: m, taken: map[string]string{}, found: map[string][]*meta.RESTMapping{}}
 }
 
-var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or it is not in namespaces and needs -A")
+var errNothingLeft = errors.New("nothing is left to watch: all resources are excluded with --exclude, or they are cluster-scoped and need -A")
 
 // InitialPlan returns the plan for the start. Mistakes in the command line are usage errors, see [fail.Usage]. An unknown
 // resource is an error of package mapper, or with WaitForResources a note. Other errors are failed requests.

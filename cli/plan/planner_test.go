@@ -72,20 +72,20 @@ func TestFirst(t *testing.T) {
 				t.Errorf("notes: -want +got:\n%s", diff)
 			}
 			if p.DynamicResources != test.live {
-				t.Errorf("live is %v", p.DynamicResources)
+				t.Errorf("DynamicResources is %v", p.DynamicResources)
 			}
 		})
 	}
 }
 
-// A '*' is what is in the namespace, or with all namespaces what is in none, too.
+// TestEverything checks that "*" selects cluster-scoped resources only together with all namespaces.
 func TestEverything(t *testing.T) {
 	clusterScoped := func(targets []event.Target) bool {
 		return slices.ContainsFunc(targets, func(t event.Target) bool { return !t.Namespaced() })
 	}
 	here, all := first(t, of("*")).Targets, first(t, everywhere(of("*"))).Targets
 	if clusterScoped(here) || !clusterScoped(all) || len(here) < 20 {
-		t.Errorf("here %v, everywhere %v", keys(here), keys(all))
+		t.Errorf("got %v for one namespace, %v for all", keys(here), keys(all))
 	}
 }
 
@@ -96,9 +96,9 @@ func TestMistakes(t *testing.T) {
 		want    string
 	}{
 		{without(of("pods"), "pods"), "nothing is left to watch"},
-		{of("hpa.v1.autoscaling", "hpa.v2.autoscaling"), "horizontalpodautoscalers.autoscaling is asked for in two versions"},
-		{awaited(of("pods/web", "jobs", "po")), "pods/web is one of the pods, all of which are waited for"},
-		{awaited(of("all", "deploy/web")), "deployments.apps/web is one of the deployments.apps, all of which are waited for"},
+		{of("hpa.v1.autoscaling", "hpa.v2.autoscaling"), "horizontalpodautoscalers.autoscaling is requested in two versions"},
+		{awaited(of("pods/web", "jobs", "po")), "pods/web is one of the pods, and dwatch waits for all of them"},
+		{awaited(of("all", "deploy/web")), "deployments.apps/web is one of the deployments.apps, and dwatch waits for all of them"},
 		{of("pods/a b"), `invalid name "a b" for pods: ` + subdomain},
 		{of("deploy/Web"), `invalid name "Web" for deployments.apps: ` + subdomain},
 		{of("cm/a\x1b[2J"), `invalid name "a\x1b[2J" for configmaps: ` + subdomain},
@@ -108,102 +108,102 @@ func TestMistakes(t *testing.T) {
 	} {
 		p, err := planner(t, test.request).InitialPlan(t.Context())
 		if err == nil {
-			t.Errorf("%+v: %v", test.request, keys(p.Targets))
+			t.Errorf("%+v: got targets %v, want an error", test.request, keys(p.Targets))
 			continue
 		}
 		if fail.ExitCode(err) != fail.ExitUsage || !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("%T %v, want %s", err, err, test.want)
+			t.Errorf("got a %T (%v), want a usage error %s", err, err, test.want)
 		}
 	}
 }
 
-// What the mapper says of a name is no mistake of this package's.
-func TestUnknownIsTheMappers(t *testing.T) {
+// TestMapperErrors checks that the errors of the mapper for unknown names are returned.
+func TestMapperErrors(t *testing.T) {
 	_, err := planner(t, of("nope")).InitialPlan(t.Context())
 	if !mapper.IsUnknown(err) {
-		t.Errorf("%T %v", err, err)
+		t.Errorf("got a %T (%v), want an UnknownError", err, err)
 	}
 	_, err = planner(t, waiting(of("bindings"))).InitialPlan(t.Context())
 	if !mapper.IsNotWatchable(err) || mapper.IsUnknown(err) {
-		t.Errorf("%T %v", err, err)
+		t.Errorf("got a %T (%v), want an UnwatchableError", err, err)
 	}
 }
 
-// TestResolve: later, what is not there is left out, whoever asks at the same time.
+// TestResolve checks that concurrent calls of Resolve return the existing resources and leave out unknown ones.
 func TestResolve(t *testing.T) {
 	p := planner(t, of("pods", "nope", "deploy"))
 	want := []string{"/v1, Resource=pods home ", "apps/v1, Resource=deployments home "}
-	var asking sync.WaitGroup
+	var running sync.WaitGroup
 	for range 10 {
-		asking.Go(func() {
+		running.Go(func() {
 			found, err := p.Resolve(t.Context())
 			if diff := cmp.Diff(want, keys(found.Targets)); diff != "" || err != nil {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}
 		})
 	}
-	asking.Wait()
+	running.Wait()
 	if diff := cmp.Diff(map[string]string{"pods": "pods.v1.", "deploy": "deployments.apps"}, p.taken); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// TestMissing: what the server does not have is told, and known when it comes.
+// TestMissing checks that a plan lists missing resources, and that Missing.Matches finds their targets later.
 func TestMissing(t *testing.T) {
 	p := planner(t, waiting(of("nonesuch/a", "pods")))
 	first, err := p.InitialPlan(t.Context())
 	if err != nil || len(first.Missing) != 1 || first.Missing[0].Name != "nonesuch/a" {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	is := first.Missing[0].Matches
-	came := first.Targets[0]
-	came.Name = "a"
-	if is(came) {
-		t.Error("it is there before it is found")
+	matches := first.Missing[0].Matches
+	target := first.Targets[0]
+	target.Name = "a"
+	if matches(target) {
+		t.Error("a target matches before the resource was resolved")
 	}
-	p.found["nonesuch"] = []*meta.RESTMapping{came.Mapping}
-	if !is(came) || is(first.Targets[0]) {
-		t.Error("it is not what was found")
+	p.found["nonesuch"] = []*meta.RESTMapping{target.Mapping}
+	if !matches(target) || matches(first.Targets[0]) {
+		t.Error("after the resource was resolved, not exactly the target with the name a matches")
 	}
 }
 
-// stalled never answers.
-type stalled struct{ asked chan struct{} }
+// stalledServer never answers.
+type stalledServer struct{ requested chan struct{} }
 
-func (s stalled) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.asked <- struct{}{}
+func (s stalledServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requested <- struct{}{}
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// TestEveryWaitEnds: a question ends with its context and by what bounds it, also
-// while another one is under way.
-func TestEveryWaitEnds(t *testing.T) {
-	server := stalled{make(chan struct{}, 10)}
+// TestResolveEnds checks that Resolve returns when its context ends or WithTimeout expires, even while
+// another call is making requests.
+func TestResolveEnds(t *testing.T) {
+	server := stalledServer{make(chan struct{}, 10)}
 	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: server})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := of("pods")
-	var bounded sync.Once
+	var first sync.Once
 	r.WithTimeout = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		timeout := time.Millisecond
-		bounded.Do(func() { timeout = time.Hour })
+		first.Do(func() { timeout = time.Hour })
 		return context.WithTimeout(ctx, timeout)
 	}
 	p := New(r, mapper.New(d))
-	asking, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() {
-		if _, err := p.Resolve(asking); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+		if _, err := p.Resolve(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("first call: got error %v, want canceled", err)
 		}
 	})
-	<-server.asked
+	<-server.requested
 	if _, err := p.Resolve(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("second call: got error %v, want deadline exceeded", err)
 	}
-	stop()
+	cancel()
 	group.Wait()
 }
 

@@ -8,26 +8,25 @@ import (
 	"dwatch/watcher/event"
 )
 
-// said is one way to say what is to be watched.
-type said struct {
+// selectionArgs are arguments and selectors of a command line.
+type selectionArgs struct {
 	request        Request
 	labels, fields string
 }
 
-func (s said) selection(t testing.TB) event.Selection {
+func (s selectionArgs) selection(t testing.TB) event.Selection {
 	t.Helper()
 	s.request.LabelSelector, s.request.FieldSelector = s.labels, s.fields
 	return first(t, s.request).Selection
 }
 
-// TestSelectionSame: what decides which objects are reported is the same, however
-// it was said.
+// TestSelectionSame checks that equivalent command lines have equal selections.
 func TestSelectionSame(t *testing.T) {
 	in := func(r Request, namespaces ...string) Request {
 		r.Namespaces = namespaces
 		return r
 	}
-	for want, ways := range map[string][]said{
+	for want, ways := range map[string][]selectionArgs{
 		"deployments.apps in namespace home": {
 			{request: of("deploy")}, {request: of("Deployment")}, {request: of("deployments.v1.apps")}, {request: of("deploy", "deployments")},
 			{request: in(of("deploy"), "home")}, {request: of("deploy", "deploy/web")}, {request: of("deploy/web", "deployments")},
@@ -69,14 +68,14 @@ func TestSelectionSame(t *testing.T) {
 func TestSelectionDifferent(t *testing.T) {
 	b := of("pods")
 	b.Namespaces = []string{"b"}
-	ways := []said{
+	ways := []selectionArgs{
 		{request: of("pods")}, {request: of("pods/a")}, {request: of("pods/a", "pods/b")}, {request: of("pods", "cm")},
 		{request: b}, {request: everywhere(of("pods"))},
 		{request: of("all")}, {request: without(of("all"), "pods")}, {request: without(of("all"), "jobs")},
 		{of("pods"), "a=1", ""}, {of("pods"), "a!=1", ""}, {of("pods"), "a in (1,2)", ""}, {of("pods"), "a", ""}, {of("pods"), "!a", ""},
 		{of("pods"), "", "a=1"}, {of("pods"), "", "a!=1"}, {of("pods"), "", "metadata.name=a"},
 	}
-	seen := map[string]said{}
+	seen := map[string]selectionArgs{}
 	for _, way := range ways {
 		s := text(t, way.selection(t))
 		if other, again := seen[s]; again {
@@ -86,25 +85,25 @@ func TestSelectionDifferent(t *testing.T) {
 	}
 }
 
-// TestSelectionKept: a selection that was written is the same when it is read.
-func TestSelectionKept(t *testing.T) {
-	s := said{without(of("pods/a", "all"), "jobs"), "a=1", "b=2"}.selection(t)
+// TestSelectionJSON checks that a selection is equal after encoding and decoding it.
+func TestSelectionJSON(t *testing.T) {
+	s := selectionArgs{without(of("pods/a", "all"), "jobs"), "a=1", "b=2"}.selection(t)
 	var read event.Selection
 	if err := json.Unmarshal([]byte(text(t, s)), &read); err != nil || !read.Equal(s) {
 		t.Errorf("%+v, want %+v (%v)", read, s, err)
 	}
 	const want = `{"resources":[{"resource":"all"},{"resource":"pods","name":"a"}],"exclude":["jobs"],"namespaces":["home"],"labels":"a=1","fields":"b=2"}`
 	if got := text(t, s); got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestSelectorsThatAreNone(t *testing.T) {
-	for _, wrong := range []said{{of("pods"), "a=b=c", ""}, {of("pods"), "", "a"}} {
+func TestInvalidSelectors(t *testing.T) {
+	for _, wrong := range []selectionArgs{{of("pods"), "a=b=c", ""}, {of("pods"), "", "a"}} {
 		wrong.request.LabelSelector, wrong.request.FieldSelector = wrong.labels, wrong.fields
 		_, err := planner(t, wrong.request).InitialPlan(t.Context())
 		if fail.ExitCode(err) != fail.ExitUsage {
-			t.Errorf("%+v: %v", wrong, err)
+			t.Errorf("%+v: got error %v, want a usage error", wrong, err)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func first(t testing.TB, r Request) *Plan {
 	return p
 }
 
-// of asks for TYPE or TYPE/NAME, in the namespace home.
+// of returns a Request for arguments TYPE or TYPE/NAME in the namespace home.
 func of(args ...string) Request {
 	r := Request{DefaultNamespace: "home"}
 	for _, arg := range args {

@@ -49,7 +49,7 @@ func TestServerThatIsNone(t *testing.T) {
 		"not found":     {"http://" + web(t, 404, "text/html", "<h1>Not Found</h1>"), `the server HOST does not answer like a Kubernetes API server: the server could not find the requested resource; check its address`},
 		"other json":    {"http://" + web(t, 200, "application/json", `{"hello":"world"}`), `.*the server lists no resources: is it a Kubernetes API server\? \(HOST\)`},
 		"bad request":   {"http://" + web(t, 400, "text/plain", "no"), `the server HOST does not answer like a Kubernetes API server: .*; check its address`},
-		"forbidden":     {"http://" + web(t, 403, "text/html", strings.Repeat("<p>no\x1b[31m</p>\n", 1000)), `the server HOST does not tell this user what it serves \(Forbidden\).*`},
+		"forbidden":     {"http://" + web(t, 403, "text/html", strings.Repeat("<p>no\x1b[31m</p>\n", 1000)), `the server HOST does not allow this user to list its resources \(Forbidden\).*`},
 		"internal":      {"http://" + web(t, 500, "text/html", strings.Repeat("<p>oh\x1b[31m</p>\n", 1000)), `the server HOST can't answer now: .*`},
 		"unavailable":   {"http://" + web(t, 503, "text/plain", "no healthy upstream"), `the server HOST can't answer now: .*; try again later`},
 		"redirect":      {"http://" + web(t, 302, "text/plain", ""), `Unable to connect to the server HOST: .*stopped after 10 redirects.*`},

@@ -15,6 +15,6 @@ func TestCopy(t *testing.T) {
 	}
 	want := "error: no\n2026-01-31T02:00:00Z one\nat 2026-01-31T02:00:00.123-07:00 two\nend"
 	if got.String() != want || StripTimes(text) != want {
-		t.Errorf("%q, %q, want %q", got.String(), StripTimes(text), want)
+		t.Errorf("got %q from CopyWithoutTimes, %q from StripTimes, want %q", got.String(), StripTimes(text), want)
 	}
 }

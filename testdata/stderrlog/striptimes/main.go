@@ -1,5 +1,5 @@
-// Command striptimes runs in place of dwatch, under any of its names, in scripts that compare stderr:
-// it runs the program of its own name in the directory above its own, whose stderr it passes on without times.
+// Command striptimes is a wrapper around dwatch for scripts that compare stderr. It runs the program with its own name in
+// the parent directory of its executable, and removes the timestamps from its stderr.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 func main() {
 	code, err := run()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "undated:", err)
+		fmt.Fprintln(os.Stderr, "striptimes:", err)
 		code = 1
 	}
 	os.Exit(code)
