@@ -34,14 +34,14 @@ type diffOptions struct {
 
 func (d *diffOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if not all is known by then")),
+		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if the comparison is not complete")),
 		flags.NewGroup("The past", d.from.AddTo,
-			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
-			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
+			flags.At("Compare the state of the recording at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
+			flags.Before("The later state, at `TIME`; by default at the end of the recording")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			d.look.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),
-		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
+		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in differences")),
 	}
 }
 

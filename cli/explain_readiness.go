@@ -46,7 +46,7 @@ type explainReadinessOptions struct {
 }
 
 func (o *explainReadinessOptions) groups() []flags.Group {
-	return []flags.Group{flags.NewGroup("What to explain", o.targets.AddTo, flags.Timeout(&o.timeout, "with exit code 1 if the server has not answered by then"))}
+	return []flags.Group{flags.NewGroup("What to explain", o.targets.AddTo, flags.Timeout(&o.timeout, "with exit code 1 if the server has not answered"))}
 }
 
 func (o *explainReadinessOptions) complete(args []string, _ console.Terminal) (err error) {

@@ -39,8 +39,8 @@ func (e *exportOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", e.targets.AddTo),
 		flags.NewGroup("The past", e.played.From.AddTo, flags.SinceBefore("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
-		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.cfg.Ending.Timeout, "with exit code 4 and no file if it is not written by then")),
-		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: who opens the file reads them")),
+		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.cfg.Ending.Timeout, "with exit code 4 and no file if the file is not complete")),
+		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: everyone who opens the file can read them")),
 	}
 }
 

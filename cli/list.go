@@ -35,9 +35,9 @@ type listOptions struct {
 func (l *listOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.object), func(f *pflag.FlagSet) {
-			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
+			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing if a named object does not exist")
 		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete by then")),
-		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
+		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, list the objects that existed at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")
 		}, flags.SortBy(&l.list.print.Order)),
@@ -72,7 +72,7 @@ func (l *listOptions) validate() error {
 	case l.from.IsSet():
 		return replay.CheckFlags(l.all, l.server, l.list.selection)
 	case !l.at.IsZero():
-		return errors.New("--at asks a recording: it needs --from DIR")
+		return errors.New("--at is for a recording: it needs --from DIR")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type recordOptions struct {
 
 func (r *recordOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to record", r.targets.AddTo, r.targets.AddShard, r.targets.AddWait, r.masks.AddTo, r.masks.AddShowSecrets(" as they are: who reads the recording reads them")),
+		flags.NewGroup("What to record", r.targets.AddTo, r.targets.AddShard, r.targets.AddWait, r.masks.AddTo, r.masks.AddShowSecrets(" in the recording: everyone who can read it can read them")),
 		flags.NewGroup("How much is kept", r.keep.AddTo),
 		flags.NewGroup("The run", flags.Timeout(&r.cfg.Ending.Timeout, "with exit code 0"), flags.Listen(&r.cfg.Listen)),
 	}

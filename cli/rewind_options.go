@@ -21,8 +21,8 @@ type rewindOptions struct {
 
 func (r *rewindOptions) addTo(f *pflag.FlagSet) {
 	r.from.AddTo(f)
-	flags.At("With --from, begin with what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")(f)
-	flags.SinceBefore("With --from, look around from `TIME` on; by default from an hour before --at", "With --from, look around before `TIME`; by default until an hour after --at")(f)
+	flags.At("With --from, begin with the objects that existed at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")(f)
+	flags.SinceBefore("With --from, start of the time range; `TIME` is by default an hour before --at", "With --from, end of the time range; `TIME` is by default an hour after --at")(f)
 }
 
 // read reads the flags of a command.
@@ -35,7 +35,7 @@ func (r *rewindOptions) read(all *pflag.FlagSet) error {
 	case !r.from.IsSet():
 		for _, name := range []string{"at", "since", "before"} {
 			if given(name) {
-				return fmt.Errorf("--%s asks a recording: it needs --from DIR", name)
+				return fmt.Errorf("--%s is for a recording: it needs --from DIR", name)
 			}
 		}
 	case given("where"):

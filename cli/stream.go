@@ -39,7 +39,7 @@ type look struct {
 
 func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
 	l.format.FlagsWithTemplates(formats, usage)(f)
-	f.BoolVar(&p.Table.ShowKind, "show-kind", false, "Of tables, show the kind with each name, as of several resources")
+	f.BoolVar(&p.Table.ShowKind, "show-kind", false, "In tables, show the resource type with each name, as for several resources")
 	flags.Columns(&p.Table)(f)
 	l.masks.AddTo(f)
 	l.masks.AddMaskSecretsTo(f)
@@ -58,8 +58,8 @@ func (s *streamOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", flags.SinceBefore(
-			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
-			"Only what happened before `TIME`, and end"), s.from.AddTo),
+			"First print the changes since `TIME`, as far as the cluster retains them, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
+			"Print only changes before `TIME`, and end"), s.from.AddTo),
 		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), flags.StatusEvents(&c.Filter.PassStatus, &c.Heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &c.Print, &c.KeepManaged, flags.StreamFormats, "; by default json, and at a terminal changes")
@@ -68,8 +68,8 @@ func (s *streamOptions) groups() []flags.Group {
 		flags.NewGroup("What changed", s.view.AddTo, flags.PreviousState(&c.Print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
 		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
-			f.BoolP("watch", "w", false, "Without effect: dwatch watches")
-			f.Bool("version", false, "Print the version, and end")
+			f.BoolP("watch", "w", false, "Has no effect: dwatch always watches")
+			f.Bool("version", false, "Print the version and exit")
 		}),
 	}
 }

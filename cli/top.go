@@ -28,7 +28,7 @@ func (o *topOptions) groups() []flags.Group {
 		o.played.Group(),
 		flags.NewGroup("Which changes", o.noise.AddTo),
 		flags.NewGroup("How it looks", o.format.Flags([]string{"table", "json"}, "table or json, a line for each object"), o.top.AddRowsTo, o.color.AddTo, o.masks.AddTo, o.masks.AddShowSecrets("")),
-		flags.NewGroup("When it is printed, and ends", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0, after what was found until then")),
+		flags.NewGroup("When it is printed, and ends", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0, after printing the result")),
 	}
 }
 

@@ -22,9 +22,9 @@ type Chat struct {
 
 func (c *Chat) AddTo(f *pflag.FlagSet) {
 	forms := chat.Formats()
-	f.StringVar(&c.given, "template", "", "Send what changed in people's words, and nothing of what only ticks, as "+strings.Join(forms, ", ")+" take it, or as the Go template in `FILE` makes it")
+	f.StringVar(&c.given, "template", "", "Send changes as messages for people, without noise: in the format of "+strings.Join(forms, ", ")+", or rendered by the Go template in `FILE`")
 	offers(f, "template", forms...)
-	f.StringVar(&c.Cluster, "cluster-name", "", "With --template, call the cluster `NAME`, and not as the kubeconfig or by its address")
+	f.StringVar(&c.Cluster, "cluster-name", "", "With --template, call the cluster `NAME` instead of its kubeconfig name or address")
 	notEmpty(f, "template", "cluster-name")
 }
 

@@ -13,9 +13,9 @@ import (
 // Compared is what of the state before goes with an event.
 func PreviousState(p *output.Options) Adder {
 	return func(f *pflag.FlagSet) {
-		f.BoolVar(&p.Changes, "changes", false, "Show with each MODIFIED object, as \"changes\", what changed: path, old and new value, and who changed it; keeps all content in memory")
-		f.BoolVar(&p.Patch, "patch", false, "Show with each MODIFIED object, as \"patch\", a JSON patch (RFC 6902) from the state before; keeps all content in memory")
-		f.BoolVar(&p.Old, "old", false, "Show with each MODIFIED object, as \"old\", the state before; keeps all content in memory")
+		f.BoolVar(&p.Changes, "changes", false, "Add \"changes\" to each MODIFIED event: path, old and new value, and who made the change; keeps all content in memory")
+		f.BoolVar(&p.Patch, "patch", false, "Add \"patch\" to each MODIFIED event: a JSON patch (RFC 6902) from the previous state; keeps all content in memory")
+		f.BoolVar(&p.Old, "old", false, "Add \"old\" to each MODIFIED event: the previous state of the object; keeps all content in memory")
 	}
 }
 
@@ -44,9 +44,9 @@ type Noise struct {
 }
 
 func (n *Noise) AddTo(f *pflag.FlagSet) {
-	paths(f, &n.only, "only", "Of what changes, show only what is at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
-	paths(f, &n.ignore, "ignore", "Of what changes, count what is at or below `PATH` as noise (repeatable)")
-	f.BoolVar(&n.all, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
+	paths(f, &n.only, "only", "Show only changes at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
+	paths(f, &n.ignore, "ignore", "Treat changes at or below `PATH` as noise (repeatable)")
+	f.BoolVar(&n.all, "noise", false, "Show noise, too, such as changes of resourceVersion, managedFields and heartbeats")
 }
 
 func (n *Noise) Apply(compare *change.Options) {
@@ -84,7 +84,7 @@ func (m *Masks) AddTo(f *pflag.FlagSet) {
 
 // AddMaskSecretsTo adds the flag for where Secrets are shown unless it is given.
 func (m *Masks) AddMaskSecretsTo(f *pflag.FlagSet) {
-	f.BoolVar(&m.secrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json, yaml and kyaml, too, as they are in what changes")
+	f.BoolVar(&m.secrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json, yaml and kyaml, too, not only in changes")
 }
 
 // AddShowSecrets returns what adds the flag for where Secrets are masked unless it is given.

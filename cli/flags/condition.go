@@ -51,7 +51,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 // Where is what has to hold of events, all of it.
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+		f.StringArray("where", nil, "Include only events that match `EXPR`; a CEL expression or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must match); see docs/expressions.md")
 		offers(f, "where", slices.Concat(expression.Presets(), expression.Completions())...)
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
@@ -65,14 +65,14 @@ func Where(to *[]Condition) Adder {
 func ListWhere(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		Where(to)(f)
-		f.Lookup("where").Usage = "List only objects of which `EXPR` holds, in CEL or a word, e.g. unready or \"object.spec.replicas > 3\" (repeatable: all must hold); see docs/expressions.md"
+		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. unready or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/expressions.md"
 	}
 }
 
 // Timeout ends a run after a time, if it is not 0; then says what happens when that is over.
 func Timeout(to *time.Duration, then string) Adder {
 	return func(f *pflag.FlagSet) {
-		f.DurationVar(to, "timeout", 0, "End after this `DURATION`, e.g. 10m, "+then)
+		f.DurationVar(to, "timeout", 0, "End after `DURATION`, e.g. 10m, "+then)
 		takes(f, "timeout", func(text string) error {
 			if *to < 0 {
 				return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", text)
@@ -121,11 +121,11 @@ func (e *StopConditions) AllConditions() []Condition {
 
 // AddTo adds the flags for conditions that end a run.
 func (e *StopConditions) AddTo(f *pflag.FlagSet) {
-	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` holds, a word or in CEL, e.g. ready; words are "+strings.Join(expression.Presets(), ", "))
-	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
-	e.addOf(f, "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
-	Timeout(&e.Timeout, "with exit code 0, or 124 if what is waited for did not come by then")(f)
-	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run badly, say the last `N` lines of the container that failed; see docs/reasons.md")
+	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` is true, e.g. ready; a CEL expression or one of the words "+strings.Join(expression.Presets(), ", "))
+	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, is true for any object")
+	e.addOf(f, "How many objects must match --until: `WHICH` is all (at the same time), any (one object) or each (at some time)")
+	Timeout(&e.Timeout, "with exit code 0, or 124 if the awaited condition is not met")(f)
+	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run with an error, print the last `N` lines of the failed container; see docs/reasons.md")
 }
 
 func (e *StopConditions) addOf(f *pflag.FlagSet, usage string) {
@@ -153,13 +153,13 @@ func (e *StopConditions) AddCountTo(f *pflag.FlagSet) {
 func (e *StopConditions) Check(hasState bool) error {
 	switch {
 	case e.Quantifier != "" && !e.Until.IsSet():
-		return errors.New("--until-for says of how many objects --until has to hold: it needs that")
+		return errors.New("--until-for says how many objects must match --until: it needs --until")
 	case e.Logs.Lines > 0 && !e.HasConditions():
-		return errors.New("--logs is for when --until or --fail-if ends the run badly: it needs one of them")
+		return errors.New("--logs is for runs with --until or --fail-if: it needs one of them")
 	case e.HasConditions() && hasState:
-		return errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
+		return errors.New("--until and --fail-if need all existing objects, but --state leaves out objects that were printed before: they do not go together")
 	case e.HasConditions() && e.Count > 0:
-		return errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
+		return errors.New("--count always ends with exit code 0: it does not go with --until and --fail-if")
 	}
 	return nil
 }

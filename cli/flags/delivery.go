@@ -54,18 +54,18 @@ const (
 func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	d.flags = f
 	f.StringVar(&d.to, "to", "", "Send each event to `URL`: "+addresses)
-	f.StringVar(&d.toFile, "to-file", "", "Send to the URL that is in `FILE`: those of chats are secret themselves")
-	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
-	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats:// and kafka://; those of one object always come one after the other", webhookWorkers, streamWorkers))
-	f.DurationVar(&d.Deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed, by default "+webhookDeadline.String()+" to a webhook; a command is killed then, and what it has started; 0: never")
-	f.DurationVar(&d.MaxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
+	f.StringVar(&d.toFile, "to-file", "", "Send to the URL in `FILE`, for example a chat webhook, whose URL is a secret")
+	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it reads each event as a line of JSON with an id, and prints the id when it has processed the event")
+	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects in parallel, by default 1, %d to a webhook and %d to nats:// and kafka://; the events of one object are always delivered in order", webhookWorkers, streamWorkers))
+	f.DurationVar(&d.Deadline, "deadline", time.Minute, "Fail a delivery attempt that takes longer than `DURATION`, by default "+webhookDeadline.String()+" for a webhook; a command is killed with its child processes; 0 means no limit")
+	f.DurationVar(&d.MaxBackoff, "max-backoff", time.Minute, "Retry failed deliveries with a backoff that grows from one second up to `DURATION`")
 	f.Float64Var(&d.Rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&d.GiveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
-	f.StringVar((*string)(&d.DeadLetters), "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
-	f.StringVar(&d.RedeliverFile, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching")
-	f.DurationVar(&d.DrainTimeout, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
-	f.StringVar(&d.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
-	f.BoolVar(&d.LatestOnly, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
+	f.StringVar((*string)(&d.DeadLetters), "dead-letters", "", "Append events that are given up to `FILE`, as one line of JSON each, with the reason")
+	f.StringVar(&d.RedeliverFile, "redeliver", "", "Send the events in a --dead-letters `FILE` again, instead of watching")
+	f.DurationVar(&d.DrainTimeout, "drain", 10*time.Second, "At the end, wait up to `DURATION` for undelivered events")
+	f.StringVar(&d.outboxSize, "outbox-size", "", "Buffer at most `SIZE` of undelivered events, e.g. 512Mi: in the --state file (by default 1Gi) or in memory (by default 64Mi); when the buffer is full, dwatch stops reading from the server")
+	f.BoolVar(&d.LatestOnly, "latest", false, "Deliver only the latest state of each object: a newer event replaces an undelivered one")
 	notEmpty(f, "to", "to-file", "dead-letters", "redeliver", "outbox-size")
 }
 
@@ -91,7 +91,7 @@ func (d *Delivery) Parse(command []string, hasState bool) error {
 	case d.URL == nil && command == nil:
 		return errors.New("say where to send events: with --to URL, or a command at the end, such as -- ./hook.sh")
 	case d.URL == nil && (len(command) == 0 || command[0] == ""):
-		return errors.New("after -- comes the command that gets the events, such as -- ./hook.sh")
+		return errors.New("no command after --: give the command that receives the events, such as -- ./hook.sh")
 	}
 	workers, deadline := 1, d.Deadline
 	switch {

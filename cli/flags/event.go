@@ -15,7 +15,7 @@ import (
 func Events(to *filter.Options) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&to.WatchOnly, "watch-only", false, "Leave out the objects that exist at the start")
-		f.StringSlice("types", nil, "Take only events of these `TYPES`: added, modified, deleted")
+		f.StringSlice("types", nil, "Include only events of these `TYPES`: added, modified, deleted")
 		offers(f, "types", "added", "modified", "deleted")
 		takes(f, "types", func(text string) error {
 			types, err := filter.ParseTypes(strings.Split(text, ","))
@@ -32,8 +32,8 @@ const minHeartbeat = time.Second
 // Marks are what is printed about the watch itself; no heartbeat is 0.
 func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
-		f.BoolVar(on, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, JOINED, LEFT, DENIED")
-		f.DurationVar(heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
+		f.BoolVar(on, "marks", false, "Print status events, too, as lines without an object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, JOINED, LEFT, DENIED")
+		f.DurationVar(heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s, with the connection status and the time of the last event")
 		takes(f, "heartbeat", func(text string) error {
 			if *heartbeat != 0 && *heartbeat < minHeartbeat {
 				return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", text, minHeartbeat)
@@ -46,7 +46,7 @@ func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 // State is the file that a run carries on from; empty: none.
 func State(path *string) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringVar(path, "state", "", "Carry on from `FILE`: keep in it what has come out, and what waits to be delivered; after a restart only what is different comes")
+		f.StringVar(path, "state", "", "Resume from `FILE`; dwatch saves in it reported states and undelivered events; after a restart, only differences are reported")
 		takes(f, "state", func(text string) error {
 			if text == "" {
 				return errors.New("--state takes a file")

@@ -21,7 +21,7 @@ const minExport, maxExport = 1e6, 500e6
 
 func (e *Export) AddTo(f *pflag.FlagSet) {
 	e.MaxSize = 20e6
-	f.String("max-size", "20M", "Leave the oldest out where the file would be larger than `SIZE`; it says what is left out")
+	f.String("max-size", "20M", "Leave out the oldest data if the file would be larger than `SIZE`; the file says what is left out")
 	offers(f, "max-size", "5M", "20M", "50M")
 	takes(f, "max-size", func(text string) error {
 		size, ok := parseSize(text, minExport, maxExport)
@@ -37,7 +37,7 @@ func (e *Export) AddTo(f *pflag.FlagSet) {
 }
 
 // ErrExport says how the command is typed.
-var ErrExportUsage = errors.New("dwatch export takes the file to write, and may be told what of a recording: dwatch export incident.html deploy,po --from DIR")
+var ErrExportUsage = errors.New("dwatch export takes the file to write, and optionally resources of the recording: dwatch export incident.html deploy,po --from DIR")
 
 // Read takes the file from the arguments, and returns the others.
 func (e *Export) ParseArgs(args []string) ([]string, error) {
@@ -46,7 +46,7 @@ func (e *Export) ParseArgs(args []string) ([]string, error) {
 	}
 	e.Path = args[0]
 	if lower := strings.ToLower(e.Path); e.Path != "-" && !strings.HasSuffix(lower, ".html") && !strings.HasSuffix(lower, ".htm") {
-		return nil, fmt.Errorf("%q is no file that browsers open, which ends in .html: %w", e.Path, ErrExportUsage)
+		return nil, fmt.Errorf("%q does not end in .html: %w", e.Path, ErrExportUsage)
 	}
 	return args[1:], nil
 }

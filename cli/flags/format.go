@@ -40,7 +40,7 @@ func (o *Format) Flags(formats []string, usage string) Adder {
 // template or have columns.
 func (o *Format) FlagsWithTemplates(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
-		o.Flags(formats, strings.Join(formats, ", ")+", and those of kubectl that take a template: "+
+		o.Flags(formats, strings.Join(formats, ", ")+", and kubectl's formats with a template: "+
 			strings.Join(output.TemplateFormats, "=, ")+"="+usage)(f)
 		o.Allowed = slices.Concat(formats, output.TemplateFormats)
 		completed := slices.Clone(formats)
@@ -115,8 +115,8 @@ var notWith = []struct {
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s prints no values", ""},
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table", ""},
 	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object", ""},
-	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == FormatNone || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can", "from"},
-	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s can't show marks, but -o json and yaml can", ""},
+	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == FormatNone || IsTable(f) || takesTemplate(f) }, "-o %s can't mark reconstructed events, but -o changes, json, yaml and kyaml can", "from"},
+	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s can't show status events, but -o json and yaml can", ""},
 	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == FormatChanges }, "-o %s is for people, as -o json and yaml are for programs", ""},
 }
 
@@ -133,7 +133,7 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 		}
 	}
 	if !o.allowMissing && given(f, "marks", "heartbeat") != "" {
-		return errors.New("marks lack what objects have: --allow-missing-template-keys=false does not go with --marks and --heartbeat")
+		return errors.New("status events lack the fields of objects: --allow-missing-template-keys=false does not go with --marks and --heartbeat")
 	}
 	return nil
 }
@@ -161,13 +161,13 @@ type View struct{ Initial, Timestamps, Full bool }
 
 // AddTo adds those flags to f that go for each view.
 func (v *View) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&v.Timestamps, "timestamps", false, "Show times with the date, milliseconds and the offset of the zone, for people")
-	f.BoolVar(&v.Full, "full", false, "Of changes, shorten no value, and at a terminal show each that followed another")
+	f.BoolVar(&v.Timestamps, "timestamps", false, "Show times with the date, milliseconds and the time zone offset")
+	f.BoolVar(&v.Full, "full", false, "Don't shorten values in changes; at a terminal, also show each of several successive changes")
 }
 
 // AddInitialTo adds the flag for what exists at the start.
 func (v *View) AddInitialTo(f *pflag.FlagSet) {
-	f.BoolVar(&v.Initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
+	f.BoolVar(&v.Initial, "initial", false, "With -o changes, show each object that exists at the start instead of their number")
 }
 
 // ManagedFields is whether they are kept.
@@ -180,8 +180,8 @@ func ManagedFields(kept *bool) Adder {
 // Columns are what tables show beside the server's columns.
 func Columns(t *output.TableOptions) Adder {
 	return func(f *pflag.FlagSet) {
-		f.BoolVar(&t.ShowLabels, "show-labels", false, "Of tables, show all labels in a last column")
-		f.StringSliceVarP(&t.LabelColumns, "label-columns", "L", nil, "Of tables, show each of these `LABELS` in a column (repeatable, commas)")
+		f.BoolVar(&t.ShowLabels, "show-labels", false, "In tables, show all labels in the last column")
+		f.StringSliceVarP(&t.LabelColumns, "label-columns", "L", nil, "In tables, show these `LABELS` as columns (repeatable, comma-separated)")
 		takes(f, "label-columns", func(text string) (err error) {
 			if slices.ContainsFunc(t.LabelColumns, func(name string) bool { return strings.TrimSpace(name) == "" }) {
 				err = errors.New("it takes names of labels")

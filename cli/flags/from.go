@@ -30,11 +30,11 @@ const FromCAFlag = "--from-ca"
 
 // AddTo adds the flags for it.
 func (r *From) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&r.text, "from", "", "Ask the recording in `DIR`, or at the address that a dwatch serve --record prints, and no cluster; see docs/recording.md")
+	f.StringVar(&r.text, "from", "", "Read the recording in `DIR`, or at the URL that dwatch serve --record prints, instead of a cluster; see docs/recording.md")
 	notEmpty(f, "from")
 	takes(f, "from", r.parse)
-	f.StringVar(&r.Token.Path, "from-token-file", "", "With --from URL, the token is in `FILE`, or in $"+fromTokenVariable)
-	f.StringVar(&r.CAFile, "from-ca", "", "With --from URL, trust only the authorities that are in `FILE`")
+	f.StringVar(&r.Token.Path, "from-token-file", "", "With --from URL, read the token from `FILE`; by default from $"+fromTokenVariable)
+	f.StringVar(&r.CAFile, "from-ca", "", "With --from URL, trust only the certificate authorities in `FILE`")
 	notEmpty(f, "from-token-file", "from-ca")
 }
 
@@ -81,7 +81,7 @@ func (r *From) Check(f *pflag.FlagSet) error {
 	name := given(f, "from-token-file", "from-ca")
 	switch {
 	case r.URL == nil && name != "":
-		return fmt.Errorf("--%s is for a recording that is asked for at an address: it needs --from https://HOST", name)
+		return fmt.Errorf("--%s is for a recording at a URL: it needs --from https://HOST", name)
 	case r.URL == nil:
 		return nil
 	case r.Token.Text != "" && f.Changed("from-token-file"):
@@ -94,10 +94,10 @@ func (r *From) Check(f *pflag.FlagSet) error {
 	switch {
 	case r.URL.Scheme == "https" || secret.IsLoopback(r.URL.Host):
 	default:
-		return fmt.Errorf("--from http:// sends the token in the clear to another machine, and all that is recorded comes so: %s takes https://", output.EscapeLine(r.URL.Host))
+		return fmt.Errorf("--from http:// would send the token and the recording unencrypted: use https:// for %s", output.EscapeLine(r.URL.Host))
 	}
 	if r.URL.Scheme == "http" && r.CAFile != "" {
-		return errors.New(FromCAFlag + " takes https://: over http:// nobody shows a certificate")
+		return errors.New(FromCAFlag + " needs https://: http:// has no certificates")
 	}
 	return nil
 }

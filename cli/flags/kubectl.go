@@ -9,15 +9,15 @@ import (
 // kubectlFlags are flags of kubectl get, events and wait that dwatch does not have, and
 // what to do instead.
 var kubectlFlags = map[string]string{
-	"all":                 "without a name it takes all that there are: leave it out",
-	"chunk-size":          "it asks for pages of a size of its own: leave it out",
+	"all":                 "without a name it selects all objects: leave it out",
+	"chunk-size":          "it chooses the page size itself: leave it out",
 	"filename":            `it takes names, which kubectl finds in files: dwatch $(kubectl get -f FILE -o name)`,
 	"kustomize":           `it takes names, which kubectl finds in files: dwatch $(kubectl get -k DIR -o name)`,
-	"output-watch-events": "it prints events, and each says what happened: leave it out",
+	"output-watch-events": "each event that it prints has a type: leave it out",
 	"raw":                 "it watches resources; for anything else there is kubectl get --raw",
 	"recursive":           `it takes names, which kubectl finds in files: dwatch $(kubectl get -R -f DIR -o name)`,
 	"server-print":        "its tables are always the server's: leave it out",
-	"subresource":         "a subresource can't be watched; what it changes is seen in the object",
+	"subresource":         "a subresource can't be watched; watch the object, which shows its changes",
 }
 
 // kubectlShorthands are those of kubectlFlags.

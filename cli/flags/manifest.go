@@ -22,12 +22,12 @@ type Manifests struct {
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&m.Image, "image", "", "The container `IMAGE` of dwatch, which has to be given: docs/release.md says how to make it")
-	f.StringVar(&m.Name, "name", "dwatch", "Call all of it `NAME`, also the Secret that is mounted")
-	f.StringVar(&m.Namespace, "into", "dwatch", "Run it in `NAMESPACE`, which has to be there; -n says what to watch")
-	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
-	f.BoolVar(&m.HelmValues, "helm-values", false, "Print the values with which Helm's chart of dwatch makes the same")
-	f.BoolVar(&m.VolumePerPod, "volume-per-pod", false, "With --lease, a volume for each pod, not one that they share")
+	f.StringVar(&m.Image, "image", "", "Run the container `IMAGE` of dwatch (required); see docs/release.md for how to build it")
+	f.StringVar(&m.Name, "name", "dwatch", "Name all objects `NAME`, also the Secret that is mounted")
+	f.StringVar(&m.Namespace, "into", "dwatch", "Run in `NAMESPACE`, which must exist; -n selects what to watch")
+	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a kustomize base into a new `DIRECTORY` instead of YAML to stdout")
+	f.BoolVar(&m.HelmValues, "helm-values", false, "Print the values with which dwatch's Helm chart creates the same objects")
+	f.BoolVar(&m.VolumePerPod, "volume-per-pod", false, "With --lease, give each pod its own volume instead of a shared one")
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 
@@ -43,15 +43,15 @@ const longestName = 52
 // Parse finds what can't be names.
 func (m *Manifests) Parse() error {
 	if m.Image == "" {
-		return errors.New("say where the image of dwatch is, with --image REGISTRY/NAME:TAG: docs/release.md says how to make it")
+		return errors.New("give the image of dwatch with --image REGISTRY/NAME:TAG: docs/release.md says how to build it")
 	}
 	switch {
 	case m.HelmValues && m.KustomizeDir != "":
-		return errors.New("--helm-values and --kustomize are two ways: take one of them")
+		return errors.New("--helm-values does not go with --kustomize")
 	case !imageName.MatchString(m.Image):
 		return fmt.Errorf("invalid --image %q: it takes the name of an image, such as registry.example.com/dwatch:v1", m.Image)
 	case len(m.Name) > longestName:
-		return fmt.Errorf("invalid --name %q: it takes at most %d characters, as Kubernetes makes longer names of it", m.Name, longestName)
+		return fmt.Errorf("invalid --name %q: it takes at most %d characters, as Kubernetes appends to it", m.Name, longestName)
 	}
 	invalid := func(flag, text string, wrong []string) error {
 		if len(wrong) == 0 {

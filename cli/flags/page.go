@@ -24,11 +24,11 @@ type Page struct {
 
 func (p *Page) AddTo(f *pflag.FlagSet) {
 	p.flags = f
-	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`; by default on this machine alone, at a free port. The URL is printed on stderr")
+	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`, by default at a free port of the loopback interface; the URL is printed to stderr")
 	f.BoolVar(&p.OpenBrowser, "open", false, "Open the page in a browser")
-	f.StringVar(&p.CertFile, "tls-cert", "", "Serve by TLS, with the certificate in `FILE`: that is what an address takes which other machines can reach")
-	f.StringVar(&p.KeyFile, "tls-key", "", "The private key of --tls-cert is in `FILE`")
-	f.BoolVar(&p.Insecure, "serve-insecure", false, "Serve to other machines without TLS, under any host name: a proxy in front takes care of that")
+	f.StringVar(&p.CertFile, "tls-cert", "", "Serve over TLS with the certificate in `FILE`; required if other machines can reach the address, unless --serve-insecure is set")
+	f.StringVar(&p.KeyFile, "tls-key", "", "Use the private key in `FILE` for --tls-cert")
+	f.BoolVar(&p.Insecure, "serve-insecure", false, "Serve to other machines without TLS, under any host name, for use behind a proxy")
 	offers(f, "addr", "127.0.0.1:8080", "localhost:8080")
 	notEmpty(f, "addr", "tls-cert", "tls-key")
 }
@@ -45,7 +45,7 @@ func (p *Page) Check() error {
 }
 
 func (p *Page) checkAddress() error {
-	const guards = "that takes --tls-cert and --tls-key, or --serve-insecure if a proxy in front of it does that"
+	const guards = "it needs --tls-cert and --tls-key, or --serve-insecure behind a proxy"
 	guarded := p.CertFile != "" || p.Insecure
 	host, port, err := net.SplitHostPort(p.Address)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Page) checkAddress() error {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("invalid --addr %q: a port is a number from 0 to 65535, where 0 is a free one", p.Address)
 	} else if n > 0 && host == "" && !guarded {
-		return fmt.Errorf("--addr %s is on all addresses of this machine: %s; 127.0.0.1:%s is on this machine alone", p.Address, guards, port)
+		return fmt.Errorf("--addr %s listens on all interfaces: %s; 127.0.0.1:%s listens on this machine only", p.Address, guards, port)
 	}
 	address, err := netip.ParseAddr(host)
 	switch {
@@ -82,7 +82,7 @@ func LooksLikeAddress(arg string) bool {
 // CheckArguments finds an address among the names of what is to be shown.
 func (p *Page) CheckArguments(args []string) error {
 	if i := slices.IndexFunc(args, LooksLikeAddress); i >= 0 {
-		return fmt.Errorf("invalid argument %q: where the page is served is said by --addr HOST:PORT", args[i])
+		return fmt.Errorf("invalid argument %q: use --addr HOST:PORT to choose the address of the page", args[i])
 	}
 	return nil
 }

@@ -47,20 +47,20 @@ var (
 func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	d.receivers = f
 	w, n := &d.Webhook, &d.NATS
-	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: binary, with the event as the body and what is said of it in headers, or structured, with both in one JSON body")
+	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: binary, with the event as the body and its attributes in headers, or structured, with both in one JSON body")
 	offers(f, "to-format", webhookFormats...)
-	f.StringVar(&w.Token.Path, "to-token-file", "", "Send the bearer token that is in `FILE`, or in $"+tokenVariable)
-	f.StringVar(&w.Headers.Path, "to-header-file", "", "Send the headers that are in `FILE`, or in $"+headersVariable+", in lines as \"Name: value\"")
-	f.StringVar(&w.Signing.Path, "to-signing-file", "", "Sign as Standard Webhooks, with each secret, whsec_..., that is in `FILE`, or in $"+signingVariable)
-	f.StringVar(&d.TLS.Cert, "to-cert", "", "Show the receiver the client certificate that is in `FILE`, and whose key --to-key has")
-	f.StringVar(&d.TLS.Key, "to-key", "", "`FILE` with the key of --to-cert")
-	f.StringVar(&d.TLS.CA, "to-ca", "", "Trust a receiver with a certificate of the authorities that are in `FILE`, and no other")
-	f.StringVar(&n.CreateStream, "create-stream", "", "With --to nats://, make the stream `NAME` if no stream takes the events")
-	f.StringVar(&n.Credentials, "nats-creds", "", "Log in to NATS with the credentials that are in `FILE`")
-	f.StringVar(&n.NKey, "nats-nkey", "", "Log in to NATS with the seed of an NKey that is in `FILE`")
-	f.StringVar(&n.Login, "nats-login", "", "Log in to NATS with USER:PASSWORD, or the token, that is in `FILE`")
-	f.StringVar(&d.Kafka.Login.Path, "kafka-login", "", "Log in to Kafka with USER:PASSWORD that is in `FILE`, or in $"+kafkaVariable)
-	f.StringVar(&d.Kafka.Mechanism, "kafka-sasl", "", "Log in to Kafka by `MECHANISM`: "+strings.Join(kafka.Mechanisms(), ", ")+"; by default by the first of these that a broker knows")
+	f.StringVar(&w.Token.Path, "to-token-file", "", "Send the bearer token in `FILE`, or in $"+tokenVariable)
+	f.StringVar(&w.Headers.Path, "to-header-file", "", "Send the headers in `FILE`, or in $"+headersVariable+", with one \"Name: value\" per line")
+	f.StringVar(&w.Signing.Path, "to-signing-file", "", "Sign requests as Standard Webhooks with each secret, whsec_..., in `FILE`, or in $"+signingVariable)
+	f.StringVar(&d.TLS.Cert, "to-cert", "", "Authenticate to the receiver with the client certificate in `FILE`, whose key is in --to-key")
+	f.StringVar(&d.TLS.Key, "to-key", "", "Use the private key in `FILE` for --to-cert")
+	f.StringVar(&d.TLS.CA, "to-ca", "", "For the receiver, trust only the certificate authorities in `FILE`")
+	f.StringVar(&n.CreateStream, "create-stream", "", "With --to nats://, create the stream `NAME` if no stream stores the events")
+	f.StringVar(&n.Credentials, "nats-creds", "", "Log in to NATS with the credentials in `FILE`")
+	f.StringVar(&n.NKey, "nats-nkey", "", "Log in to NATS with the NKey seed in `FILE`")
+	f.StringVar(&n.Login, "nats-login", "", "Log in to NATS with USER:PASSWORD or the token in `FILE`")
+	f.StringVar(&d.Kafka.Login.Path, "kafka-login", "", "Log in to Kafka with USER:PASSWORD in `FILE`, or in $"+kafkaVariable)
+	f.StringVar(&d.Kafka.Mechanism, "kafka-sasl", "", "Log in to Kafka with the SASL `MECHANISM`: "+strings.Join(kafka.Mechanisms(), ", ")+"; by default the first one that the broker supports")
 	offers(f, "kafka-sasl", kafka.Mechanisms()...)
 	notEmpty(f, slices.Concat(webhookOnly, tlsOnly, natsOnly, kafkaOnly)...)
 }
@@ -142,7 +142,7 @@ func (d *Delivery) checkReceivers() error {
 	case only(natsOnly...) != "" && !toNATS:
 		return fmt.Errorf("--%s is for NATS: it needs --to nats://HOST/PREFIX", only(natsOnly...))
 	case len(identities) > 1:
-		return fmt.Errorf("%s: one of them says who dwatch is", strings.Join(identities, " and "))
+		return fmt.Errorf("%s: give one login for NATS", strings.Join(identities, " and "))
 	case strings.ContainsFunc(d.NATS.CreateStream, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`.*>/\`, c) }):
 		return errors.New("invalid --create-stream: the name of a stream has no dot, space, *, >, / or \\")
 	case only(kafkaOnly...) != "" && !toKafka:
@@ -212,9 +212,9 @@ func (d *Delivery) parseAddress() error {
 	case err != nil:
 		return fmt.Errorf("invalid --to: it takes a URL such as %s", addresses)
 	case address.User != nil && d.toFile != "":
-		return errors.New("--to-file: the URL must not hold a user or a password: see the flags for credentials")
+		return errors.New("--to-file: the URL must not contain a user or a password: see the flags for credentials")
 	case address.User != nil:
-		return errors.New("--to must not hold a user or a password: everybody who sees the processes sees them; see the flags for credentials")
+		return errors.New("--to must not contain a user or a password, which everyone who can list processes would see; see the flags for credentials")
 	case address.Scheme == "":
 		return fmt.Errorf("invalid --to: it has no scheme; a URL begins with one of %s", addresses)
 	case !isWebhook(address.Scheme) && !isNATS(address.Scheme) && !isKafka(address.Scheme):
@@ -278,7 +278,7 @@ const kafkaPort = "9092"
 func (d *Delivery) takeBrokers(brokers []*url.URL) error {
 	a, k := d.URL, &d.Kafka
 	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
-		return fmt.Errorf("invalid --to: it is %s://HOST,HOST/TOPIC, with nothing behind", a.Scheme)
+		return fmt.Errorf("invalid --to: it is %s://HOST,HOST/TOPIC, with nothing after the topic", a.Scheme)
 	}
 	k.Topic = strings.TrimPrefix(a.Path, "/")
 	if err := kafka.CheckTopic(k.Topic); err != nil {
@@ -302,17 +302,17 @@ func (d *Delivery) checkSecrets() error {
 	name := given(d.receivers, "to-cert", "to-ca")
 	switch scheme := d.URL.Scheme; {
 	case scheme == "http" && name != "":
-		return fmt.Errorf("--%s takes https://: over http:// nobody shows a certificate", name)
+		return fmt.Errorf("--%s needs https://: http:// has no certificates", name)
 	case scheme == "nats" && d.NATS.Login != "" && !secret.IsLoopback(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
 	case scheme == kafkaScheme && name != "":
-		return fmt.Errorf("--%s takes kafka+tls://: over kafka:// nobody shows a certificate", name)
+		return fmt.Errorf("--%s needs kafka+tls://: kafka:// has no certificates", name)
 	case scheme == kafkaScheme && d.Kafka.Mechanism == kafka.Plain && d.SendsPlaintext():
 		return errors.New("--kafka-sasl plain would send a password in the clear: it takes --to kafka+tls://HOST/TOPIC")
 	}
 	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
 		if c.IsSet() && isWebhook(d.to) && d.SendsPlaintext() {
-			return fmt.Errorf("--to http:// sends all in the clear to another machine, credentials too: with %s it takes https://", c.Name)
+			return fmt.Errorf("--to http:// would send credentials and events unencrypted: with %s it needs https://", c.Name)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ type Retention struct {
 }
 
 func (k *Retention) AddTo(f *pflag.FlagSet) {
-	f.String("keep", "", "Drop of the recording what is older than `TIME`, such as 30d or 12h")
+	f.String("keep", "", "Delete data older than `TIME` from the recording, such as 30d or 12h")
 	offers(f, "keep", "12h", "7d", "30d")
 	takes(f, "keep", func(text string) error {
 		ago, ok := parseAgo(text)
@@ -24,7 +24,7 @@ func (k *Retention) AddTo(f *pflag.FlagSet) {
 		}
 		return nil
 	})
-	f.String("max-size", "", "Drop the oldest when the recording is larger than `SIZE`, such as 10Gi")
+	f.String("max-size", "", "Delete the oldest data when the recording is larger than `SIZE`, such as 10Gi")
 	offers(f, "max-size", "1Gi", "10Gi")
 	takes(f, "max-size", func(text string) error {
 		size, ok := parseSize(text, minKept, maxKept)
@@ -43,7 +43,7 @@ type Recording struct {
 }
 
 func (b *Recording) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&b.Dir, "record", "", "Record what happens into `DIR`, too, as dwatch record does, to ask for it later; see docs/recording.md")
+	f.StringVar(&b.Dir, "record", "", "Also record into `DIR`, as dwatch record does; see docs/recording.md")
 	notEmpty(f, "record")
 	b.Retention.AddTo(f)
 }
@@ -64,14 +64,14 @@ type Replay struct {
 
 // Group has the flags for it.
 func (p *Replay) Group() Group {
-	return NewGroup("The past", p.From.AddTo, SinceBefore("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
+	return NewGroup("The past", p.From.AddTo, SinceBefore("With --from, begin at `TIME`, such as 2h or 02:00", "With --from, end before `TIME`"))
 }
 
 // Read takes in the flags of f, when all are read.
 func (p *Replay) Parse(f *pflag.FlagSet) error {
 	err := cmp.Or(p.Range.Parse(f), p.From.Check(f))
 	if name := given(f, "since", "before"); err == nil && !p.From.IsSet() && name != "" {
-		err = errors.New("--" + name + " asks a recording: it needs --from DIR")
+		err = errors.New("--" + name + " is for a recording: it needs --from DIR")
 	}
 	return err
 }

@@ -13,8 +13,8 @@ type Rules struct {
 }
 
 func (r *Rules) AddTo(f *pflag.FlagSet) {
-	f.StringVarP(&r.File, "filename", "f", "", "Send by each of the rules that are in `FILE`, which share what they watch; - is stdin. See docs/rules.md")
-	f.BoolVar(&r.CheckOnly, "check", false, "With -f, say what is wrong with the rules, ask no cluster, and end")
+	f.StringVarP(&r.File, "filename", "f", "", "Send events by the rules in `FILE`, which share their watches; - is stdin; see docs/rules.md")
+	f.BoolVar(&r.CheckOnly, "check", false, "With -f, report errors in the rules and end, without connecting to a cluster")
 	notEmpty(f, "filename")
 }
 

@@ -38,9 +38,9 @@ func DetectLogFormat(args []string) string {
 
 // AddTo also adds the flags that cobra looks for: else it would add its own, which have no group.
 func (m *Logging) AddTo(f *pflag.FlagSet) {
-	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Nothing but errors on stderr, and what is missing or can't be evaluated")
+	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Print only errors to stderr, and warnings about missing data and about expressions that can't be evaluated")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
-	f.StringVar(&m.Format, "log", LogText, "Say on stderr in this `FORMAT`: text, or json, an object a line")
+	f.StringVar(&m.Format, "log", LogText, "Write messages to stderr in this `FORMAT`: text, or json, with one object per line")
 	offers(f, "log", LogText, LogJSON)
 	takes(f, "log", func(text string) error {
 		if text != LogText && text != LogJSON {
@@ -48,8 +48,8 @@ func (m *Logging) AddTo(f *pflag.FlagSet) {
 		}
 		return nil
 	})
-	f.BoolVar(&m.UTC, "utc", false, "Show times to people in UTC, and take those of --since and --before in it")
-	f.BoolP("help", "h", false, "Print this help, and end")
+	f.BoolVar(&m.UTC, "utc", false, "Show times in UTC, and read times in flags such as --since as UTC if they have no zone")
+	f.BoolP("help", "h", false, "Print this help and exit")
 }
 
 // minVerify keeps a server from being asked for lists all the time.
@@ -58,7 +58,7 @@ const minVerify = 10 * time.Second
 // Verify is how often what is known is compared with the server; 0: never.
 func Verify(every *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
-		f.DurationVar(every, "verify", 0, "Every `DURATION`, e.g. 1h, compare what is known with a fresh list of the server, and say, and count for --listen, what was missed")
+		f.DurationVar(every, "verify", 0, "Every `DURATION`, e.g. 1h, compare the known objects with a fresh list from the server, and log missed changes and count them in the metrics of --listen")
 		takes(f, "verify", func(text string) error {
 			if *every < minVerify {
 				return fmt.Errorf("invalid --verify %s: it takes a duration of at least %s", text, minVerify)
@@ -71,7 +71,7 @@ func Verify(every *time.Duration) Adder {
 // Listen is where the run answers how it is, HOST:PORT; empty: nowhere.
 func Listen(to *string) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringVar(to, "listen", "", "Answer on `ADDR`, such as :9090, over HTTP how the run is: /metrics for Prometheus, /healthz and /readyz")
+		f.StringVar(to, "listen", "", "Serve /metrics for Prometheus, /healthz and /readyz over HTTP on `ADDR`, such as :9090")
 		offers(f, "listen", ":9090", "127.0.0.1:9090")
 		takes(f, "listen", func(text string) error {
 			if _, port, err := net.SplitHostPort(text); err != nil || port == "" {

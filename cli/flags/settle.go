@@ -21,8 +21,8 @@ const (
 
 func (s *Settle) AddTo(f *pflag.FlagSet) {
 	s.flags = f
-	f.DurationVar(&s.Quiet, "settle", 0, "Wait until an object and what it owns have been quiet for `DURATION`, e.g. 30s, and tell once what changed: a rollout is one message")
-	f.DurationVar(&s.Max, "max-settle", defaultSettle, "With --settle, tell after `DURATION` of what does not get quiet, as it is then")
+	f.DurationVar(&s.Quiet, "settle", 0, "Wait until an object and the objects that it owns have not changed for `DURATION`, e.g. 30s, and send one event for all changes, such as for a rollout")
+	f.DurationVar(&s.Max, "max-settle", defaultSettle, "With --settle, send the event after `DURATION` even if the changes continue")
 }
 
 // Is reports whether anything waits.
@@ -32,7 +32,7 @@ func (s *Settle) IsSet() bool { return s.Quiet > 0 }
 func (s *Settle) Parse() error {
 	switch {
 	case s.flags.Changed("max-settle") && !s.flags.Changed("settle"):
-		return errors.New("--max-settle is for what waits to be quiet: it needs --settle")
+		return errors.New("--max-settle limits the wait of --settle: it needs --settle")
 	case s.flags.Changed("settle") && s.Quiet < minSettle:
 		return fmt.Errorf("invalid --settle %s: it takes a duration of at least %s, such as 30s", s.Quiet, minSettle)
 	case s.IsSet() && s.Max < s.Quiet:

@@ -28,14 +28,14 @@ type Targets struct {
 
 func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
-	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched, '*.GROUP' what is in a group")
-	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
-	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`: a,b or 'team-*'; '!kube-*' leaves out (repeatable); default: the context's")
-	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Leave out `NAMESPACE`, or 'kube-*' (repeatable, commas)")
-	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")
-	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
+	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME (repeatable, comma-separated); '*' means all resources that can be watched, '*.GROUP' all in an API group")
+	f.StringSliceVar(&r.Exclude, "exclude", nil, "Exclude `RESOURCE` from '*' or a category (repeatable, comma-separated)")
+	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Select `NAMESPACE`: a,b or 'team-*'; '!kube-*' excludes namespaces (repeatable); default: the namespace of the context")
+	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Exclude `NAMESPACE`, or a pattern such as 'kube-*' (repeatable, comma-separated)")
+	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Select all namespaces whose labels match `SELECTOR`, e.g. team=shop, including later ones")
+	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Select all namespaces, even if -n is given")
 	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
-	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
+	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server supports only a few fields per type")
 	notEmpty(f, "exclude", "namespace", "exclude-namespace", "namespace-selector")
 }
 
@@ -141,7 +141,7 @@ func (t *Targets) checkNamespaceSelector() error {
 		return fmt.Errorf("invalid --namespace-selector %q: %w", selector, err)
 	}
 	if t.request.AllNamespaces || len(t.namespaces) > 0 {
-		return errors.New("--namespace-selector says in which namespaces to look: it does not go with -n and -A")
+		return errors.New("--namespace-selector selects the namespaces: it does not go with -n and -A")
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func checkSelectors(r plan.Request) error {
 // About is which object the Events that are watched are about; nil if the flag is not given.
 func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
-		f.String("for", "", "Only what belongs to `TYPE/NAME`, e.g. deploy/web: what it owns, refers to and is reached by, and the Events about all these. See docs/subject.md")
+		f.String("for", "", "Select only objects that belong to `TYPE/NAME`, e.g. deploy/web: objects that it owns, refers to or is reached by, and Events about any of them; see docs/subject.md")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseAbout(text)
 			return invalid("for", text, err)
@@ -171,10 +171,10 @@ func Subject(to **mapper.Argument) Adder {
 
 func parseAbout(text string) (*mapper.Argument, error) {
 	if slices.Contains(until.Quantifiers, text) {
-		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; of how many objects --until has to hold is said by --until-for %s", text)
+		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; use --until-for %s to say how many objects must match --until", text)
 	}
 	if condition, _, is := strings.Cut(text, "="); is || condition == "delete" || condition == "create" {
-		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; to wait for that say dwatch wait TYPE/NAME --for %s", text)
+		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; to wait for that, use dwatch wait TYPE/NAME --for %s", text)
 	}
 	parsed, err := mapper.ParseArguments([]string{text}, nil)
 	if err != nil {

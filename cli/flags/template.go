@@ -20,9 +20,9 @@ type Template struct {
 }
 
 func (t *Template) addTo(f *pflag.FlagSet) {
-	f.StringVar(&t.text, "template", "", "`TEMPLATE`, or the file with it, for a format that takes one and has none behind its =; by itself it means -o go-template")
-	f.BoolVar(&t.noHeaders, "no-headers", false, "Leave out the line with the names of columns")
-	f.BoolVar(&t.allowMissing, "allow-missing-template-keys", true, "Leave out what a jsonpath or Go template names and an object does not have; with =false that is an error")
+	f.StringVar(&t.text, "template", "", "`TEMPLATE`, or the path of a template file, for a format without one after its =; without -o, it means -o go-template")
+	f.BoolVar(&t.noHeaders, "no-headers", false, "Don't print column headers")
+	f.BoolVar(&t.allowMissing, "allow-missing-template-keys", true, "If true, leave out fields that a jsonpath or Go template names and an object lacks; if false, a missing field is an error")
 	notEmpty(f, "template")
 }
 

@@ -40,7 +40,7 @@ func (s *TimeRange) Parse(f *pflag.FlagSet) error {
 		return err
 	}
 	if !s.Since.IsZero() && !s.Before.IsZero() && !s.Since.Before(s.Before) {
-		return fmt.Errorf("there is no time from --since %s to --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
+		return fmt.Errorf("no time lies between --since %s and --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ var (
 
 // ParseTime returns the time that a person means who types it at now, in the zone of now: how
 // long ago it was (2h, 1h30m, 7d), a time of today (02:00), a date and a time (2026-01-31T02:00),
-// one with a zone (RFC 3339), or now. What may mean two times, or none, or one that is yet to come
+// one with a zone (RFC 3339), or now. What may mean two times, or none, or one that is in the future
 // is an error, which says what to type instead: of a time of day that has not been today it is
 // not known whether yesterday's is meant, and of one in the hour in which clocks are turned back
 // not which of the two.
@@ -93,7 +93,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	}
 	t, err := parseClock(text, now)
 	if err == nil && t.After(now) {
-		err = fmt.Errorf("that is yet to come: it is %s", now.Format("2006-01-02T15:04:05Z07:00"))
+		err = fmt.Errorf("that is in the future: it is %s", now.Format("2006-01-02T15:04:05Z07:00"))
 	}
 	return t, err
 }
@@ -135,7 +135,7 @@ func parseClock(text string, now time.Time) (time.Time, error) {
 		today, err := local(t.AddDate(year, int(month)-1, day-1), now.Location())
 		if err == nil && today.After(now) {
 			yesterday := now.AddDate(0, 0, -1).Format(time.DateOnly)
-			err = fmt.Errorf("today that is yet to come: it is %s (for yesterday's, say %sT%s)", now.Format("15:04:05"), yesterday, text)
+			err = fmt.Errorf("that is in the future today: it is %s (for yesterday, use %sT%s)", now.Format("15:04:05"), yesterday, text)
 		}
 		return today, err
 	}
@@ -168,11 +168,11 @@ func local(t time.Time, there *time.Location) (found time.Time, err error) {
 		case found.IsZero():
 			found = at
 		case !at.Equal(found):
-			return time.Time{}, fmt.Errorf("clocks showed that twice: say %s or %s", found.Format(time.RFC3339), at.Format(time.RFC3339))
+			return time.Time{}, fmt.Errorf("that local time occurred twice: use %s or %s", found.Format(time.RFC3339), at.Format(time.RFC3339))
 		}
 	}
 	if found.IsZero() {
-		return time.Time{}, fmt.Errorf("clocks never showed that on %s: they were put forward", t.Format(time.DateOnly))
+		return time.Time{}, fmt.Errorf("that local time did not exist on %s: they were put forward", t.Format(time.DateOnly))
 	}
 	return found, nil
 }

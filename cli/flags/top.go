@@ -53,7 +53,7 @@ func (t *Top) AddRowsTo(f *pflag.FlagSet) {
 		}
 		return nil
 	})
-	f.IntVar(&t.Rows, "rows", 20, "Print the first `N` rows, and those with a fight or a hot loop; 0 prints all")
+	f.IntVar(&t.Rows, "rows", 20, "Print the first `N` rows, and all rows with a fight or a hot loop; 0 prints all")
 	takes(f, "rows", func(text string) error {
 		if t.Rows < 0 {
 			return fmt.Errorf("invalid --rows %s: it takes a number", text)

@@ -22,15 +22,15 @@ type Wait struct {
 }
 
 func (a *Wait) AddTo(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or a word: "+strings.Join(expression.Presets(), ", ")+", as docs/expressions.md explains (repeatable: all must hold)")
+	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for a CEL expression or a word: "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must match); see docs/expressions.md")
 	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Completions())...)
-	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
-	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
-	Timeout(&a.Timeout, "with exit code 124 if it has not held by then; without it there is no end")(f)
-	a.Logs.addTo(f, 20, "When it fails, say the last `N` lines of the container that failed, before its restart if it has restarted; 0: none; see docs/reasons.md")
+	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, a CEL expression or a word, is true for any object; with --for ready, the default is failed")
+	a.addOf(f, "How many objects must match: `WHICH` is all (at the same time), any (one object) or each (at some time)")
+	Timeout(&a.Timeout, "with exit code 124; by default dwatch waits without a limit")(f)
+	a.Logs.addTo(f, 20, "If the wait fails, print the last `N` lines of the failed container, from before its restart if it has restarted; 0 disables this; see docs/reasons.md")
 	takes(f, "timeout", func(string) error {
 		if a.Timeout == 0 {
-			return errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")
+			return errors.New("invalid --timeout 0: without --timeout it waits without a limit; to check once, use --for true --fail-if '!ready(object)'")
 		}
 		return nil
 	})
@@ -41,7 +41,7 @@ func (a *Wait) AddTo(f *pflag.FlagSet) {
 func (a *Wait) Parse() (StopConditions, error) {
 	var err error
 	if slices.Contains(a.forms, "delete") && slices.Contains(a.forms, "create") {
-		return a.StopConditions, errors.New("--for delete and --for create contradict each other: no object is both deleted and there")
+		return a.StopConditions, errors.New("--for delete and --for create contradict each other: an object can't both exist and be deleted")
 	}
 	if a.Until, err = a.condition(); err != nil {
 		return a.StopConditions, err
