@@ -34,7 +34,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	// Discovery is not cached on disk. A cache would save one round trip, but could be outdated without causing a 404: a name
 	// may mean another resource, another version may be preferred, a category may have more resources, or the scope of a
 	// resource may have changed.
-	set.String("cache-dir", "", "Without effect, whatever `DIR`: dwatch keeps no cache")
+	set.String("cache-dir", "", "Ignored: dwatch keeps no cache in `DIR`")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // dwatch's own flag accepts several namespaces
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"

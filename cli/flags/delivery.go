@@ -56,7 +56,7 @@ func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&d.to, "to", "", "Send each event to `URL`: "+addresses)
 	f.StringVar(&d.toFile, "to-file", "", "Send to the URL in `FILE`, for example a chat webhook, whose URL is a secret")
 	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it reads each event as a line of JSON with an id, and prints the id when it has processed the event")
-	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects in parallel, by default 1, %d to a webhook and %d to nats:// and kafka://; the events of one object are always delivered in order", webhookWorkers, streamWorkers))
+	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects in parallel, by default 1, %d to a webhook and %d to nats:// and kafka://; the events of one object stay in order", webhookWorkers, streamWorkers))
 	f.DurationVar(&d.Deadline, "deadline", time.Minute, "Fail a delivery attempt that takes longer than `DURATION`, by default "+webhookDeadline.String()+" for a webhook; a command is killed with its child processes; 0 means no limit")
 	f.DurationVar(&d.MaxBackoff, "max-backoff", time.Minute, "Retry failed deliveries with a backoff that grows from one second up to `DURATION`")
 	f.Float64Var(&d.Rate, "rate", 0, "Deliver at most `N` times a second")

@@ -52,7 +52,7 @@ func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	f.StringVar(&w.Token.Path, "to-token-file", "", "Send the bearer token in `FILE`, or in $"+tokenVariable)
 	f.StringVar(&w.Headers.Path, "to-header-file", "", "Send the headers in `FILE`, or in $"+headersVariable+", with one \"Name: value\" per line")
 	f.StringVar(&w.Signing.Path, "to-signing-file", "", "Sign requests as Standard Webhooks with each secret, whsec_..., in `FILE`, or in $"+signingVariable)
-	f.StringVar(&d.TLS.Cert, "to-cert", "", "Authenticate to the receiver with the client certificate in `FILE`, whose key is in --to-key")
+	f.StringVar(&d.TLS.Cert, "to-cert", "", "Authenticate with the client certificate in `FILE`, whose key is in --to-key")
 	f.StringVar(&d.TLS.Key, "to-key", "", "Use the private key in `FILE` for --to-cert")
 	f.StringVar(&d.TLS.CA, "to-ca", "", "For the receiver, trust only the certificate authorities in `FILE`")
 	f.StringVar(&n.CreateStream, "create-stream", "", "With --to nats://, create the stream `NAME` if no stream stores the events")

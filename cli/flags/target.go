@@ -33,7 +33,7 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Select `NAMESPACE`: a,b or 'team-*'; '!kube-*' excludes namespaces (repeatable); default: the namespace of the context")
 	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Exclude `NAMESPACE`, or a pattern such as 'kube-*' (repeatable, comma-separated)")
 	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Select all namespaces whose labels match `SELECTOR`, e.g. team=shop, including later ones")
-	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Select all namespaces, even if -n is given")
+	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Select all namespaces, even with -n")
 	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server supports only a few fields per type")
 	notEmpty(f, "exclude", "namespace", "exclude-namespace", "namespace-selector")
