@@ -78,7 +78,7 @@ func TestMoved(t *testing.T) {
 		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, and not of dwatch: see 'dwatch send --help'",
 		{"list", "pods", "--until=true"}:      "--until is a flag of dwatch live, dwatch send, dwatch, and not of dwatch list: see 'dwatch live --help'",
 		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, and not of dwatch wait: see 'dwatch serve --help'",
-		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it chooses the page size itself: leave it out",
+		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it chooses the page size itself, so leave the flag out",
 		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",
 		{"serve", "pods", "--open=perhaps"}:   `invalid argument "perhaps" for "--open" flag: strconv.ParseBool: parsing "perhaps": invalid syntax; see 'dwatch serve --help'`,
 		{"send", "--deadline=1s", "--batch2"}: "unknown flag: --batch2; did you mean --batch?",

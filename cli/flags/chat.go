@@ -12,11 +12,11 @@ import (
 	"dwatch/output/chat"
 )
 
-// Chat is the form of messages for people.
+// Chat holds the flags for messages to people instead of JSON events.
 type Chat struct {
-	Form     string // one of chat.Forms, or empty with a Template
+	Form     string // one of chat.Formats, or empty if Template is set
 	Template *template.Template
-	Cluster  string // what it is called; empty: as it is known here
+	Cluster  string // the name of the cluster in messages; if empty, its kubeconfig name or address
 	given    string
 }
 
@@ -28,10 +28,10 @@ func (c *Chat) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "template", "cluster-name")
 }
 
-// Is reports whether messages are for people.
+// IsSet reports whether --template is given.
 func (c *Chat) IsSet() bool { return c.given != "" }
 
-// Parse reads the file of a template.
+// Parse sets Form, or reads the file and sets Template.
 func (c *Chat) Parse() error {
 	if slices.Contains(chat.Formats(), c.given) {
 		c.Form = c.given

@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Compared is what of the state before goes with an event.
+// PreviousState adds the flags that add the previous state of an object to its MODIFIED events.
 func PreviousState(p *output.Options) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&p.Changes, "changes", false, "Add \"changes\" to each MODIFIED event: path, old and new value, and who made the change; keeps all content in memory")
@@ -19,14 +19,14 @@ func PreviousState(p *output.Options) Adder {
 	}
 }
 
-// ExitCode adds the flag that makes differences an exit code.
+// ExitCode adds --exit-code.
 func ExitCode(to *bool) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(to, "exit-code", false, "Exit with code 1 if something differs, 0 if nothing does, and 2 or more if the comparison failed")
 	}
 }
 
-// paths adds a flag that takes patterns of paths.
+// paths adds a repeatable flag that appends a path pattern to *to.
 func paths(f *pflag.FlagSet, to *change.Patterns, name, usage string) {
 	f.StringArray(name, nil, usage)
 	offers(f, name, "data", "metadata.annotations", "metadata.labels", "metadata.ownerReferences", "spec", "spec.replicas", "spec.template", "status", "status.conditions")
@@ -37,7 +37,7 @@ func paths(f *pflag.FlagSet, to *change.Patterns, name, usage string) {
 	})
 }
 
-// Noise says which changes count.
+// Noise holds the flags that select which changes of an object count.
 type Noise struct {
 	only, ignore change.Patterns
 	all          bool
@@ -57,51 +57,53 @@ func (n *Noise) Apply(compare *change.Options) {
 	compare.Only = n.only
 }
 
-// SetApart is Set for the same objects of two clusters.
+// ApplyAcrossClusters also prepares compare for objects of two clusters: fields that each server sets are noise,
+// unless --noise is given.
 func (n *Noise) ApplyAcrossClusters(compare *change.Options) {
 	if compare.DistinctObjects = true; !n.all {
 		compare.Noise.Paths = append(compare.Noise.Paths, change.ServerSetFields()...)
 	}
 }
 
-// Ignored is what a flag says that it does not count.
+// IgnoredPaths returns the paths of --ignore.
 func (n *Noise) IgnoredPaths() change.Patterns { return n.ignore }
 
-// Given returns the first of these flags that is given; empty if none is.
+// ChangedFlag returns the first of the flags of Noise that is given in f, or "".
 func (*Noise) ChangedFlag(f *pflag.FlagSet) string { return given(f, "only", "ignore", "noise") }
 
-// Masks say which values are shown as size and hash.
+// Masks holds the flags that replace values by their size and hash.
 type Masks struct {
 	paths       change.Patterns
 	secrets     bool
 	ShowSecrets bool
 }
 
-// AddTo adds the flags to f that go for everything that shows values.
+// AddTo adds --mask.
 func (m *Masks) AddTo(f *pflag.FlagSet) {
 	paths(f, &m.paths, "mask", "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
 }
 
-// AddMaskSecretsTo adds the flag for where Secrets are shown unless it is given.
+// AddMaskSecretsTo adds --mask-secrets, for commands that show the values of Secrets by default.
 func (m *Masks) AddMaskSecretsTo(f *pflag.FlagSet) {
 	f.BoolVar(&m.secrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json, yaml and kyaml, too, not only in changes")
 }
 
-// AddShowSecrets returns what adds the flag for where Secrets are masked unless it is given.
+// AddShowSecrets returns an Adder for --show-secrets, for commands that mask the values of Secrets by default.
+// where is appended to its help text.
 func (m *Masks) AddShowSecrets(where string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&m.ShowSecrets, "show-secrets", false, "Show the values of Secrets"+where)
 	}
 }
 
-// Parse sets what is masked: in what changes, and in objects, where secrets says whether
-// the values of Secrets are if no flag says so.
+// Parse sets the masks of p for changes and for whole objects. Values of Secrets are always masked in changes
+// unless --show-secrets is given. secrets is the default for whole objects.
 func (m *Masks) Parse(p *output.Options, secrets bool) error {
 	if m.ShowSecrets && m.secrets {
 		return errors.New("--show-secrets and --mask-secrets contradict each other")
 	}
 	key := make([]byte, 32)
-	rand.Read(key) // which never fails
+	rand.Read(key) // never fails
 	p.Compare.Masks = &change.Masks{Paths: m.paths, Secrets: !m.ShowSecrets, Key: key}
 	p.Masks = &change.Masks{Paths: m.paths, Secrets: m.secrets || secrets && !m.ShowSecrets, Key: key}
 	return nil

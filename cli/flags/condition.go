@@ -14,17 +14,18 @@ import (
 	"dwatch/watcher/until"
 )
 
-// Condition is an expression, and how it was written. The zero value is none.
+// Condition is an expression and the flag that it was given with. The zero value means no condition.
 type Condition struct {
 	Flag, Text string
 	*expression.Expression
-	// Fields are those that it was written with. What a word looks at, some objects do not have.
+	// Fields are the fields that the user wrote, to find misspelled ones. A word such as ready has none, as some
+	// objects lack the fields that it reads.
 	Fields []change.FieldPath
 }
 
 func (c Condition) IsSet() bool { return c.Expression != nil }
 
-// String is the condition as it was given: --until ready.
+// String returns the condition as it was given, such as "--until ready".
 func (c Condition) String() string { return "--" + c.Flag + " " + c.Text }
 
 func compile(flag, text string) (Condition, error) {
@@ -48,7 +49,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 	})
 }
 
-// Where is what has to hold of events, all of it.
+// Where adds --where. Events must match all of *to.
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringArray("where", nil, "Include only events that match `EXPR`; a CEL expression or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must match); see docs/expressions.md")
@@ -69,7 +70,7 @@ func ListWhere(to *[]Condition) Adder {
 	}
 }
 
-// Timeout ends a run after a time, if it is not 0; then says what happens when that is over.
+// Timeout adds --timeout. then continues its help text and says how the run ends. Zero means no limit.
 func Timeout(to *time.Duration, then string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.DurationVar(to, "timeout", 0, "End after `DURATION`, e.g. 10m, "+then)
@@ -82,23 +83,23 @@ func Timeout(to *time.Duration, then string) Adder {
 	}
 }
 
-// Ending says what ends a run.
+// StopConditions holds the flags that end a run.
 type StopConditions struct {
 	Until, FailIf Condition
-	// Of says of how many objects Until has to hold; empty: all that exist.
+	// Quantifier says how many objects must match Until. If empty, all existing objects must.
 	Quantifier until.Quantifier
-	Count      int           // of events; 0: no end
-	Timeout    time.Duration // 0: none
+	Count      int           // number of events; 0 means no limit
+	Timeout    time.Duration // 0 means no limit
 	Logs       Logs
 }
 
-// Logs says how many lines of a failed container are shown; the zero Logs: none.
+// Logs says how many log lines of a failed container are printed. The zero value means none.
 type Logs struct {
 	Lines    int
-	Explicit bool // by the flag, and not by default
+	Explicit bool // --logs is given, so Lines is not the default
 }
 
-// maxLogs is how many lines are asked for at most.
+// maxLogs is the largest value of --logs.
 const maxLogs = 1000
 
 func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
@@ -112,14 +113,14 @@ func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
 	})
 }
 
-// Conditions reports whether a condition ends the run.
+// HasConditions reports whether a condition can end the run.
 func (e *StopConditions) HasConditions() bool { return e.Until.IsSet() || e.FailIf.IsSet() }
 
 func (e *StopConditions) AllConditions() []Condition {
 	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.IsSet() })
 }
 
-// AddTo adds the flags for conditions that end a run.
+// AddTo adds all flags of e except --count.
 func (e *StopConditions) AddTo(f *pflag.FlagSet) {
 	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` is true, e.g. ready; a CEL expression or one of the words "+strings.Join(expression.Presets(), ", "))
 	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, is true for any object")
@@ -137,7 +138,7 @@ func (e *StopConditions) addOf(f *pflag.FlagSet, usage string) {
 	})
 }
 
-// AddCountTo adds the flag for an end after so many events.
+// AddCountTo adds --count.
 func (e *StopConditions) AddCountTo(f *pflag.FlagSet) {
 	f.IntVar(&e.Count, "count", 0, "End with exit code 0 after `N` events")
 	takes(f, "count", func(text string) error {
@@ -148,8 +149,7 @@ func (e *StopConditions) AddCountTo(f *pflag.FlagSet) {
 	})
 }
 
-// Check finds what does not go together. With a state file nothing is known of what was
-// printed before.
+// Check returns an error if flags do not go together. hasState is whether --state is given.
 func (e *StopConditions) Check(hasState bool) error {
 	switch {
 	case e.Quantifier != "" && !e.Until.IsSet():

@@ -15,42 +15,41 @@ import (
 	"dwatch/output/deliver/webhook"
 )
 
-// Delivery are the flags that say where events are sent, and how. Its values hold after
-// Parse; what no flag says of the options of others is for who uses them.
+// Delivery holds the flags that say where and how events are sent. Its fields are valid after Parse. The caller
+// sets those options of deliver, webhook, jetstream and kafka that have no flag.
 type Delivery struct {
 	deliver.Options
-	// Command is started with its arguments; nil: events go to URL.
+	// Command receives the events: a program and its arguments. If nil, URL receives them.
 	Command []string
-	URL     *url.URL // the hosts of several brokers are one text in it
-	// Brokers are what URL has in place of a host, for Kafka.
-	Brokers []string
-	// Batch: the command is started once, and gets events as lines.
+	// URL is the receiver, or nil. For Kafka, URL.Host is all Brokers, separated by commas.
+	URL     *url.URL
+	Brokers []string // HOST:PORT of each Kafka broker
+	// Batch starts the command once, with events as lines on its stdin, instead of once per event.
 	Batch         bool
-	RedeliverFile string // a file to send from, in place of watching; empty: none
+	RedeliverFile string // dead letters to send instead of watching; empty if there are none
 	DrainTimeout  time.Duration
-	// What is secret comes from files or the environment: everybody sees the arguments of a
-	// process.
+	// Credentials come from files or the environment, because all users can see the arguments of a process.
 	TLS     deliver.TLS
 	Webhook webhook.Options
 	NATS    jetstream.Options
 	Kafka   kafka.Options
 
-	to, toFile string // an address, or the file that it is in
+	to, toFile string // the URL as given, or the file that contains it
 	format     string
-	outboxSize string // a quantity; empty: the default
+	outboxSize string // a quantity; if empty, the default
 	flags      *pflag.FlagSet
 	receivers  *pflag.FlagSet
 }
 
-// One request that hangs must not hold up everything: so many are under way, and none for
-// longer than this. For NATS and Kafka it is how many acknowledgements are under way.
+// Defaults by receiver. A request that hangs blocks only one of webhookWorkers, and only for webhookDeadline.
+// streamWorkers is the number of messages for NATS or Kafka that await their acknowledgement.
 const (
 	webhookWorkers  = 8
 	webhookDeadline = 30 * time.Second
 	streamWorkers   = 64
 )
 
-// AddTo adds the flags to f, but for those of AddReceiversTo.
+// AddTo adds the flags that are the same for all receivers. AddReceiversTo adds the others.
 func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	d.flags = f
 	f.StringVar(&d.to, "to", "", "Send each event to `URL`: "+addresses)
@@ -69,8 +68,8 @@ func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "to", "to-file", "dead-letters", "redeliver", "outbox-size")
 }
 
-// Parse finds what makes no sense. command is what stands after "--"; nil: there is no
-// "--". With a state, what waits is in a file.
+// Parse validates the flags and sets the fields of d. command is the arguments after "--", or nil if there is no
+// "--". hasState is whether --state is given, which then stores the pending events.
 func (d *Delivery) Parse(command []string, hasState bool) error {
 	d.Command = command
 	switch name := given(d.flags, "to", "to-file"); {
@@ -106,17 +105,17 @@ func (d *Delivery) Parse(command []string, hasState bool) error {
 	if !d.flags.Changed("deadline") {
 		d.Deadline = deadline
 	}
-	return cmp.Or(d.check(), d.parseRoom(hasState))
+	return cmp.Or(d.checkNumbers(), d.parseOutboxSize(hasState))
 }
 
 const (
 	maxWorkers    = 1000
 	minBackoff    = 100 * time.Millisecond
-	defaultOutbox = 1 << 30 // in the file of --state
+	defaultOutbox = 1 << 30 // bytes in the --state file
 )
 
-// parseRoom reads --outbox-size.
-func (d *Delivery) parseRoom(hasState bool) error {
+// parseOutboxSize sets MaxBytes from --outbox-size, or to the default.
+func (d *Delivery) parseOutboxSize(hasState bool) error {
 	switch size, ok := parseSize(d.outboxSize, minKept, maxKept); {
 	case !d.flags.Changed("outbox-size") && hasState:
 		d.MaxBytes = defaultOutbox
@@ -130,8 +129,8 @@ func (d *Delivery) parseRoom(hasState bool) error {
 	return nil
 }
 
-// check finds values that say nothing sensible about how events are delivered.
-func (d *Delivery) check() error {
+// checkNumbers returns an error for a number or duration that is out of range.
+func (d *Delivery) checkNumbers() error {
 	given := d.flags.Changed
 	switch {
 	case given("workers") && (d.Workers < 1 || d.Workers > maxWorkers):

@@ -1,7 +1,7 @@
-// Package flags has the flags of the commands, in groups: what a person types becomes
-// values of the types that the rest of the program takes. To parse touches nothing but
-// the file of a template, and asks no server; its errors are wrong usage.
+// Package flags defines the flags of the commands, in groups, and parses them into the types that the rest of
+// the program uses. Parsing reads only the files that flags such as --template and --to-file name, and the
+// environment. It never contacts a server. Its errors are usage errors.
 //
-// A command has the groups that mean something to it, so a flag can't be where it has no
-// effect, and two flags are compared with each other only where a command has both.
+// A command adds only the groups that have an effect there. Two flags are checked against each other only if the
+// command has both.
 package flags

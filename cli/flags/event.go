@@ -11,11 +11,11 @@ import (
 	"dwatch/watcher/filter"
 )
 
-// Events are which events come out, besides marks and conditions.
+// Events adds the flags that select events.
 func Events(to *filter.Options) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&to.WatchOnly, "watch-only", false, "Leave out the objects that exist at the start")
-		f.StringSlice("types", nil, "Include only events of these `TYPES`: added, modified, deleted")
+		f.StringSlice("types", nil, "Include only events of the given `TYPES`: added, modified, deleted")
 		offers(f, "types", "added", "modified", "deleted")
 		takes(f, "types", func(text string) error {
 			types, err := filter.ParseTypes(strings.Split(text, ","))
@@ -26,10 +26,10 @@ func Events(to *filter.Options) Adder {
 	}
 }
 
-// minHeartbeat keeps heartbeats from drowning the events.
+// minHeartbeat is the smallest value of --heartbeat.
 const minHeartbeat = time.Second
 
-// Marks are what is printed about the watch itself; no heartbeat is 0.
+// StatusEvents adds --marks and --heartbeat, which print status events. A zero heartbeat means none.
 func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(on, "marks", false, "Print status events, too, as lines without an object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, JOINED, LEFT, DENIED")
@@ -43,7 +43,7 @@ func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 	}
 }
 
-// State is the file that a run carries on from; empty: none.
+// State adds --state, the file that a run resumes from. If *path is empty, there is none.
 func State(path *string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringVar(path, "state", "", "Resume from `FILE`; dwatch saves in it reported states and undelivered events; after a restart, only differences are reported")

@@ -16,12 +16,12 @@ type Export struct {
 	MaxSize  int    // bytes
 }
 
-// minExport has room for the page and a little, and maxExport is what browsers open.
+// minExport has room for the page and little data. maxExport is what browsers can open.
 const minExport, maxExport = 1e6, 500e6
 
 func (e *Export) AddTo(f *pflag.FlagSet) {
 	e.MaxSize = 20e6
-	f.String("max-size", "20M", "Leave out the oldest data if the file would be larger than `SIZE`; the file says what is left out")
+	f.String("max-size", "20M", "Leave out the oldest data if the file would be larger than `SIZE`; the file describes the omitted data")
 	offers(f, "max-size", "5M", "20M", "50M")
 	takes(f, "max-size", func(text string) error {
 		size, ok := parseSize(text, minExport, maxExport)
@@ -36,10 +36,10 @@ func (e *Export) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "max-size")
 }
 
-// ErrExport says how the command is typed.
+// ErrExportUsage shows how to use dwatch export.
 var ErrExportUsage = errors.New("dwatch export takes the file to write, and optionally resources of the recording: dwatch export incident.html deploy,po --from DIR")
 
-// Read takes the file from the arguments, and returns the others.
+// ParseArgs sets Path from the first argument and returns the others.
 func (e *Export) ParseArgs(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, ErrExportUsage

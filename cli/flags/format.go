@@ -11,22 +11,23 @@ import (
 	"dwatch/output"
 )
 
-// The formats that are not of package output.
+// The formats that package output does not have.
 const (
-	FormatChanges = "changes" // for people: what changed
+	FormatChanges = "changes" // prints the changed fields, for people
 	FormatNone    = "none"    // nothing is printed
 )
 
-// StreamFormats are the values that --output takes of a stream, besides those with a template.
+// StreamFormats are the values of --output for a stream, without the formats that take a template.
 var StreamFormats = append([]string{FormatChanges}, output.Formats...)
 
+// Format holds --output and the flags for its templates.
 type Format struct {
 	Template
-	Allowed []string // that there are
-	Name    string   // the one that is chosen; Choose takes the template out
+	Allowed []string // the formats of the command
+	Name    string   // the chosen format; Resolve removes the template from it
 }
 
-// Adds returns what adds the flag for these formats; usage says what they are.
+// Flags returns an Adder for --output with formats. usage lists them in the help text.
 func (o *Format) Flags(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
 		o.Allowed = formats
@@ -36,8 +37,8 @@ func (o *Format) Flags(formats []string, usage string) Adder {
 	}
 }
 
-// AddsTemplates returns what adds the flags for these formats, and for those that take a
-// template or have columns.
+// FlagsWithTemplates returns an Adder for --output with formats and kubectl's formats that take a template, and
+// for the flags of these. usage is appended to the list of formats.
 func (o *Format) FlagsWithTemplates(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
 		o.Flags(formats, strings.Join(formats, ", ")+", and kubectl's formats with a template: "+
@@ -52,7 +53,7 @@ func (o *Format) FlagsWithTemplates(formats []string, usage string) Adder {
 	}
 }
 
-// Choose cuts a template from the format, and takes the default if none is given.
+// Resolve sets Name to the default if no format is given, and separates a template from the name.
 func (o *Format) Resolve(byDefault string) {
 	if o.Name == "" && o.Template.text != "" {
 		o.Name = "go-template"
@@ -74,7 +75,7 @@ func (o *Format) Resolve(byDefault string) {
 
 func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Allowed) }
 
-// Parse checks the format that was chosen, and reads its template.
+// Parse checks the chosen format, parses its template, and sets both in p.
 func (o *Format) Parse(p *output.Options) (err error) {
 	if err := o.CheckName(); err != nil {
 		return err
@@ -84,14 +85,14 @@ func (o *Format) Parse(p *output.Options) (err error) {
 	return err
 }
 
-// IsTable reports whether a format shows rows that the server makes.
+// IsTable reports whether the server renders the rows of format.
 func IsTable(format string) bool { return format == "table" || format == "wide" }
 
-// onlyFor says which formats a flag is for; the others have no use for it.
+// onlyFor limits flags to some formats.
 type onlyFor struct {
-	names []string
-	goes  func(format string) bool
-	what  string // of the flag, where it does not go
+	names   []string
+	allowed func(format string) bool
+	message string // follows the name of the flag in the error
 }
 
 var formatRules = []onlyFor{
@@ -105,12 +106,12 @@ var formatRules = []onlyFor{
 	{[]string{"template"}, takesTemplate, "is for a format that takes one: " + strings.Join(output.TemplateFormats, ", ")},
 }
 
-// notWith are flags that formats don't go with, and why.
+// notWith lists flags that do not go with some formats.
 var notWith = []struct {
 	names  []string
 	is     func(format string) bool
-	reason string // with the format as %s
-	unless string // a flag with which they do; empty: none
+	reason string // a format string; %s is the output format
+	unless string // a flag that lifts the rule, or ""
 }{
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == FormatNone }, "-o %s prints no values", ""},
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table", ""},
@@ -120,11 +121,11 @@ var notWith = []struct {
 	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == FormatChanges }, "-o %s is for people, as -o json and yaml are for programs", ""},
 }
 
-// Check finds flags that the format which was chosen does not go with. All of them are in f.
+// Check returns an error if a flag of f does not go with the chosen format.
 func (o *Format) Check(f *pflag.FlagSet) error {
 	for _, rule := range formatRules {
-		if name := given(f, rule.names...); name != "" && !rule.goes(o.Name) {
-			return fmt.Errorf("--%s %s", name, rule.what)
+		if name := given(f, rule.names...); name != "" && !rule.allowed(o.Name) {
+			return fmt.Errorf("--%s %s", name, rule.message)
 		}
 	}
 	for _, rule := range notWith {
@@ -138,7 +139,7 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// Color says when there are colours.
+// Color is the value of --color.
 type Color string
 
 func (c *Color) AddTo(f *pflag.FlagSet) {
@@ -153,31 +154,31 @@ func (c *Color) AddTo(f *pflag.FlagSet) {
 	})
 }
 
-// On reports whether there are colours on a terminal that wants them, or does not.
+// IsEnabled reports whether to print colours. wanted is the answer for auto.
 func (c Color) IsEnabled(wanted bool) bool { return c == "always" || c == "auto" && wanted }
 
-// View are the flags of what shows changes to people.
+// View holds the flags of output that shows changes to people.
 type View struct{ Initial, Timestamps, Full bool }
 
-// AddTo adds those flags to f that go for each view.
+// AddTo adds --timestamps and --full.
 func (v *View) AddTo(f *pflag.FlagSet) {
 	f.BoolVar(&v.Timestamps, "timestamps", false, "Show times with the date, milliseconds and the time zone offset")
 	f.BoolVar(&v.Full, "full", false, "Don't shorten values in changes; at a terminal, also show each of several successive changes")
 }
 
-// AddInitialTo adds the flag for what exists at the start.
+// AddInitialTo adds --initial.
 func (v *View) AddInitialTo(f *pflag.FlagSet) {
 	f.BoolVar(&v.Initial, "initial", false, "With -o changes, show each object that exists at the start instead of their number")
 }
 
-// ManagedFields is whether they are kept.
+// ManagedFields adds --show-managed-fields.
 func ManagedFields(kept *bool) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(kept, "show-managed-fields", false, "Keep metadata.managedFields")
 	}
 }
 
-// Columns are what tables show beside the server's columns.
+// Columns adds the flags for columns that dwatch adds to the server's tables.
 func Columns(t *output.TableOptions) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&t.ShowLabels, "show-labels", false, "In tables, show all labels in the last column")
@@ -192,7 +193,7 @@ func Columns(t *output.TableOptions) Adder {
 	}
 }
 
-// SortBy is by what a list is sorted; nil if the flag is not given.
+// SortBy adds --sort-by. *to stays nil if the flag is not given.
 func SortBy(to **output.Order) Adder {
 	return func(f *pflag.FlagSet) {
 		f.String("sort-by", "", "Sort by the value at `PATH`, a JSONPath such as .metadata.creationTimestamp")

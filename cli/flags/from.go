@@ -12,23 +12,23 @@ import (
 	"dwatch/output/deliver/secret"
 )
 
-// From says where the recording is that is asked in place of a cluster. Zero: a cluster is.
+// From is the location of the recording to read instead of a cluster. The zero value means a cluster.
 type From struct {
 	text string
-	// URL is that of a dwatch serve that records, without the token; nil: it is a directory.
+	// URL is the address of a dwatch serve --record, without the token. If nil, the recording is a directory.
 	URL *url.URL
-	// Token leads to it, and CA is a file with the authorities of its certificate.
+	// Token authenticates to URL. CAFile contains the certificate authorities to trust for it.
 	Token  secret.Source
 	CAFile string
 }
 
-// fromTokenVariable is the variable of the environment that stands for a file.
+// fromTokenVariable is the environment variable to use if --from-token-file is not given.
 const fromTokenVariable = "DWATCH_FROM_TOKEN"
 
-// FromCA is the flag of From.CA.
+// FromCAFlag is the flag of From.CAFile, for errors.
 const FromCAFlag = "--from-ca"
 
-// AddTo adds the flags for it.
+// AddTo adds --from and the flags for a recording at a URL.
 func (r *From) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&r.text, "from", "", "Read the recording in `DIR`, or at the URL that dwatch serve --record prints, instead of a cluster; see docs/recording.md")
 	notEmpty(f, "from")
@@ -38,10 +38,10 @@ func (r *From) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "from-token-file", "from-ca")
 }
 
-// Is reports whether a recording is asked.
+// IsSet reports whether --from is given.
 func (r *From) IsSet() bool { return r.text != "" }
 
-// Dir is the directory that it is in; empty: it is in none.
+// Dir returns the directory of the recording, or "" if it is at a URL or --from is not given.
 func (r *From) Dir() string {
 	if r.URL != nil {
 		return ""
@@ -49,7 +49,7 @@ func (r *From) Dir() string {
 	return r.text
 }
 
-// String says where it is, without what is secret.
+// String returns the directory or the URL, without the token.
 func (r *From) String() string {
 	if r.URL == nil {
 		return r.text
@@ -57,7 +57,7 @@ func (r *From) String() string {
 	return strings.TrimSuffix(r.URL.String(), "/")
 }
 
-// parse takes an address apart. No error repeats it, as it may hold the token.
+// parse splits a URL into URL and Token. Its errors do not repeat the URL, which may contain the token.
 func (r *From) parse(text string) error {
 	r.URL, r.Token.Name, r.Token.Text = nil, "", ""
 	if !hasScheme(text, "https", "http") || !strings.Contains(text, "://") {
@@ -65,18 +65,19 @@ func (r *From) parse(text string) error {
 	}
 	address, err := url.Parse(text)
 	if err != nil || address.Hostname() == "" {
-		return errors.New("invalid --from: it takes a directory, or the address that a dwatch serve prints, such as http://127.0.0.1:8080/?token=TOKEN")
+		return errors.New("invalid --from: it takes a directory, or the URL that dwatch serve --record prints, such as http://127.0.0.1:8080/?token=TOKEN")
 	}
 	query, err := url.ParseQuery(address.RawQuery)
 	if address.User != nil || err != nil {
-		return errors.New("invalid --from: the address of a dwatch serve has a token, and no user or password")
+		return errors.New("invalid --from: the URL of dwatch serve has a token, and no user or password")
 	}
 	r.Token.Name, r.Token.Text = "--from", query.Get("token")
 	r.URL = &url.URL{Scheme: strings.ToLower(address.Scheme), Host: address.Host, Path: address.Path}
 	return nil
 }
 
-// Check finds what makes no sense, and takes a token from the environment that no flag gives. f are all flags.
+// Check validates the flags, and takes the token from the environment if no flag gives it. f must contain all
+// flags of r.
 func (r *From) Check(f *pflag.FlagSet) error {
 	name := given(f, "from-token-file", "from-ca")
 	switch {
@@ -85,7 +86,7 @@ func (r *From) Check(f *pflag.FlagSet) error {
 	case r.URL == nil:
 		return nil
 	case r.Token.Text != "" && f.Changed("from-token-file"):
-		return errors.New("--from has a token, and --from-token-file another one")
+		return errors.New("--from and --from-token-file both give a token: give one")
 	case r.Token.Text == "" && r.Token.Path != "":
 		r.Token.Name = "--from-token-file"
 	case r.Token.Text == "":

@@ -6,25 +6,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kubectlFlags are flags of kubectl get, events and wait that dwatch does not have, and
-// what to do instead.
+// kubectlFlags maps flags of kubectl get, events and wait that dwatch does not have to advice for the user.
 var kubectlFlags = map[string]string{
-	"all":                 "without a name it selects all objects: leave it out",
-	"chunk-size":          "it chooses the page size itself: leave it out",
+	"all":                 "without names it selects all objects, so leave the flag out",
+	"chunk-size":          "it chooses the page size itself, so leave the flag out",
 	"filename":            `it takes names, which kubectl finds in files: dwatch $(kubectl get -f FILE -o name)`,
 	"kustomize":           `it takes names, which kubectl finds in files: dwatch $(kubectl get -k DIR -o name)`,
-	"output-watch-events": "each event that it prints has a type: leave it out",
-	"raw":                 "it watches resources; for anything else there is kubectl get --raw",
+	"output-watch-events": "it always prints the type of each event, so leave the flag out",
+	"raw":                 "it watches resources; for other paths, use kubectl get --raw",
 	"recursive":           `it takes names, which kubectl finds in files: dwatch $(kubectl get -R -f DIR -o name)`,
-	"server-print":        "its tables are always the server's: leave it out",
+	"server-print":        "its tables always come from the server, so leave the flag out",
 	"subresource":         "a subresource can't be watched; watch the object, which shows its changes",
 }
 
-// kubectlShorthands are those of kubectlFlags.
+// kubectlShorthands maps the shorthands of kubectlFlags to their names.
 var kubectlShorthands = map[string]string{"f": "filename", "k": "kustomize", "R": "recursive"}
 
-// Kubectls says what to do instead of a flag that kubectl has, and dwatch has not; nil if
-// it is none.
+// KubectlFlagError returns an error that says what to do instead of using a flag that only kubectl has. It
+// returns nil for any other flag.
 func KubectlFlagError(unknown *pflag.NotExistError) error {
 	name, typed := unknown.GetSpecifiedName(), "--"+unknown.GetSpecifiedName()
 	if unknown.GetSpecifiedShortnames() != "" {

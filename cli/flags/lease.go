@@ -10,9 +10,9 @@ import (
 	"dwatch/output"
 )
 
-// Lease is the object that decides which of several replicas works; zero: there is one.
+// Lease names the Lease that elects one of several replicas. The zero value means that there is only one replica.
 type Lease struct {
-	Namespace string // empty: that of the connection
+	Namespace string // if empty, the namespace of the kubeconfig context
 	Name      string
 }
 
@@ -23,7 +23,7 @@ func (l *Lease) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "lease")
 }
 
-// Is reports whether there may be several.
+// IsSet reports whether --lease is given.
 func (l *Lease) IsSet() bool { return l.Name != "" }
 
 func (l *Lease) read(text string) error {

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Manifests say how what runs in a cluster is called, and where it is.
+// Manifests holds the flags of dwatch manifests: how dwatch runs in a cluster.
 type Manifests struct {
 	Image        string
-	Name         string // of all that is made
-	Namespace    string // where it runs
-	KustomizeDir string // for a base of kustomize; empty: stdout
-	HelmValues   bool   // those of the chart for Helm
-	VolumePerPod bool   // each has a volume of its own
+	Name         string // the name of all generated objects
+	Namespace    string // the namespace to run in
+	KustomizeDir string // a new directory for a kustomize base; if empty, YAML goes to stdout
+	HelmValues   bool   // print values for the Helm chart instead of objects
+	VolumePerPod bool   // give each pod its own volume
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
@@ -31,19 +31,19 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 
-// imageName is what those take that pull images: [REGISTRY/]NAME[:TAG][@DIGEST].
+// imageName matches image references as container runtimes accept them: [REGISTRY/]NAME[:TAG][@DIGEST].
 var imageName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?` + imagePart + `(/` + imagePart + `)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[a-z0-9+._-]+:[0-9a-fA-F]{32,})?$`)
 
 const imagePart = `[a-z0-9]+((\.|_{1,2}|-+)[a-z0-9]+)*`
 
-// longestName leaves room in a label, of 63 characters, for what Kubernetes adds to the name of a StatefulSet: with
-// a longer one none of its pods can be made.
+// longestName is the length of the longest --name. Kubernetes appends a hash to the name of a StatefulSet in a
+// label of its pods, which has at most 63 characters. With a longer name, no pod can be created.
 const longestName = 52
 
-// Parse finds what can't be names.
+// Parse returns an error for missing or invalid values.
 func (m *Manifests) Parse() error {
 	if m.Image == "" {
-		return errors.New("give the image of dwatch with --image REGISTRY/NAME:TAG: docs/release.md says how to build it")
+		return errors.New("give the image of dwatch with --image REGISTRY/NAME:TAG; see docs/release.md for how to build it")
 	}
 	switch {
 	case m.HelmValues && m.KustomizeDir != "":
@@ -59,12 +59,12 @@ func (m *Manifests) Parse() error {
 		}
 		return fmt.Errorf("invalid --%s %q: %s", flag, text, wrong[0])
 	}
-	// That of a Service, which is shorter than most.
+	// The name of a Service has the strictest rules.
 	return cmp.Or(invalid("name", m.Name, validation.IsDNS1035Label(m.Name)), invalid("into", m.Namespace, validation.IsDNS1123Label(m.Namespace)))
 }
 
-// IsFile reports whether a value of a flag is the path of a file, as its help says: some flags offer
-// words, too.
+// IsFileValue reports whether value is the path of a file. The help text of such a flag calls its value FILE. Some
+// of these flags also accept fixed words.
 func IsFileValue(f *pflag.Flag, value string) bool {
 	what, _ := pflag.UnquoteUsage(f)
 	return what == "FILE" && !slices.Contains(CompletionValues(f), value)

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Page says where the page is served, and how.
+// Page holds the flags that say where and how to serve the web page.
 type Page struct {
 	Address     string // HOST:PORT
 	OpenBrowser bool
-	CertFile    string // a file; empty: there is no TLS
+	CertFile    string // if empty, the page is served without TLS
 	KeyFile     string
-	Insecure    bool // without TLS, behind a proxy
+	Insecure    bool // serve to other machines without TLS, for use behind a proxy
 	flags       *pflag.FlagSet
 }
 
@@ -33,7 +33,7 @@ func (p *Page) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "addr", "tls-cert", "tls-key")
 }
 
-// Check finds what makes no sense, or is too open.
+// Check returns an error if flags do not go together, or if other machines could read the page without TLS.
 func (p *Page) Check() error {
 	switch {
 	case p.flags.Changed("tls-cert") != p.flags.Changed("tls-key"):
@@ -68,8 +68,8 @@ func (p *Page) checkAddress() error {
 	return nil
 }
 
-// IsAddress reports whether an argument is meant as an address, which would be taken for
-// the name of an object, and waited for: HOST:PORT, or a port alone.
+// LooksLikeAddress reports whether arg is probably meant as HOST:PORT or a port. Otherwise dwatch would take it for
+// the name of a resource or object.
 func LooksLikeAddress(arg string) bool {
 	host, port, err := net.SplitHostPort(arg)
 	if err != nil {
@@ -79,7 +79,7 @@ func LooksLikeAddress(arg string) bool {
 	return err == nil && !strings.ContainsAny(host, "/=,")
 }
 
-// CheckArguments finds an address among the names of what is to be shown.
+// CheckArguments returns an error if one of the arguments, which name resources, looks like an address.
 func (p *Page) CheckArguments(args []string) error {
 	if i := slices.IndexFunc(args, LooksLikeAddress); i >= 0 {
 		return fmt.Errorf("invalid argument %q: use --addr HOST:PORT to choose the address of the page", args[i])

@@ -12,7 +12,7 @@ import (
 // Readiness is the file with the user's rules about the state of custom resources.
 type Readiness struct{ file string }
 
-// AddTo adds the flag.
+// AddTo adds --readiness.
 func (r *Readiness) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&r.file, "readiness", "", "Judge the state of custom resources by the rules in `FILE`; see docs/readiness.md")
 	notEmpty(f, "readiness")
@@ -21,7 +21,7 @@ func (r *Readiness) AddTo(f *pflag.FlagSet) {
 // IsSet reports whether --readiness is given.
 func (r *Readiness) IsSet() bool { return r.file != "" }
 
-// Load reads the rules of --readiness, or else the user's own file if it exists, and makes the process judge by them.
+// Load reads the rules from the file, or from readiness.DefaultFile if it exists, and sets them for the whole process.
 func (r *Readiness) Load() error {
 	path := r.file
 	if path == "" {

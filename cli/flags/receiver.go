@@ -20,13 +20,13 @@ import (
 	"dwatch/output/deliver/webhook"
 )
 
-// addresses are examples of what --to takes.
+// addresses lists the forms of URLs that --to accepts.
 const addresses = "https://HOST/PATH, http://HOST/PATH, otlp+https://HOST, otlp+http://HOST, nats://HOST/PREFIX, tls://HOST/PREFIX, kafka://HOST,HOST/TOPIC, kafka+tls://HOST/TOPIC"
 
-// webhookFormats are the content modes of CloudEvents.
+// webhookFormats are the content modes of CloudEvents over HTTP.
 var webhookFormats = []string{"binary", "structured"}
 
-// The variables of the environment that stand for files.
+// Environment variables with credentials, to use if the flag for a file is not given.
 const (
 	tokenVariable   = "DWATCH_TO_TOKEN"
 	headersVariable = "DWATCH_TO_HEADERS"
@@ -34,7 +34,7 @@ const (
 	kafkaVariable   = "DWATCH_KAFKA_LOGIN"
 )
 
-// The flags that only some receivers take, those by which one comes to a NATS server last there.
+// The flags that only some receivers accept. natsIdentities are the ways to log in to NATS.
 var (
 	webhookOnly    = []string{"to-format", "to-token-file", "to-header-file", "to-signing-file"}
 	tlsOnly        = []string{"to-cert", "to-key", "to-ca"}
@@ -43,7 +43,7 @@ var (
 	kafkaOnly      = []string{"kafka-login", "kafka-sasl"}
 )
 
-// AddReceiversTo adds what one kind of receiver takes: forms, credentials, streams.
+// AddReceiversTo adds the flags that only some receivers accept, such as formats and credentials.
 func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	d.receivers = f
 	w, n := &d.Webhook, &d.NATS
@@ -67,7 +67,7 @@ func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 
 func isWebhook(address string) bool { return hasScheme(address, "https", "http") || isOTLP(address) }
 
-// isOTLP reports whether events go to a receiver of OpenTelemetry, which is a webhook, too.
+// isOTLP reports whether events go to an OpenTelemetry receiver. It is also a webhook.
 func isOTLP(address string) bool { return hasScheme(address, otlpScheme+"https", otlpScheme+"http") }
 
 const otlpScheme = "otlp+"
@@ -86,7 +86,7 @@ func hasScheme(address string, schemes ...string) bool {
 // IsNATS reports whether events go to a NATS server.
 func (d *Delivery) IsNATS() bool { return isNATS(d.to) }
 
-// Hosts are the addresses that one connects to: URL, or one for each broker.
+// Endpoints returns the URLs that dwatch connects to: URL, or one for each Kafka broker.
 func (d *Delivery) Endpoints() []*url.URL {
 	if d.Brokers == nil {
 		return []*url.URL{d.URL}
@@ -101,7 +101,7 @@ func (d *Delivery) Endpoints() []*url.URL {
 // IsKafka reports whether events go to Kafka.
 func (d *Delivery) IsKafka() bool { return isKafka(d.to) }
 
-// Origin is the address of a webhook without its path and query, which may be secret.
+// Origin returns the URL of a webhook without its path and query, which may be secret.
 func (d *Delivery) Origin() string {
 	origin := d.URL.Scheme + "://" + d.URL.Host
 	if d.Webhook.Format == webhook.OTLPLogs {
@@ -110,7 +110,7 @@ func (d *Delivery) Origin() string {
 	return origin
 }
 
-// InClear reports whether others on the way could read the events.
+// SendsPlaintext reports whether events leave this machine over HTTP or Kafka without encryption.
 func (d *Delivery) SendsPlaintext() bool {
 	switch d.URL.Scheme {
 	case "http":
@@ -121,8 +121,8 @@ func (d *Delivery) SendsPlaintext() bool {
 	return false
 }
 
-// checkReceivers finds flags that make no sense for an address, or together, and takes from
-// the environment what no file is given for.
+// checkReceivers returns an error for flags that do not go with the receiver or with each other. It takes
+// credentials from the environment if no file is given for them.
 func (d *Delivery) checkReceivers() error {
 	toWebhook, toOTLP, toNATS, toKafka, w := isWebhook(d.to), isOTLP(d.to), isNATS(d.to), isKafka(d.to), &d.Webhook
 	var identities []string
@@ -150,9 +150,9 @@ func (d *Delivery) checkReceivers() error {
 	case d.Kafka.Mechanism != "" && !slices.Contains(kafka.Mechanisms(), d.Kafka.Mechanism):
 		return fmt.Errorf("invalid --kafka-sasl %q: it takes one of %s", output.EscapeLine(d.Kafka.Mechanism), strings.Join(kafka.Mechanisms(), ", "))
 	case only(tlsOnly...) != "" && !toWebhook && !toNATS && !toKafka:
-		return fmt.Errorf("--%s is for a receiver that speaks TLS: it needs --to https://HOST/PATH, tls://HOST/PREFIX or kafka+tls://HOST/TOPIC", only(tlsOnly...))
+		return fmt.Errorf("--%s is for a receiver with TLS: it needs --to https://HOST/PATH, tls://HOST/PREFIX or kafka+tls://HOST/TOPIC", only(tlsOnly...))
 	case (d.TLS.Cert == "") != (d.TLS.Key == ""):
-		return errors.New("--to-cert and --to-key go together")
+		return errors.New("--to-cert and --to-key belong together: a certificate and its private key")
 	}
 	switch {
 	case toOTLP:
@@ -167,22 +167,23 @@ func (d *Delivery) checkReceivers() error {
 		d.Kafka.Login.Text = ""
 	}
 	if d.Kafka.Mechanism != "" && !d.Kafka.Login.IsSet() {
-		return errors.New("--kafka-sasl says how to log in: it needs --kafka-login")
+		return errors.New("--kafka-sasl selects how to log in: it needs --kafka-login")
 	}
 	return nil
 }
 
-// fill names a credential after where it comes from: its flag, or else a variable.
+// fill sets the name of c to its flag if a file is given. Otherwise it sets the name and the text from the
+// environment variable.
 func fill(c *secret.Source, flag, variable string) {
 	if c.Name = "--" + flag; c.Path == "" {
 		c.Name, c.Text = "$"+variable, os.Getenv(variable)
 	}
 }
 
-// longestAddress is how large a file with a URL may be. A larger one is something else.
+// longestAddress is the maximum size of a file with a URL.
 const longestAddress = 64 << 10
 
-// readAddress takes the address from --to-file. No error repeats it.
+// readAddress reads the URL from --to-file. Its errors do not repeat the URL, which may be secret.
 func (d *Delivery) readAddress() error {
 	if d.toFile == "" {
 		return nil
@@ -202,7 +203,7 @@ func (d *Delivery) readAddress() error {
 	return nil
 }
 
-// parseAddress reads --to. No error repeats what may hold a password.
+// parseAddress parses the URL of --to. Its errors do not repeat the parts of the URL that may contain a password.
 func (d *Delivery) parseAddress() error {
 	if given(d.flags, "to", "to-file") == "" {
 		return nil
@@ -225,7 +226,7 @@ func (d *Delivery) parseAddress() error {
 	for _, one := range append([]*url.URL{address}, brokers...) {
 		if port := one.Port(); port != "" {
 			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-				return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
+				return errors.New("invalid --to: the port of the URL must be a number from 1 to 65535")
 			}
 		}
 	}
@@ -237,15 +238,16 @@ func (d *Delivery) parseAddress() error {
 			address.Path = otlp.LogsPath
 		}
 	case isKafka(address.Scheme):
-		if err := d.takeBrokers(brokers); err != nil {
+		if err := d.setKafka(brokers); err != nil {
 			return err
 		}
 	}
 	return d.checkSecrets()
 }
 
-// parseBrokers reads an address which may have several hosts, with commas between: url.Parse knows only one. What it
-// returns has the first, and brokers are all of them, of Kafka.
+// parseBrokers parses a URL of Kafka, which may contain several hosts separated by commas, as url.Parse accepts only
+// one. It returns one URL per broker, and as address the first, or the last one that has a user or lacks a host. For
+// any other URL, brokers is nil.
 func parseBrokers(text string) (address *url.URL, brokers []*url.URL, err error) {
 	if !isKafka(text) {
 		address, err = url.Parse(text)
@@ -265,24 +267,24 @@ func parseBrokers(text string) (address *url.URL, brokers []*url.URL, err error)
 			return nil, nil, errors.New("a host has one port")
 		}
 		if brokers = append(brokers, one); address == nil || one.User != nil || one.Hostname() == "" {
-			address = one // the first, or one that is refused
+			address = one // the first, or one that the caller refuses
 		}
 	}
 	return address, brokers, nil
 }
 
-// kafkaPort is where brokers listen.
+// kafkaPort is the default port of Kafka brokers.
 const kafkaPort = "9092"
 
-// takeBrokers takes what is said of Kafka in its address.
-func (d *Delivery) takeBrokers(brokers []*url.URL) error {
+// setKafka sets the brokers, the topic and TLS from the URL.
+func (d *Delivery) setKafka(brokers []*url.URL) error {
 	a, k := d.URL, &d.Kafka
 	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
-		return fmt.Errorf("invalid --to: it is %s://HOST,HOST/TOPIC, with nothing after the topic", a.Scheme)
+		return fmt.Errorf("invalid --to: it takes %s://HOST,HOST/TOPIC, with nothing after the topic", a.Scheme)
 	}
 	k.Topic = strings.TrimPrefix(a.Path, "/")
 	if err := kafka.CheckTopic(k.Topic); err != nil {
-		return fmt.Errorf("invalid --to: %s://HOST,HOST/TOPIC takes the name of a topic: %w", a.Scheme, err)
+		return fmt.Errorf("invalid --to: the topic of %s://HOST,HOST/TOPIC: %w", a.Scheme, err)
 	}
 	for _, b := range brokers {
 		port := b.Port()
@@ -297,18 +299,18 @@ func (d *Delivery) takeBrokers(brokers []*url.URL) error {
 	return nil
 }
 
-// checkSecrets keeps what is secret off a line that others can read.
+// checkSecrets returns an error if credentials would be sent unencrypted, or if TLS flags go with a URL without TLS.
 func (d *Delivery) checkSecrets() error {
 	name := given(d.receivers, "to-cert", "to-ca")
 	switch scheme := d.URL.Scheme; {
 	case scheme == "http" && name != "":
 		return fmt.Errorf("--%s needs https://: http:// has no certificates", name)
 	case scheme == "nats" && d.NATS.Login != "" && !secret.IsLoopback(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
-		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
+		return errors.New("--nats-login would send a password unencrypted: it needs --to tls://HOST/PREFIX")
 	case scheme == kafkaScheme && name != "":
 		return fmt.Errorf("--%s needs kafka+tls://: kafka:// has no certificates", name)
 	case scheme == kafkaScheme && d.Kafka.Mechanism == kafka.Plain && d.SendsPlaintext():
-		return errors.New("--kafka-sasl plain would send a password in the clear: it takes --to kafka+tls://HOST/TOPIC")
+		return errors.New("--kafka-sasl plain would send a password unencrypted: it needs --to kafka+tls://HOST/TOPIC")
 	}
 	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
 		if c.IsSet() && isWebhook(d.to) && d.SendsPlaintext() {
@@ -318,7 +320,7 @@ func (d *Delivery) checkSecrets() error {
 	return nil
 }
 
-// CredentialVariable is a variable of the environment that has a credential for receivers; empty: none has.
+// CredentialVariable returns the first environment variable that contains a credential for a receiver, or "".
 func CredentialVariable() string {
 	for _, variable := range []string{tokenVariable, headersVariable, signingVariable, kafkaVariable} {
 		if os.Getenv(variable) != "" {
@@ -328,7 +330,7 @@ func CredentialVariable() string {
 	return ""
 }
 
-// FromEnvironment is the variable that a credential comes from; empty if none does.
+// UsedCredentialVariable returns the first environment variable, with a $, that d takes a credential from, or "".
 func (d *Delivery) UsedCredentialVariable() string {
 	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing, d.Kafka.Login} {
 		if c.Text != "" {

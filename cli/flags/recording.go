@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Keeping says how much of a recording is kept; zero: all.
+// Retention holds the flags that limit the size of a recording. The zero value keeps everything.
 type Retention struct {
 	MaxAge  time.Duration
 	MaxSize int64 // bytes
@@ -36,7 +36,8 @@ func (k *Retention) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "keep", "max-size")
 }
 
-// Beside says that what is watched for another purpose is recorded, too; zero: it is not.
+// Recording holds the flags of commands that can also record the events that they watch. The zero value disables
+// recording.
 type Recording struct {
 	Dir string
 	Retention
@@ -48,7 +49,7 @@ func (b *Recording) AddTo(f *pflag.FlagSet) {
 	b.Retention.AddTo(f)
 }
 
-// Check finds what makes no sense. f are all flags.
+// Check returns an error if flags for a recording in f are given without --record.
 func (b *Recording) Check(f *pflag.FlagSet) error {
 	if name := given(f, "keep", "max-size"); b.Dir == "" && name != "" {
 		return errors.New("--" + name + " is for a recording: it needs --record DIR")
@@ -56,18 +57,19 @@ func (b *Recording) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// Played is what of a recording is asked, in place of a cluster. Zero: a cluster is.
+// Replay selects the recording and the time range to replay instead of watching a cluster. The zero value means a
+// cluster.
 type Replay struct {
 	From  From
 	Range TimeRange
 }
 
-// Group has the flags for it.
+// Group returns the flags of p.
 func (p *Replay) Group() Group {
 	return NewGroup("The past", p.From.AddTo, SinceBefore("With --from, begin at `TIME`, such as 2h or 02:00", "With --from, end before `TIME`"))
 }
 
-// Read takes in the flags of f, when all are read.
+// Parse validates the flags of p after all flags of f have been parsed.
 func (p *Replay) Parse(f *pflag.FlagSet) error {
 	err := cmp.Or(p.Range.Parse(f), p.From.Check(f))
 	if name := given(f, "since", "before"); err == nil && !p.From.IsSet() && name != "" {

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Rules are those of a file; zero: the command line is the only one.
+// Rules holds the flags for a rules file. The zero value means that the command line is the only rule.
 type Rules struct {
 	File      string
-	CheckOnly bool // nothing else
+	CheckOnly bool // validate the rules without connecting to a cluster
 }
 
 func (r *Rules) AddTo(f *pflag.FlagSet) {
@@ -18,7 +18,7 @@ func (r *Rules) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "filename")
 }
 
-// Parse finds what makes no sense.
+// Parse returns an error if --check is given without -f.
 func (r *Rules) Parse() error {
 	if r.CheckOnly && r.File == "" {
 		return errors.New("--check is for a file of rules: it needs -f FILE")

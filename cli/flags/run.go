@@ -10,23 +10,22 @@ import (
 	"dwatch/output"
 )
 
-// Messages say what is written to stderr.
+// Logging holds the flags for messages on stderr.
 type Logging struct {
 	Quiet     bool
 	Verbosity int
-	// UTC shows times to people in UTC, and takes those in it that name no zone.
-	UTC bool
-	// Log is in which form: LogText or LogJSON.
-	Format string
+	// UTC shows times in UTC, and reads times without a zone as UTC.
+	UTC    bool
+	Format string // LogText or LogJSON
 }
 
-// The forms of what is said on stderr.
+// The formats of messages on stderr.
 const (
 	LogText = "text"
 	LogJSON = "json"
 )
 
-// LogIn is the form of stderr that a command line asks for which can't be parsed.
+// DetectLogFormat returns the value of --log in args, for errors of arguments that can't be parsed.
 func DetectLogFormat(args []string) string {
 	for i, a := range args {
 		if a == "--log="+LogJSON || a == LogJSON && i > 0 && args[i-1] == "--log" {
@@ -36,7 +35,7 @@ func DetectLogFormat(args []string) string {
 	return LogText
 }
 
-// AddTo also adds the flags that cobra looks for: else it would add its own, which have no group.
+// AddTo also adds --help. Otherwise cobra would add its own, which would be in no group.
 func (m *Logging) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Print only errors to stderr, and warnings about missing data and about expressions that can't be evaluated")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
@@ -52,10 +51,10 @@ func (m *Logging) AddTo(f *pflag.FlagSet) {
 	f.BoolP("help", "h", false, "Print this help and exit")
 }
 
-// minVerify keeps a server from being asked for lists all the time.
+// minVerify limits the load of lists on the server.
 const minVerify = 10 * time.Second
 
-// Verify is how often what is known is compared with the server; 0: never.
+// Verify adds --verify, the interval between comparisons with fresh lists. Zero means never.
 func Verify(every *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
 		f.DurationVar(every, "verify", 0, "Every `DURATION`, e.g. 1h, compare the known objects with a fresh list from the server, and log missed changes and count them in the metrics of --listen")
@@ -68,7 +67,7 @@ func Verify(every *time.Duration) Adder {
 	}
 }
 
-// Listen is where the run answers how it is, HOST:PORT; empty: nowhere.
+// Listen adds --listen, the HOST:PORT for metrics and health checks. If *to is empty, there are none.
 func Listen(to *string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringVar(to, "listen", "", "Serve /metrics for Prometheus, /healthz and /readyz over HTTP on `ADDR`, such as :9090")

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settle is for how long something has to be quiet before it is told of.
+// Settle holds the flags that combine successive changes into one event. dwatch emits the event when nothing has
+// changed for Quiet, or after Max. A zero Quiet disables this.
 type Settle struct {
 	Quiet, Max time.Duration
 	flags      *pflag.FlagSet
@@ -16,7 +17,7 @@ type Settle struct {
 
 const (
 	minSettle     = time.Second
-	defaultSettle = 10 * time.Minute // at most
+	defaultSettle = 10 * time.Minute // the default of --max-settle
 )
 
 func (s *Settle) AddTo(f *pflag.FlagSet) {
@@ -25,10 +26,10 @@ func (s *Settle) AddTo(f *pflag.FlagSet) {
 	f.DurationVar(&s.Max, "max-settle", defaultSettle, "With --settle, send the event after `DURATION` even if the changes continue")
 }
 
-// Is reports whether anything waits.
+// IsSet reports whether --settle is given.
 func (s *Settle) IsSet() bool { return s.Quiet > 0 }
 
-// Parse finds what makes no sense.
+// Parse returns an error for durations that are out of range or contradict each other.
 func (s *Settle) Parse() error {
 	switch {
 	case s.flags.Changed("max-settle") && !s.flags.Changed("settle"):

@@ -11,13 +11,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// AutoShard is what stands for the number that the host has.
+// AutoShard replaces the number in --shard auto/M, which then is the ordinal of the pod plus one.
 const AutoShard = "auto"
 
-// maxShards is more than anybody runs: a number that is larger is a mistake.
+// maxShards limits M in --shard N/M. A larger number is probably a mistake.
 const maxShards = 1000
 
-// AddShard adds the flag for a part of the objects.
+// AddShard adds --shard.
 func (t *Targets) AddShard(f *pflag.FlagSet) {
 	f.String("shard", "", "Select only the objects of shard `N/M`, by their UIDs, e.g. 2/5, or auto/5 to take N from the ordinal of a StatefulSet's pod; see docs/operating.md")
 	offers(f, "shard", AutoShard+"/2", "1/2", "2/2")
@@ -28,9 +28,9 @@ func (t *Targets) AddShard(f *pflag.FlagSet) {
 	notEmpty(f, "shard")
 }
 
-// parseShard reads a shard, whose number is 0 if it is that of the host.
+// parseShard parses N/M, auto/M or none/M. For auto/M, the number of the shard is 0.
 func parseShard(text string) (event.Shard, error) {
-	const takes = "it takes which one of how many: 2/5, or auto/5 in a pod of a StatefulSet"
+	const takes = "it takes the number of the shard and the number of shards, such as 2/5, or auto/5 in a pod of a StatefulSet"
 	number, of, is := strings.Cut(text, "/")
 	m, wrong := strconv.Atoi(of)
 	switch {
@@ -48,13 +48,13 @@ func parseShard(text string) (event.Shard, error) {
 	case wrong != nil:
 		return event.Shard{}, errors.New(takes)
 	case n < 1 || n > m:
-		return event.Shard{}, fmt.Errorf("they are numbered from 1 to %d", m)
+		return event.Shard{}, fmt.Errorf("shards are numbered from 1 to %d", m)
 	}
 	return event.Shard{Number: n, Count: m}, nil
 }
 
-// Ordinal returns the number of a pod of a StatefulSet, from 0, by the name of its host. The random end of other pods' names may
-// be a number, too, which is larger.
+// PodOrdinal returns the ordinal of a pod of a StatefulSet from its host name. The random suffix of other pods may also be a
+// number, but has more digits.
 func PodOrdinal(host string) (int, bool) {
 	host, _, _ = strings.Cut(host, ".")
 	at := strings.LastIndexByte(host, '-')

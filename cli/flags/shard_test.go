@@ -19,8 +19,8 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// TestOrdinal: which pod of a StatefulSet it is, also where its host has a whole name.
-func TestOrdinal(t *testing.T) {
+// TestPodOrdinal checks that short and fully qualified host names of StatefulSet pods have an ordinal, and others none.
+func TestPodOrdinal(t *testing.T) {
 	for host, want := range map[string]int{"dwatch-0": 0, "shop-feed-12": 12, "dwatch-3.dwatch.ops.svc.cluster.local": 3} {
 		if got, is := PodOrdinal(host); got != want || !is {
 			t.Errorf("%s: %d, %t", host, got, is)

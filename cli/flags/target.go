@@ -18,11 +18,11 @@ import (
 	"dwatch/watcher/until"
 )
 
-// Targets say what to watch, or to list.
+// Targets holds the flags that select the objects to watch or list.
 type Targets struct {
 	resources  []string
 	namespaces []string
-	excluded   []string // namespaces to leave out
+	excluded   []string // namespaces and patterns to exclude
 	request    plan.Request
 }
 
@@ -39,12 +39,12 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "exclude", "namespace", "exclude-namespace", "namespace-selector")
 }
 
-// AddWait adds the flag for what the server may have later.
+// AddWait adds --wait.
 func (t *Targets) AddWait(f *pflag.FlagSet) {
 	f.BoolVar(&t.request.WaitForResources, "wait", false, "Wait for a resource that the server does not have yet")
 }
 
-// Parse also takes what is named without a flag.
+// Parse returns the request for the resources of -r and of args.
 func (t *Targets) Parse(args []string) (plan.Request, error) {
 	arguments, err := mapper.ParseArguments(t.resources, args)
 	if err != nil {
@@ -60,10 +60,10 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 	return r, cmp.Or(checkSelectors(r), t.checkNamespaceSelector())
 }
 
-// AreNamed reports whether anything says what to watch.
+// HasResources reports whether -r or args name a resource.
 func (t *Targets) HasResources(args []string) bool { return len(t.resources)+len(args) > 0 }
 
-// Request asks for arguments, with the flags given so far.
+// BuildRequest returns a request for arguments with the other flags of t, such as namespaces and selectors.
 func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error) {
 	r := t.request
 	r.Arguments = arguments
@@ -94,7 +94,7 @@ func (t *Targets) BuildRequest(arguments []mapper.Argument) (plan.Request, error
 	return r, excludeNamespaces(&r, excluded)
 }
 
-// excludeNamespaces adds the namespaces to leave out.
+// excludeNamespaces adds excluded namespaces and patterns to r. Exclusions from all namespaces become patterns.
 func excludeNamespaces(r *plan.Request, excluded []string) error {
 	if len(excluded) > 0 && r.AllNamespaces {
 		r.AllNamespaces, r.Namespaces, r.NamespacePatterns = false, nil, []string{plan.AllNamespacesPattern}
@@ -157,19 +157,19 @@ func checkSelectors(r plan.Request) error {
 	return nil
 }
 
-// About is which object the Events that are watched are about; nil if the flag is not given.
+// Subject adds --for, the object whose related objects and Events are selected. *to stays nil if the flag is not given.
 func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
 		f.String("for", "", "Select only objects that belong to `TYPE/NAME`, e.g. deploy/web: objects that it owns, refers to or is reached by, and Events about any of them; see docs/subject.md")
 		takes(f, "for", func(text string) (err error) {
-			*to, err = parseAbout(text)
+			*to, err = parseSubject(text)
 			return invalid("for", text, err)
 		})
 		notEmpty(f, "for")
 	}
 }
 
-func parseAbout(text string) (*mapper.Argument, error) {
+func parseSubject(text string) (*mapper.Argument, error) {
 	if slices.Contains(until.Quantifiers, text) {
 		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; use --until-for %s to say how many objects must match --until", text)
 	}

@@ -11,12 +11,12 @@ import (
 	"dwatch/output"
 )
 
-// Template are the flags of formats that take a template or have columns.
+// Template holds the flags of formats that take a template or have columns.
 type Template struct {
 	text         string
 	noHeaders    bool
-	allowMissing bool    // nothing is printed of what a template names and an object lacks
-	inFormat     *string // the template that came behind the "=" of --output
+	allowMissing bool    // leave out fields that an object lacks instead of failing
+	inFormat     *string // the template after the "=" of --output, or nil
 }
 
 func (t *Template) addTo(f *pflag.FlagSet) {
@@ -28,17 +28,17 @@ func (t *Template) addTo(f *pflag.FlagSet) {
 
 func takesTemplate(format string) bool { return slices.Contains(output.TemplateFormats, format) }
 
-// kubectlNames are other names that kubectl has for formats.
+// kubectlNames maps kubectl's aliases of formats to their names.
 var kubectlNames = map[string]string{"template": "go-template", "templatefile": "go-template-file"}
 
-// parse returns the template of a format; nil if that takes none. It reads the file that holds it.
+// parse returns the parsed template for format, or nil if format takes none. It reads the template's file if there is one.
 func (t *Template) parse(format string) (*output.Template, error) {
 	text := t.text
 	switch {
 	case !takesTemplate(format):
 		return nil, nil
 	case t.inFormat != nil && t.text != "":
-		return nil, fmt.Errorf("-o %s= and --template are two templates", format)
+		return nil, fmt.Errorf("-o %s= and --template both give a template: give one", format)
 	case t.inFormat == nil && t.text == "":
 		return nil, fmt.Errorf("-o %s takes a template: -o %[1]s=TEMPLATE", format)
 	case t.inFormat != nil && *t.inFormat == "":

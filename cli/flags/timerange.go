@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Span is a part of the past: from Since on and before Before. A zero one is not given.
+// TimeRange begins at Since and ends before Before. A zero time means no limit.
 type TimeRange struct{ Since, Before time.Time }
 
-// Spans adds --since and --before, which Read reads; a command says what it does with them.
+// SinceBefore adds --since and --before with these help texts. TimeRange.Parse reads them.
 func SinceBefore(since, before string) Adder {
 	return func(f *pflag.FlagSet) {
 		past(f, "since", since)
@@ -22,30 +22,30 @@ func SinceBefore(since, before string) Adder {
 	}
 }
 
-// At adds --at, one time of the past, which ReadTime reads.
+// At adds --at, which ParseTimeFlag reads.
 func At(usage string) Adder {
 	return func(f *pflag.FlagSet) { past(f, "at", usage) }
 }
 
-// Before adds --before alone, which ReadTime reads.
+// Before adds --before without --since. ParseTimeFlag reads it.
 func Before(usage string) Adder {
 	return func(f *pflag.FlagSet) { past(f, "before", usage) }
 }
 
-// Read takes in the flags of f, when all are read: which zone is meant another flag says. It finds a span in
-// which there is no time.
+// Parse sets s from the flags of f. All flags must have been parsed, as --utc sets the time zone. An empty range is
+// an error.
 func (s *TimeRange) Parse(f *pflag.FlagSet) error {
-	now := time.Now() // one for both
+	now := time.Now() // the same for both
 	if err := cmp.Or(readTime(f, "since", &s.Since, now), readTime(f, "before", &s.Before, now)); err != nil {
 		return err
 	}
 	if !s.Since.IsZero() && !s.Before.IsZero() && !s.Since.Before(s.Before) {
-		return fmt.Errorf("no time lies between --since %s and --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
+		return fmt.Errorf("--since %s must be earlier than --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// ReadTime takes in a flag of f that is a time, when all are read.
+// ParseTimeFlag sets *to from the flag name of f, if it is given. All flags must have been parsed.
 func ParseTimeFlag(f *pflag.FlagSet, name string, to *time.Time) error {
 	return readTime(f, name, to, time.Now())
 }
@@ -68,26 +68,24 @@ func past(f *pflag.FlagSet, name, usage string) {
 	notEmpty(f, name)
 }
 
-// The ways to say a time of day, which is local where no zone is named.
+// Layouts of a time of day today, of a local date and time, and of a date and time with a zone.
 var (
 	clocks = []string{"15:04", "15:04:05"}
 	dated  = []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05"}
 	zoned  = []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00"}
 )
 
-// ParseTime returns the time that a person means who types it at now, in the zone of now: how
-// long ago it was (2h, 1h30m, 7d), a time of today (02:00), a date and a time (2026-01-31T02:00),
-// one with a zone (RFC 3339), or now. What may mean two times, or none, or one that is in the future
-// is an error, which says what to type instead: of a time of day that has not been today it is
-// not known whether yesterday's is meant, and of one in the hour in which clocks are turned back
-// not which of the two.
+// ParseTime parses a time before now: how long ago (2h, 1h30m, 7d), a time of today (02:00), a date and a time
+// (2026-01-31T02:00), one with a zone (RFC 3339), or "now". Times without a zone are in the zone of now. Times in the
+// future and local times that clock changes skip or repeat are errors, which suggest what to type instead. In
+// particular, a time of day that is still to come today does not mean yesterday.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		return now, nil
 	}
 	if ago, ok := parseAgo(text); ok {
 		if ago < 0 {
-			return time.Time{}, errors.New("it takes how long ago it was, without a sign")
+			return time.Time{}, errors.New("it takes how long ago, without a sign")
 		}
 		return now.Add(-ago), nil
 	}
@@ -100,7 +98,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 
 var days = regexp.MustCompile(`^(\d{1,5})d(.*)$`)
 
-// parseAgo reads a duration as Go writes it, in which days may come first: of 24 hours.
+// parseAgo parses a Go duration that may begin with days of 24 hours, such as 1d12h.
 func parseAgo(text string) (ago time.Duration, ok bool) {
 	if found := days.FindStringSubmatch(text); found != nil {
 		n, err := strconv.Atoi(found[1])
@@ -126,7 +124,7 @@ var (
 func parseClock(text string, now time.Time) (time.Time, error) {
 	switch {
 	case oneDigit.MatchString(text):
-		return time.Time{}, fmt.Errorf("is it 0%s? A time of day has two digits of 24 hours", text)
+		return time.Time{}, fmt.Errorf("a time of day has two digits for the hour, such as 0%s", text)
 	case dateOnly.MatchString(text):
 		return time.Time{}, fmt.Errorf("a date needs a time of day, such as %sT00:00", text)
 	}
@@ -145,7 +143,7 @@ func parseClock(text string, now time.Time) (time.Time, error) {
 	if t, ok := parseAs(zoned, text); ok {
 		return t, nil
 	}
-	return time.Time{}, errors.New("it takes how long ago it was, such as 10m, 2h or 7d; a time of today, such as 02:00; or a date and a time, such as 2026-01-31T02:00 or 2026-01-31T02:00:00Z")
+	return time.Time{}, errors.New("it takes how long ago, such as 10m, 2h or 7d; a time of today, such as 02:00; or a date and a time, such as 2026-01-31T02:00 or 2026-01-31T02:00:00Z")
 }
 
 func parseAs(layouts []string, text string) (time.Time, bool) {
@@ -157,9 +155,10 @@ func parseAs(layouts []string, text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// local returns the one time at which clocks there show what t shows in UTC.
+// local returns the time at which clocks in the zone there show the clock time of t. It is an error if there are none
+// or two.
 func local(t time.Time, there *time.Location) (found time.Time, err error) {
-	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // of a change of offset
+	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // the offsets on both sides of a clock change
 		_, offset := t.Add(near).In(there).Zone()
 		zone := time.FixedZone("", offset)
 		at := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone).In(there)
@@ -172,7 +171,7 @@ func local(t time.Time, there *time.Location) (found time.Time, err error) {
 		}
 	}
 	if found.IsZero() {
-		return time.Time{}, fmt.Errorf("that local time did not exist on %s: they were put forward", t.Format(time.DateOnly))
+		return time.Time{}, fmt.Errorf("that local time did not exist on %s, as clocks were put forward", t.Format(time.DateOnly))
 	}
 	return found, nil
 }

@@ -39,9 +39,9 @@ func TestParseTime(t *testing.T) {
 		{now, "23:50", "that is in the future today: it is 09:30:15 (for yesterday, use 2026-01-30T23:50)"},
 		{now, "2026-02-01T00:00", "that is in the future: it is 2026-01-31T09:30:15+01:00"},
 		{now, "2026-01-31T09:00:00Z", "that is in the future"},
-		{now, "2:00", "is it 02:00?"},
+		{now, "2:00", "a time of day has two digits for the hour, such as 02:00"},
 		{now, "2026-01-31", "a date needs a time of day, such as 2026-01-31T00:00"},
-		{now, "-2h", "it takes how long ago it was, without a sign"},
+		{now, "-2h", "it takes how long ago, without a sign"},
 		{now, "2", "it takes"},
 		{now, "0", "it takes"},
 		{now, "1d-2h", "it takes"},
@@ -71,15 +71,16 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// TestSpan: the values are read when all flags are, both have one now, and there is a time between them.
-func TestSpan(t *testing.T) {
+// TestTimeRange checks that --since and --before are parsed after all flags, relative to the same time, and that the
+// range is not empty.
+func TestTimeRange(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "",
 		"--since 2h":              "",
 		"--since 2h --before 1h":  "",
 		"--since 2h --before now": "",
-		"--since 1h --before 2h":  "no time lies between --since ",
-		"--since 1h --before 1h":  "no time lies between --since ",
+		"--since 1h --before 2h":  "--since ",
+		"--since 1h --before 1h":  "--since ",
 		"--since 2":               `invalid --since "2": it takes how long ago`,
 		"--since 2h --since 3h":   "--since is given twice: 2h and 3h",
 		"--before 2020-01-01":     `invalid --before "2020-01-01": a date needs`,

@@ -11,15 +11,15 @@ import (
 	"dwatch/output/top"
 )
 
-// Top says how often, and how much, of what changes most is printed.
+// Top holds the flags of dwatch top.
 type Top struct {
-	Interval time.Duration // 0: only at the end, or at a terminal and without an end by default
-	Count    int           // of tables; 0: no end
-	Rows     int           // 0: all
+	Interval time.Duration // between tables; zero means the default of EffectiveInterval
+	Count    int           // number of tables; 0 means no limit
+	Rows     int           // rows per table; 0 means all
 	By       top.RankBy
 }
 
-// The times between two tables, where none is given.
+// The default intervals between tables, on a terminal (topOnScreen) and elsewhere.
 const (
 	topInterval = 10 * time.Second
 	topOnScreen = time.Second
@@ -42,7 +42,7 @@ func (t *Top) AddTo(f *pflag.FlagSet) {
 	})
 }
 
-// AddRowsTo adds the flags for what is printed, and how much.
+// AddRowsTo adds --by and --rows.
 func (t *Top) AddRowsTo(f *pflag.FlagSet) {
 	all := []string{string(top.ByObject), string(top.ByField), string(top.ByManager)}
 	f.StringVar((*string)(&t.By), "by", all[0], "Rank by `WHAT` changes: object, field (of each object) or manager (who changes it)")
@@ -62,7 +62,7 @@ func (t *Top) AddRowsTo(f *pflag.FlagSet) {
 	})
 }
 
-// Every is the time between two tables; 0: there is only the one at the end.
+// EffectiveInterval returns the time between two tables. Zero means a single table at the end.
 func (t *Top) EffectiveInterval(isTerminal bool, timeout time.Duration) time.Duration {
 	switch {
 	case t.Interval > 0:

@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// filled is the value of a flag that takes no empty one: a variable of a shell that
-// is not set must not stand for the default.
+// filled wraps the value of a flag and refuses empty values: an unset shell variable must not mean the default.
 type filled struct{ pflag.Value }
 
 func (v filled) Set(text string) error {
@@ -21,7 +20,7 @@ func (v filled) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// taken is the value of a flag that is read, or checked, as it is typed.
+// taken wraps the value of a flag and passes each value to take, which parses or validates it.
 type taken struct {
 	pflag.Value
 	take func(text string) error
@@ -37,12 +36,11 @@ func (v taken) Set(text string) error {
 	return nil
 }
 
-// single is the value of a flag that is given once: of two values the last one
-// would win in silence. The same value twice does no harm.
+// single wraps the value of a flag and refuses a second, different value, as pflag would silently use the last one.
 type single struct {
 	pflag.Value
 	flag  string
-	given *string // nil: not yet
+	given *string // the value, or nil if the flag is not given yet
 }
 
 func (v *single) Set(text string) error {
@@ -56,7 +54,7 @@ func (v *single) Set(text string) error {
 	return &wrongError{fmt.Errorf("--%s is given twice: %s and %s", v.flag, *v.given, text)}
 }
 
-// valueForms says what flags take, by the type of their value.
+// valueForms maps types of flags to descriptions of their values.
 var valueForms = map[string]string{
 	"int":      "it takes a whole number, such as 3",
 	"float64":  "it takes a number, such as 0.5",
@@ -73,15 +71,15 @@ func (v *single) set(text string) error {
 	return &wrongError{invalid(v.flag, text, errors.New(form))}
 }
 
-// secretFlags have values that must not be repeated: an address may hold a password.
+// secretFlags lists flags whose values must not appear in errors. A URL may contain a password.
 var secretFlags = []string{"token", "password", "server", "proxy-url", "to", "from"}
 
-// wrap puts something around the values of flags.
+// wrap replaces the values of the named flags by what around returns.
 func wrap(f *pflag.FlagSet, around func(pflag.Value) pflag.Value, names ...string) {
 	for _, name := range names {
 		flag := f.Lookup(name)
 		flag.Value = around(flag.Value)
-		flag.DefValue = strings.Trim(flag.DefValue, "[]") // or help would show it
+		flag.DefValue = strings.Trim(flag.DefValue, "[]") // else help would show the [] of an empty list
 	}
 }
 
@@ -90,24 +88,24 @@ func notEmpty(f *pflag.FlagSet, names ...string) {
 	wrap(f, func(v pflag.Value) pflag.Value { return filled{v} }, names...)
 }
 
-// takes has take read each value of a flag. Its errors name the flag.
+// takes passes each value of the named flag to take. Errors of take must name the flag.
 func takes(f *pflag.FlagSet, name string, take func(text string) error) {
 	wrap(f, func(v pflag.Value) pflag.Value { return taken{v, take} }, name)
 }
 
-// offered is the annotation of a flag with values that a shell may complete.
+// offered is the annotation with the values of a flag for shell completion.
 const offered = "offered"
 
 func offers(f *pflag.FlagSet, name string, values ...string) {
 	if err := f.SetAnnotation(name, offered, values); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // no flag has that name
 	}
 }
 
-// Offered are values of a flag, of which others may be as good; nil if there is nothing to say.
+// CompletionValues returns values of a flag for shell completion, or nil. The flag may accept others.
 func CompletionValues(f *pflag.Flag) []string { return f.Annotations[offered] }
 
-// invalid says of an error, if it is one, which value of a flag it is about.
+// invalid adds the flag and its value to err. It returns nil if err is nil.
 func invalid(flag, text string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("invalid --%s %q: %w", flag, text, err)
@@ -115,44 +113,45 @@ func invalid(flag, text string, err error) error {
 	return err
 }
 
-// takeOnce makes each flag that takes one value refuse a second one.
+// takeOnce makes each flag with a single value refuse a second, different one.
 func takeOnce(f *pflag.FlagSet) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Value.Type() {
 		case "string", "int", "float64", "duration":
 			flag.Value = &single{Value: flag.Value, flag: flag.Name}
 			if flag.DefValue == "0s" {
-				flag.DefValue = "0" // or help would show it
+				flag.DefValue = "0" // pflag's help leaves out a default of 0
 			}
 		}
 	})
 }
 
-// wrongError is an error that names the flag, and needs nothing of what pflag adds.
+// wrongError is an error that already names the flag, so ExplainParseError drops the text that pflag adds.
 type wrongError struct{ error }
 
-// Explain says in one line what is wrong with a flag of a command, of which help prints all.
+// ExplainParseError turns an error of pflag into one line. help is the command line that prints the flags, to which
+// errors about unknown flags refer.
 func ExplainParseError(err error, help string) error {
 	if wrong, ok := errors.AsType[*wrongError](err); ok {
 		return wrong.error
 	}
-	// pflag's errors may go on with usage.
+	// In pflag's errors, usage may follow the first line.
 	if first, _, more := strings.Cut(err.Error(), "\n"); more {
 		err = errors.New(first)
 	}
 	return fmt.Errorf("%w; see '%s'", err, help)
 }
 
-// Group is flags that belong together, under one heading in help.
+// Group is a set of flags with a heading in help.
 type Group struct {
 	Title string
 	Flags *pflag.FlagSet
 }
 
-// Adder adds flags to a set.
+// Adder adds flags to a flag set.
 type Adder = func(*pflag.FlagSet)
 
-// NewGroup returns the flags that define adds, in that order.
+// NewGroup returns the flags that the functions of define add, in that order.
 func NewGroup(title string, define ...Adder) Group {
 	f := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	f.SortFlags = false
@@ -163,7 +162,7 @@ func NewGroup(title string, define ...Adder) Group {
 	return Group{title, f}
 }
 
-// given reports which of names is given first; empty if none is.
+// given returns the first of names that is given in f, or "".
 func given(f *pflag.FlagSet, names ...string) string {
 	if i := slices.IndexFunc(names, f.Changed); i >= 0 {
 		return names[i]
@@ -171,11 +170,10 @@ func given(f *pflag.FlagSet, names ...string) string {
 	return ""
 }
 
-// What is kept in a file is at least a MiB, for less holds nothing worth it, and at most so much that sums and multiples of it are
-// no other numbers.
+// Limits of sizes of files: a smaller file would have no room for data, and arithmetic with a larger size could overflow.
 const minKept, maxKept = 1 << 20, 1 << 50
 
-// parseSize reads a number of bytes, such as 512Mi, that is neither less than least nor more than most.
+// parseSize parses a number of bytes, such as 512Mi, from least to most.
 func parseSize(text string, least, most int64) (bytes int64, ok bool) {
 	size, err := resource.ParseQuantity(text)
 	bytes = size.Value()

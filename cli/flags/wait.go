@@ -15,7 +15,7 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// Await says what is waited for, in the words of kubectl wait or as an expression.
+// Wait holds the flags of dwatch wait. --for accepts the forms of kubectl wait and expressions.
 type Wait struct {
 	StopConditions
 	forms []string
@@ -37,7 +37,7 @@ func (a *Wait) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "fail-if")
 }
 
-// Parse returns what ends the wait.
+// Parse returns the conditions that end the wait.
 func (a *Wait) Parse() (StopConditions, error) {
 	var err error
 	if slices.Contains(a.forms, "delete") && slices.Contains(a.forms, "create") {
@@ -54,7 +54,7 @@ func (a *Wait) Parse() (StopConditions, error) {
 	return a.StopConditions, a.Check(false)
 }
 
-// condition is all that --for says, in one expression.
+// condition combines all --for flags into one expression.
 func (a *Wait) condition() (Condition, error) {
 	if len(a.forms) == 1 && a.forms[0] == "ready" {
 		return compile("for", "ready")
@@ -85,7 +85,7 @@ func (a *Wait) condition() (Condition, error) {
 	return c, err
 }
 
-// waitForm returns the expression for one --for. The forms are those of kubectl wait:
+// waitForm returns the expression for one --for. It accepts the forms of kubectl wait:
 // https://kubernetes.io/docs/reference/kubectl/generated/kubectl_wait/
 func waitForm(form string) (string, error) {
 	kind, rest, isForm := strings.Cut(form, "=")

@@ -71,7 +71,7 @@ func TestWaitConditionFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(c.Fields); got != len(forms)/2 {
-			t.Errorf("%v: got fields %v, want those of %q", forms, c.Fields, want)
+			t.Errorf("%v: got fields %v, want the fields of %q", forms, c.Fields, want)
 		}
 	}
 }
