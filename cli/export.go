@@ -22,6 +22,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/output/page"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -187,7 +188,7 @@ func (e *exportTask) write(ctx context.Context, from *replay.Recording, scope *r
 // report prints the content of the file, and the parts that were left out.
 func (e *exportTask) report(c *console.Console, found *page.ExportResult) {
 	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.cfg.Print.Timestamps) }
-	c.Say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), run.Plural(found.ChangeCount, "change")))
+	c.Say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), text.Count(found.ChangeCount, "change")))
 	if t := found.Omitted.ChangesBefore; !t.IsZero() {
 		c.Warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
@@ -195,7 +196,7 @@ func (e *exportTask) report(c *console.Console, found *page.ExportResult) {
 		c.Warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
 	if n := found.Omitted.LeadUpCount; n > 0 {
-		c.Warn(fmt.Sprintf("left out: what led up to %s", run.Plural(n, "failure")))
+		c.Warn(fmt.Sprintf("left out: what led up to %s", text.Count(n, "failure")))
 	}
 }
 

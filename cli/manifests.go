@@ -29,6 +29,7 @@ import (
 	"dwatch/cli/supervisor"
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/secret"
+	"dwatch/output/text"
 )
 
 // manifestsOptions are the flags of dwatch manifests, and the flags of the command that runs in the cluster.
@@ -365,7 +366,7 @@ func (m *manifestsTask) reportPrerequisites(s *run.Session) {
 	}
 	switch {
 	case m.shards() > 0 && m.roomy:
-		s.Console.Say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", run.Plural(m.shards(), "pod")))
+		s.Console.Say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", text.Count(m.shards(), "pod")))
 	case !m.lease.IsSet() || !m.roomy:
 	case m.VolumePerPod:
 		s.Console.Say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")

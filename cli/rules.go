@@ -21,6 +21,7 @@ import (
 	"dwatch/cli/supervisor"
 	"dwatch/mapper"
 	"dwatch/output"
+	"dwatch/output/text"
 )
 
 // processFlags are flags of dwatch send that apply to all rules, in addition to the flags of the connection and of messages.
@@ -231,6 +232,6 @@ func (r *checkRulesTask) run(_ context.Context, c *console.Console) error {
 	if err := supervisor.CheckReceivers(r.Rules, c.WithoutReports()); err != nil {
 		return err
 	}
-	c.Say(fmt.Sprintf("%s: %s, nothing is wrong", r.path, run.Plural(len(r.Rules), "rule")))
+	c.Say(fmt.Sprintf("%s: %s, nothing is wrong", r.path, text.Count(len(r.Rules), "rule")))
 	return nil
 }

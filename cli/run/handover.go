@@ -10,6 +10,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
@@ -85,7 +86,7 @@ func (r *Run) startHandover(ctx context.Context, failed context.CancelCauseFunc)
 	go func() {
 		n := h.ObjectCount()
 		if n > 0 {
-			say(output.EscapeLine(r.state.path) + " has " + Plural(n, "object") + " of other shards: dwatch reports their deletions, and forgets the others in " + handoverWait.String() + ", when all shards should run")
+			say(output.EscapeLine(r.state.path) + " has " + text.Count(n, "object") + " of other shards: dwatch reports their deletions, and forgets the others in " + handoverWait.String() + ", when all shards should run")
 		}
 		err := h.Run(ctx)
 		switch {
@@ -120,12 +121,4 @@ func listAllShards(s *Session) func(context.Context, event.Target) ([]*event.Ide
 		}
 		return objects, err
 	}
-}
-
-// Plural returns "1 noun" or "n nouns".
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

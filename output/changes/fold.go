@@ -10,6 +10,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output/inventory"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
@@ -307,21 +308,21 @@ func (f *folds) forget(now time.Time) {
 // sayFollowed shows the line of a group. end describes the result or the progress.
 func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 	g.told, g.saidAt = g.changes, now
-	text := fmt.Sprintf("%d %s", g.changes, plural(g.changes, "change"))
+	line := text.Count(g.changes, "change")
 	if g.lead.IsRollout {
-		text = "rollout " + end + "; " + text
+		line = "rollout " + end + "; " + line
 	} else {
-		text += " followed, " + end
+		line += " followed, " + end
 	}
 	for _, kind := range f.asAsked(g.kinds) {
-		text += "; "
+		line += "; "
 		if n := g.came[kind]; n > 0 {
-			text += fmt.Sprintf("+%d ", n)
+			line += fmt.Sprintf("+%d ", n)
 		}
 		if n := g.went[kind]; n > 0 {
-			text += fmt.Sprintf("-%d ", n)
+			line += fmt.Sprintf("-%d ", n)
 		}
-		text += kind
+		line += kind
 	}
 	for _, sort := range g.wrongs {
 		n := len(g.wrong[sort].objects)
@@ -329,10 +330,10 @@ func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 			n = g.wrong[sort].times
 		}
 		if n > 1 {
-			text += fmt.Sprintf("; %s ×%d", clean(sort), n)
+			line += fmt.Sprintf("; %s ×%d", clean(sort), n)
 		}
 	}
-	f.wrapped(now, '>', f.look.named(g.lead.Entry), text, "")
+	f.wrapped(now, '>', f.look.named(g.lead.Entry), line, "")
 }
 
 // asAsked sorts kinds in the order of the targets.
@@ -376,12 +377,4 @@ func (f *folds) howFar(g *followed, now time.Time) string {
 		return "not done" + passed + ": " + clean(s.Message)
 	}
 	return "not done" + passed
-}
-
-// plural returns a noun, with an "s" unless n is 1.
-func plural(n int, what string) string {
-	if n == 1 {
-		return what
-	}
-	return what + "s"
 }

@@ -67,7 +67,7 @@ func (v reconstruction) showWrite(e *event.Event) {
 // held returns a field that a manager owns, with its value if that is short.
 func (v reconstruction) held(c change.Change) string {
 	const short = 40
-	path, value := clean(c.Path.String()), text(c.New, false)
+	path, value := clean(c.Path.String()), valueText(c.New, false)
 	if !v.NoTruncate {
 		path = cutFront(path, short)
 	}

@@ -36,7 +36,7 @@ func (v *View) row(c change.Change) row {
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
-	r.old, r.new = v.shortenBoth(text(c.Old, quoted), text(c.New, quoted))
+	r.old, r.new = v.shortenBoth(valueText(c.Old, quoted), valueText(c.New, quoted))
 	if text, known := c.Summary(); known && !v.NoTruncate {
 		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
 	}
@@ -66,8 +66,8 @@ func (v *View) diff(before, after string) string {
 	return strings.Join(lines, "\n") + more
 }
 
-// text returns a value in full. A string has quotes if quoted is set, or if it could be misread without.
-func text(value any, quoted bool) string {
+// valueText returns a value in full. A string has quotes if quoted is set, or if it could be misread without.
+func valueText(value any, quoted bool) string {
 	text, isText := value.(string)
 	if !isText || quoted || isMistakable(text) {
 		text = output.JSON(value)

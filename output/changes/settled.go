@@ -9,6 +9,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output/inventory"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
@@ -145,19 +146,19 @@ func (s *settlement) showOutcome(e *event.Event) {
 	if of.FlushReason == "" && counts == "" && of.UnhealthyCount == 0 && (state == "" || !s.isWorkload(e)) && (of.Changes == 1 || s.isSilent()) {
 		return
 	}
-	text := fmt.Sprintf("%d %s in %s", of.Changes, plural(of.Changes, "change"), age(of.Until.Sub(of.Since)))
+	line := fmt.Sprintf("%s in %s", text.Count(of.Changes, "change"), age(of.Until.Sub(of.Since)))
 	if s.rollout {
-		text = "rollout took " + age(of.Until.Sub(of.Since))
+		line = "rollout took " + age(of.Until.Sub(of.Since))
 	}
 	for _, part := range []string{state, cutWords[of.FlushReason]} {
 		if part != "" {
-			text += ", " + part
+			line += ", " + part
 		}
 	}
 	if counts != "" {
-		text += "; " + counts
+		line += "; " + counts
 	}
-	s.wrapped(of.Until, '>', s.subject(e), text, "")
+	s.wrapped(of.Until, '>', s.subject(e), line, "")
 	s.showWrong()
 }
 

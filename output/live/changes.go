@@ -9,6 +9,7 @@ import (
 	"dwatch/output"
 	"dwatch/output/changes"
 	"dwatch/output/inventory"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -84,11 +85,11 @@ func (t *changeLog) lines(r *row, width int) []string {
 	}
 	for by, who := range []string{others: "other managers", nobody: "unknown managers"} {
 		if n := left[by]; n > 0 && who != "" {
-			t.addLine(&out, "%s by %s not shown (/%s)", counted(n, "change"), who, managerPrefix+strings.Join(t.who, " "+managerPrefix))
+			t.addLine(&out, "%s by %s not shown (/%s)", text.Count(n, "change"), who, managerPrefix+strings.Join(t.who, " "+managerPrefix))
 		}
 	}
 	if hidden > 0 {
-		t.addLine(&out, "%s not shown (only noise)", counted(hidden, "change"))
+		t.addLine(&out, "%s not shown (only noise)", text.Count(hidden, "change"))
 	}
 	if len(t.rendered) == 1 {
 		t.addLine(&out, "no changes since")

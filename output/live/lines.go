@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -42,7 +43,7 @@ func (v *view) nothing() string {
 	objects, _, _ := v.shown().total()
 	switch phase, _, _ := v.connection(); {
 	case objects > 0:
-		return "no matches among " + counted(objects, "object") + "; esc shows all"
+		return "no matches among " + text.Count(objects, "object") + "; esc shows all"
 	case v.timeView != nil && v.timeView.loaded == nil:
 		return "reading the recording"
 	case v.timeView != nil:
@@ -80,7 +81,7 @@ func clustersOf(links []*event.WatchState) string {
 	if len(names) == 1 {
 		return output.EscapeLine(links[0].Target.Cluster)
 	}
-	return counted(len(names), "cluster")
+	return text.Count(len(names), "cluster")
 }
 
 // header returns the header of a section, including a problem of its watch.

@@ -8,6 +8,7 @@ import (
 
 	"dwatch/output"
 	"dwatch/output/inventory"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -217,7 +218,7 @@ func (r *timeControl) summarize(s inventory.Transition) string {
 	t := &changeLog{details: r.details, width: 10 * r.width}
 	lines := strings.Split(strings.TrimSpace(t.render(step{s.Before, s.State}).text), "\n")
 	if more := len(lines) - 1; more > 0 {
-		return fmt.Sprintf("%s  (and %s)", lines[0], counted(more, "line"))
+		return fmt.Sprintf("%s  (and %s)", lines[0], text.Count(more, "line"))
 	}
 	return lines[0]
 }

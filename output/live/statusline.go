@@ -2,11 +2,11 @@ package live
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 )
 
@@ -68,22 +68,15 @@ func (c *canvas) cutTitle(title string, room int) string {
 // counts returns the number of objects in a table, and how many of them are not ready.
 func (s *statusLine) counts(t *table) string {
 	objects, notReady, shown := t.total()
-	text := "  " + counted(objects, "object")
+	line := "  " + text.Count(objects, "object")
 	if t.filter.typed != "" {
-		text = fmt.Sprintf("  %d of %s", shown, counted(objects, "object"))
+		line = fmt.Sprintf("  %d of %s", shown, text.Count(objects, "object"))
 	}
-	text = s.paint(faint, text)
+	line = s.paint(faint, line)
 	if notReady > 0 {
-		text += s.paint(faint, ", ") + s.paint(waiting, fmt.Sprintf("%d not ready", notReady))
+		line += s.paint(faint, ", ") + s.paint(waiting, fmt.Sprintf("%d not ready", notReady))
 	}
-	return text
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return line
 }
 
 // connection returns the state of the connection and the age of the last event, in forms of decreasing length. Each form

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
+	"dwatch/output/text"
 )
 
 // view is the visible part of the table and the selected row.
@@ -232,22 +233,22 @@ func (v *view) describeSelected() string {
 	if r == nil {
 		return ""
 	}
-	text := s.resource.Resource + "/" + output.EscapeLine(r.Entry.Name)
+	line := s.resource.Resource + "/" + output.EscapeLine(r.Entry.Name)
 	if r.Entry.Cluster != "" {
-		text = output.EscapeLine(r.Entry.Cluster) + " " + text
+		line = output.EscapeLine(r.Entry.Cluster) + " " + line
 	}
 	if r.deleted {
-		return text + "  deleted " + output.FormatAge(v.clock(), r.at) + " ago"
+		return line + "  deleted " + output.FormatAge(v.clock(), r.at) + " ago"
 	}
 	if why := r.stateText(); why != "" {
-		text += "  " + why
+		line += "  " + why
 	}
 	states := -1
 	for _, h := range v.histories(r) {
 		states += len(h.States) + h.Evicted
 	}
 	if states > 0 && !r.at.IsZero() { // the inventory may be ahead of the table
-		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), output.FormatAge(v.clock(), r.at))
+		line += fmt.Sprintf("  %s, the last %s ago", text.Count(states, "change"), output.FormatAge(v.clock(), r.at))
 	}
-	return text
+	return line
 }

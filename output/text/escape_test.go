@@ -94,3 +94,11 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 pods", 1: "1 pod", 2: "2 pods"} {
+		if got := Count(n, "pod"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
