@@ -72,9 +72,9 @@ var (
 
 // conditionsOf returns the conditions of a status, and of the lists that are nested in it, such as the parents of a
 // route. Whatever is not a condition is left out.
-func conditionsOf(status map[string]any, generation int64) (found []condition) {
+func conditionsOf(status map[string]any, keys []string, generation int64) (found []condition) {
 	found = appendConditions(nil, "status.conditions", status["conditions"], generation, false)
-	for _, name := range sortedKeys(status) {
+	for _, name := range keys {
 		list, _ := status[name].([]any)
 		if len(list) == 0 || name == "conditions" || isHistory(name) {
 			continue

@@ -18,7 +18,7 @@ func (j *judge) hint() string {
 		return "--for condition=" + best.kind
 	}
 	for _, key := range sortedKeys(j.status) {
-		if text, ok := j.status[key].(string); ok && text != "" && (isStateName(key) || stateFields.has(strings.ToLower(key))) {
+		if text, ok := j.status[key].(string); ok && text != "" && (isStateName(key) || stateFields.has(lower(key))) {
 			return fmt.Sprintf("--for jsonpath='{.status.%s}'=VALUE", key)
 		}
 	}
@@ -61,7 +61,7 @@ func (j *judge) noteUnrecognized() {
 	}
 	for _, key := range sortedKeys(j.status) {
 		path := "status." + key
-		if text, ok := j.status[key].(string); ok && text != "" && !known[path] && (isStateName(key) || stateFields.has(strings.ToLower(key))) {
+		if text, ok := j.status[key].(string); ok && text != "" && !known[path] && (isStateName(key) || stateFields.has(lower(key))) {
 			j.note(path, text, "not recognized")
 		}
 	}

@@ -62,7 +62,15 @@ func (j *judge) main() *condition {
 // condition returns what one condition says. whole is true if Ready is True and current: then parts and steps do
 // not count.
 func (j *judge) condition(c *condition, whole bool, main *condition) finding {
-	f := finding{text: c.text(), reason: because(c.reason, c.message) != ""}
+	f := j.conditionMeaning(c, whole, main)
+	if f.text == "" && f.meaning > good {
+		f.text = c.text()
+	}
+	return f
+}
+
+func (j *judge) conditionMeaning(c *condition, whole bool, main *condition) finding {
+	f := finding{reason: c.reason != "" || c.message != ""}
 	isTrue, isFalse := c.status == "True", c.status == "False"
 	switch c.role {
 	case negative:
@@ -105,7 +113,6 @@ func (j *judge) condition(c *condition, whole bool, main *condition) finding {
 	case isTrue:
 		f.meaning = good
 		f.decides = c == main || c.role == summary && c.hasType(decisive)
-		f.text = ""
 	case isFalse:
 		f.meaning = busy
 		why := c.why(j.activity)
@@ -154,7 +161,7 @@ func (j *judge) activityFinding(c *condition, f finding, whole bool) finding {
 	case c.status == "False" && reason == bad && !whole:
 		f.meaning = bad // ProgressDeadlineExceeded
 	case c.status == "True" && reason == good:
-		f.meaning, f.text = good, ""
+		f.meaning = good
 	case c.status == "True" && whole && slices.ContainsFunc(c.words, func(w string) bool { return w == "progressing" || w == "running" }):
 	case c.status == "True":
 		f.meaning = busy
@@ -232,8 +239,8 @@ func (j *judge) words() (worst finding) {
 	}
 	main := j.main()
 	whole := main != nil && main.status == "True" && !main.stale
-	for _, key := range sortedKeys(j.status) {
-		name := strings.ToLower(key)
+	for _, key := range j.keys {
+		name := lower(key)
 		switch value := j.status[key].(type) {
 		case string:
 			switch {
@@ -288,7 +295,7 @@ func (j *judge) nestedWords(take func(string, string, finding), path string, val
 	for _, key := range sortedKeys(value) {
 		switch one := value[key].(type) {
 		case string:
-			if stateFields.has(strings.ToLower(key)) && one != "" {
+			if stateFields.has(lower(key)) && one != "" {
 				take(path+"."+key, one, j.state(one))
 			}
 		case map[string]any:
@@ -309,7 +316,7 @@ func (j *judge) listWords(take func(string, string, finding), path string, value
 		}
 		for _, key := range sortedKeys(m) {
 			text, ok := m[key].(string)
-			if !ok || !stateFields.has(strings.ToLower(key)) || strings.EqualFold(text, "unknown") {
+			if !ok || !stateFields.has(lower(key)) || strings.EqualFold(text, "unknown") {
 				continue
 			}
 			if f := j.state(text); f.meaning == bad || f.meaning == busy {
@@ -321,15 +328,18 @@ func (j *judge) listWords(take func(string, string, finding), path string, value
 
 // isHistory reports whether a field is about the past.
 func isHistory(key string) bool {
-	return slices.ContainsFunc(split(key), func(w string) bool { return historyWords.has(w) })
+	return slices.ContainsFunc(splitOf(key), func(w string) bool { return historyWords.has(w) })
 }
 
 var historyWords = wordSet(`history previous past last old older versions revisions backups events transitions timestamps conditions logs`)
 
 // isStateName reports whether a field is named like a state: "dbInstanceStatus".
 func isStateName(key string) bool {
-	words := split(key)
-	switch words[max(len(words)-1, 0)] {
+	words := splitOf(key)
+	if len(words) == 0 {
+		return false
+	}
+	switch words[len(words)-1] {
 	case "phase", "state", "status", "health":
 		return true
 	}
@@ -353,7 +363,7 @@ func (j *judge) state(value string) finding {
 func (j *judge) stateText(path, value string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	text := name + " is " + value
-	if errorFields.has(strings.ToLower(name)) {
+	if errorFields.has(lower(name)) {
 		text = value
 	}
 	for _, key := range []string{"message", "reason", "statusMessage", "stateMessage", "description", "errorMessage", "lastError"} {
@@ -421,7 +431,7 @@ func (j *judge) countsIn(worst finding, path string, in map[string]any) finding 
 			if m := fraction().FindStringSubmatch(text); m != nil {
 				is, _ := strconv.ParseInt(m[1], 10, 64)
 				wanted, _ := strconv.ParseInt(m[2], 10, 64)
-				worst = j.count(worst, path+"."+key, is, wanted, strings.Join(split(key), " "))
+				worst = j.count(worst, path+"."+key, is, wanted, strings.Join(splitOf(key), " "))
 			}
 			continue
 		}
@@ -429,7 +439,7 @@ func (j *judge) countsIn(worst finding, path string, in map[string]any) finding 
 		if !ok {
 			continue
 		}
-		words := split(key)
+		words := splitOf(key)
 		if len(words) < 2 || !slices.Contains(have, words[0]) {
 			continue
 		}

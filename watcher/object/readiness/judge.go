@@ -58,6 +58,7 @@ type judge struct {
 	activity   bool
 	generation int64
 	status     map[string]any
+	keys       []string // of status, sorted
 	spec       map[string]any
 	conditions []condition
 	object     map[string]any
@@ -85,7 +86,7 @@ func Explain(object map[string]any) Result {
 func newJudge(object map[string]any, explain bool) *judge {
 	j := &judge{explain: explain}
 	j.kind, _ = object["kind"].(string)
-	if words := split(j.kind); len(words) > 0 {
+	if words := splitOf(j.kind); len(words) > 0 {
 		j.activity = activities.has(words[len(words)-1])
 	}
 	metadata, _ := object["metadata"].(map[string]any)
@@ -97,7 +98,8 @@ func newJudge(object map[string]any, explain bool) *judge {
 	case string: // the status is one word
 		j.status = map[string]any{"status": status}
 	}
-	j.conditions = conditionsOf(j.status, j.generation)
+	j.keys = sortedKeys(j.status)
+	j.conditions = conditionsOf(j.status, j.keys, j.generation)
 	j.object = object
 	apiVersion, _ := object["apiVersion"].(string)
 	group := ""
@@ -120,7 +122,7 @@ func (j *judge) decide() Result {
 			return Result{Answer: InProgress, By: "generation", Message: j.staleText(c)}
 		}
 	}
-	return j.byRule(j.rule, j.object, j.general)
+	return j.byRule(j.rule, j.general)
 }
 
 func (j *judge) outdated(observed int64) Result {

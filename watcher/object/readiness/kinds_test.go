@@ -138,6 +138,20 @@ func TestUnrelated(t *testing.T) {
 	}
 }
 
+// TestHostile judges statuses that no controller writes. No one panics, is ready or takes much time or memory.
+func TestHostile(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"a field without letters": {"kind": "Gauge", "status": map[string]any{"_": "x", "": "x", "-": true, "/": []any{map[string]any{"_": "x"}}}},
+		"a sum that is too large": {"kind": "Elasticsearch", "apiVersion": "elasticsearch.k8s.elastic.co/v1",
+			"spec":   map[string]any{"nodeSets": []any{map[string]any{"count": int64(1 << 40)}, map[string]any{"count": "999999999999"}}},
+			"status": map[string]any{"health": "unknown", "availableNodes": int64(3)}},
+	} {
+		if got := Explain(object); got.Answer == Ready {
+			t.Errorf("%s: ready by %s", name, got.By)
+		}
+	}
+}
+
 // TestOddTypes replaces each field of each status by a value of another type. No answer becomes ready, and nothing
 // panics.
 func TestOddTypes(t *testing.T) {

@@ -40,9 +40,15 @@ type Rule struct {
 	failed, inProgress, ready, message *expression
 }
 
+// expressions returns the expressions that the rule has.
+func (r *Rule) expressions() []*expression {
+	return slices.DeleteFunc([]*expression{r.failed, r.inProgress, r.ready, r.message}, func(c *expression) bool { return c == nil })
+}
+
 // expression is an expression of a rule, which is compiled when it is first needed.
 type expression struct {
 	text, where string
+	isTrusted   bool // the cost of an evaluation grows at most with the size of the object, so that it needs no limit
 	once        sync.Once
 	program     cel.Program
 	err         error
@@ -57,16 +63,29 @@ var builtin = sync.OnceValue(func() []*Rule {
 	if err != nil {
 		panic(err) // a test reads them
 	}
+	for _, r := range rules {
+		for _, c := range r.expressions() {
+			c.isTrusted = true
+		}
+	}
 	return rules
 })
 
 // own returns the rules of the user. They take precedence over the built-in ones.
 var own atomic.Pointer[func() []*Rule]
 
-// found caches the rule of each kind: a *Rule, which is nil if there is none.
-var found atomic.Pointer[sync.Map]
+// kindName is a kind and its group.
+type kindName struct{ kind, group string }
 
-func init() { found.Store(&sync.Map{}) }
+// ruleCache has the rule of each kind that was judged; nil if there is none.
+type ruleCache struct {
+	sync.RWMutex
+	rules map[kindName]*Rule
+}
+
+var found atomic.Pointer[ruleCache]
+
+func init() { found.Store(&ruleCache{rules: map[kindName]*Rule{}}) }
 
 // Use sets the rules of the user for the whole process. They take precedence over the built-in ones. Call it before the
 // first object is judged.
@@ -76,7 +95,7 @@ func Use(rules []*Rule) { UseLater(func() []*Rule { return rules }) }
 // any goroutine.
 func UseLater(load func() []*Rule) {
 	own.Store(new(sync.OnceValue(load)))
-	found.Store(&sync.Map{})
+	found.Store(&ruleCache{rules: map[kindName]*Rule{}})
 }
 
 // DefaultFile returns the path of the user's own rules, which are read if the file exists. It is empty if the user has
@@ -110,11 +129,9 @@ func ReadFile(path string) ([]*Rule, error) {
 func Check(rules []*Rule) error {
 	var wrong []error
 	for _, r := range rules {
-		for _, c := range []*expression{r.failed, r.inProgress, r.ready, r.message} {
-			if c != nil {
-				if err := c.compile(c != r.message); err != nil {
-					wrong = append(wrong, err)
-				}
+		for _, c := range r.expressions() {
+			if err := c.compile(c != r.message); err != nil {
+				wrong = append(wrong, err)
 			}
 		}
 	}
@@ -267,12 +284,13 @@ func (p *parser) expression(key, value *yaml.Node) *expression {
 
 // ruleFor returns the rule for a kind; nil if there is none. A rule that names the kind comes before one with a star.
 func ruleFor(kind, group string) *Rule {
-	cache := found.Load()
-	name := kind + "." + group
-	if r, ok := cache.Load(name); ok {
-		return r.(*Rule)
+	cache, name := found.Load(), kindName{kind, group}
+	cache.RLock()
+	best, ok := cache.rules[name]
+	cache.RUnlock()
+	if ok {
+		return best
 	}
-	var best *Rule
 	lists := [][]*Rule{builtin()}
 	if mine := own.Load(); mine != nil {
 		lists = [][]*Rule{(*mine)(), builtin()}
@@ -282,7 +300,12 @@ func ruleFor(kind, group string) *Rule {
 			best = matching(rules, kind, group)
 		}
 	}
-	cache.Store(name, best)
+	cache.Lock()
+	defer cache.Unlock()
+	if len(cache.rules) >= maxCached {
+		clear(cache.rules)
+	}
+	cache.rules[kindName{strings.Clone(kind), strings.Clone(group)}] = best
 	return best
 }
 
@@ -355,7 +378,11 @@ func (c *expression) compile(isCondition bool) error {
 			c.err = fmt.Errorf("%s: the expression must be of type %s, not %s: %s", c.where, cel.FormatCELType(want), cel.FormatCELType(t), oneLine(c.text))
 			return
 		}
-		c.program, c.err = env.Program(ast, cel.CostLimit(costLimit))
+		options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+		if !c.isTrusted {
+			options = append(options, cel.CostLimit(costLimit))
+		}
+		c.program, c.err = env.Program(ast, options...)
 	})
 	return c.err
 }
@@ -374,7 +401,7 @@ func (c *expression) issue(issues *cel.Issues) error {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // holds reports whether the expression is true. A field that is missing, or of another type, makes it false.
-func (c *expression) holds(variables map[string]any) (bool, error) {
+func (c *expression) holds(variables *variables) (bool, error) {
 	if c == nil {
 		return false, nil
 	}
@@ -385,7 +412,7 @@ func (c *expression) holds(variables map[string]any) (bool, error) {
 	return err == nil && value == types.True, nil
 }
 
-func (c *expression) string(variables map[string]any) string {
+func (c *expression) string(variables *variables) string {
 	if c == nil || c.compile(false) != nil {
 		return ""
 	}
@@ -399,8 +426,8 @@ func (c *expression) string(variables map[string]any) string {
 
 // byRule returns what a rule says. The general answer is used where the rule says nothing; it is never "ready" if the
 // rule says when the object is ready.
-func (j *judge) byRule(r *Rule, object map[string]any, general func() Result) Result {
-	variables := j.variables(object)
+func (j *judge) byRule(r *Rule, general func() Result) Result {
+	variables := &variables{judge: j}
 	for _, try := range []struct {
 		when   *expression
 		answer Answer
@@ -436,26 +463,57 @@ func (j *judge) byRule(r *Rule, object map[string]any, general func() Result) Re
 	return result
 }
 
-func (j *judge) variables(object map[string]any) map[string]any {
-	metadata, _ := object["metadata"].(map[string]any)
-	conditions, reasons, messages := map[string]string{}, map[string]string{}, map[string]string{}
-	for _, c := range j.conditions {
-		if c.nested {
-			continue
-		}
-		conditions[c.kind], reasons[c.kind], messages[c.kind] = c.status, c.reason, c.message
-		if c.stale {
-			conditions[c.kind] = "Unknown"
-		}
-	}
+// variables are what expressions see. They are made when an expression reads them.
+type variables struct {
+	judge                         *judge
+	conditions, reasons, messages map[string]string
+}
+
+// ResolveName implements cel.Activation.
+func (v *variables) ResolveName(name string) (any, bool) {
 	notNil := func(m map[string]any) map[string]any {
 		if m == nil {
 			return map[string]any{}
 		}
 		return m
 	}
-	return map[string]any{
-		"object": object, "metadata": notNil(metadata), "spec": notNil(j.spec), "status": notNil(j.status),
-		"conditions": conditions, "reasons": reasons, "messages": messages,
+	switch name {
+	case "object":
+		return v.judge.object, true
+	case "metadata":
+		metadata, _ := v.judge.object["metadata"].(map[string]any)
+		return notNil(metadata), true
+	case "spec":
+		return notNil(v.judge.spec), true
+	case "status":
+		return notNil(v.judge.status), true
+	case "conditions":
+		return v.conditionsBy(&v.conditions, func(c *condition) string {
+			if c.stale {
+				return "Unknown"
+			}
+			return c.status
+		}), true
+	case "reasons":
+		return v.conditionsBy(&v.reasons, func(c *condition) string { return c.reason }), true
+	case "messages":
+		return v.conditionsBy(&v.messages, func(c *condition) string { return c.message }), true
 	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (v *variables) Parent() cel.Activation { return nil }
+
+// conditionsBy returns a value of each condition by its type. It fills the map if it is nil.
+func (v *variables) conditionsBy(values *map[string]string, of func(*condition) string) map[string]string {
+	if *values == nil {
+		*values = map[string]string{}
+		for i := range v.judge.conditions {
+			if c := &v.judge.conditions[i]; !c.nested {
+				(*values)[c.kind] = of(c)
+			}
+		}
+	}
+	return *values
 }

@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -160,9 +161,60 @@ var joined = map[string]string{
 	"already exists": "conflict", "too many": "exceeded", "not started": "pending", "in active": "inactive",
 }
 
-// wordsOf splits a text, and joins the words that belong together.
-func wordsOf(text string) []string {
+// textWords are the words of a text. They must not be changed.
+type textWords struct {
+	lower  string   // the text in lower case
+	split  []string // its words
+	joined []string // its words, with those that belong together as one
+}
+
+// wordsCache has the words of short texts. Names of fields, types of conditions, reasons and states repeat, and splitting
+// them would take most of the time of a judgement.
+var wordsCache = struct {
+	sync.RWMutex
+	texts map[string]*textWords
+}{texts: map[string]*textWords{}}
+
+// maxCached bounds the number of texts in wordsCache, and maxCachedText their length in bytes.
+const maxCached, maxCachedText = 4096, 64
+
+func readWords(text string) *textWords {
+	if len(text) > maxCachedText {
+		return newTextWords(text)
+	}
+	wordsCache.RLock()
+	known := wordsCache.texts[text]
+	wordsCache.RUnlock()
+	if known != nil {
+		return known
+	}
+	text = strings.Clone(text) // it may be a part of a large object
+	words := newTextWords(text)
+	wordsCache.Lock()
+	defer wordsCache.Unlock()
+	if len(wordsCache.texts) >= maxCached {
+		clear(wordsCache.texts)
+	}
+	wordsCache.texts[text] = words
+	return words
+}
+
+func newTextWords(text string) *textWords {
 	words := split(text)
+	return &textWords{strings.ToLower(text), words, joinWords(slices.Clone(words))}
+}
+
+// splitOf returns the words of a text.
+func splitOf(text string) []string { return readWords(text).split }
+
+// wordsOf returns the words of a text, with those that belong together as one.
+func wordsOf(text string) []string { return readWords(text).joined }
+
+// lower returns a short text in lower case.
+func lower(text string) string { return readWords(text).lower }
+
+// joinWords joins the words that belong together, in place.
+func joinWords(words []string) []string {
 	out := words[:0]
 	for i := 0; i < len(words); i++ {
 		switch {
