@@ -9,8 +9,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestClusterColors: of several clusters each name has a colour of its own wherever it stands, and nothing else of a line
-// is other than without colours, however narrow the terminal is.
+// TestClusterColors checks that each of several clusters has its own colour, and that colours change nothing else in a line, at any
+// width.
 func TestClusterColors(t *testing.T) {
 	of := func(cluster string, e event.Event) event.Event {
 		e.Target.Cluster = cluster
@@ -31,16 +31,16 @@ func TestClusterColors(t *testing.T) {
 		colored.Color = true
 		got := shown(t, colored, events...)
 		if stripped := escapes.ReplaceAllString(got, ""); stripped != shown(t, plain, events...) {
-			t.Errorf("on %d columns other than without colours:\n%s", width, stripped)
+			t.Errorf("at %d columns the text differs from that without colours:\n%s", width, stripped)
 		}
 		palette := output.NewPalette(event.ClusterNames(plain.Clusters())...)
 		for name, most := range map[string]int{"prod-eu": 2, "prod-us": 2} {
-			if n := strings.Count(got, palette.Paint(name, name)); n != most && (width > MinWidth || n == 0) { // or it is cut
-				t.Errorf("on %d columns %s has its colour %d times:\n%s", width, name, n, got)
+			if n := strings.Count(got, palette.Paint(name, name)); n != most && (width > MinWidth || n == 0) { // a narrow terminal may cut it
+				t.Errorf("at %d columns %s has its colour %d times:\n%s", width, name, n, got)
 			}
 		}
 	}
 	if text := fmt.Sprint(shown(t, options(80), events[1])); strings.Contains(text, "\x1b") {
-		t.Errorf("%q", text)
+		t.Errorf("escape sequence without Color: %q", text)
 	}
 }

@@ -15,8 +15,8 @@
 //
 // The sign tells what a line is about:
 //
-//	=  existing objects            <  history that the cluster remembers
-//	+  added                       >  what followed a change (Options.Fold)
+//	=  existing objects            <  reconstructed from existing objects
+//	+  added                       >  changes that followed another one (Options.Fold)
 //	-  deleted                     !  the state of the watch ([View.Note]), a fight or a hot loop (package churn)
 //	~  changed
 //

@@ -15,119 +15,119 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// folds counts the changes that follow intentional changes. It shows a line for each intentional change when the following changes
-// have settled, and from time to time before that.
+// folds counts the changes that follow intentional changes. It shows a line for each intentional change when the changes that
+// followed have settled, and from time to time before that.
 type folds struct {
 	*View
-	all     map[*inventory.IntentionalChange]*followed
-	ordered []*followed
-	early   []early
+	groups      map[*inventory.IntentionalChange]*foldGroup
+	ordered     []*foldGroup
+	earlyEvents []earlyEvent
 }
 
-// early is an event that arrived before its owner is known. The events of two watches are not ordered.
-type early struct {
+// earlyEvent is an event that arrived before its owner. Two watches deliver their events in no particular order.
+type earlyEvent struct {
 	event  event.Event
 	change inventory.Change
 }
 
 const (
-	// settles is the time without changes after which they have settled. goesOn is the time until the first line about progress.
-	// Later intervals grow with the total time.
-	settles, goesOn = time.Second, 10 * time.Second
-	// forgotten is the time without changes after which an intentional change is removed.
-	forgotten = 10 * time.Minute
+	// settleTime is the time without changes after which a group has settled. progressInterval is the time until its first line about
+	// progress. Later intervals grow with the age of the group.
+	settleTime, progressInterval = time.Second, 10 * time.Second
+	// forgetAfter is the time without changes after which a group is removed.
+	forgetAfter = 10 * time.Minute
 )
 
-// followed has the changes that followed an intentional one.
-type followed struct {
-	lead       *inventory.IntentionalChange
-	changes    int
-	told       int // the value of changes in the last line
-	last       time.Time
-	saidAt     time.Time
-	open       map[string]bool // the objects that are not Current yet
-	kinds      []string        // the kinds in came and went
-	came, went map[string]int
-	wrong      map[string]*wrong // by kind and reason
-	wrongs     []string          // the keys of wrong, in order of arrival
+// foldGroup counts the changes that followed an intentional change.
+type foldGroup struct {
+	cause          *inventory.IntentionalChange
+	changes        int
+	reported       int // the value of changes when the last line was shown
+	last           time.Time
+	reportedAt     time.Time
+	notCurrent     map[string]bool // IDs of the objects that are not Current yet
+	kinds          []string        // the kinds in added and deleted
+	added, deleted map[string]int
+	failures       map[string]*failure // by kind and reason
+	failureKeys    []string            // the keys of failures, in order of arrival
 }
 
-// wrong counts equal failures.
-type wrong struct {
+// failure counts equal failures.
+type failure struct {
 	times   int
 	objects map[string]bool
 }
 
-func (f *folds) of(lead *inventory.IntentionalChange) *followed {
-	g := f.all[lead]
+func (f *folds) groupOf(lead *inventory.IntentionalChange) *foldGroup {
+	g := f.groups[lead]
 	if g == nil {
-		g = &followed{lead: lead, saidAt: lead.Time, open: map[string]bool{}, came: map[string]int{}, went: map[string]int{}, wrong: map[string]*wrong{}}
-		if f.all == nil {
-			f.all = map[*inventory.IntentionalChange]*followed{}
+		g = &foldGroup{cause: lead, reportedAt: lead.Time, notCurrent: map[string]bool{}, added: map[string]int{}, deleted: map[string]int{}, failures: map[string]*failure{}}
+		if f.groups == nil {
+			f.groups = map[*inventory.IntentionalChange]*foldGroup{}
 		}
-		f.all[lead], f.ordered = g, append(f.ordered, g)
+		f.groups[lead], f.ordered = g, append(f.ordered, g)
 	}
 	return g
 }
 
-// take counts or buffers an event that follows an intentional change. It returns false if the event must be shown, because it is
+// fold counts or buffers an event that follows an intentional change. It returns false if the event must be shown, because it is
 // intentional or has no known cause.
-func (f *folds) take(e *event.Event, c *inventory.Change) bool {
+func (f *folds) fold(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !f.Fold {
 		return false
 	}
 	if !c.IsSignificant() {
-		f.settled(e, c)
+		f.markCurrent(e, c)
 		return false
 	}
 	if f.settleEarly(e.Time, false); !c.IntentionalOrWarning && c.CausedBy == nil {
-		f.look.inventory.FindCause(c) // an early event may be the cause
+		f.problems.inventory.FindCause(c) // an early event may be the cause
 	}
 	switch {
 	case c.IntentionalOrWarning:
-		if f.isEarly(e, c) {
+		if f.mustWait(e, c) {
 			f.settleEarly(e.Time, true)
 		}
-		f.superseded(e, c)
+		f.showBeforeNext(e, c)
 		return false
-	case c.CausedBy != nil && !f.waits(c):
+	case c.CausedBy != nil && !f.hasEarlyEvent(c):
 		f.shown++
 		f.add(e, c)
 		return true
-	case f.isEarly(e, c):
+	case f.mustWait(e, c):
 		f.shown++
-		f.early = append(f.early, early{*e, *c})
+		f.earlyEvents = append(f.earlyEvents, earlyEvent{*e, *c})
 		return true
 	}
-	f.begin(e, c)
+	f.startGroup(e, c)
 	return false
 }
 
-// begin starts a group when the first new Pod of an unwatched workload appears. Jobs start no group.
-func (f *folds) begin(e *event.Event, c *inventory.Change) {
+// startGroup starts a group when the first new Pod of an unwatched workload appears. Jobs start no group.
+func (f *folds) startGroup(e *event.Event, c *inventory.Change) {
 	if e.Type != event.Added || e.Object.Kind != "Pod" || c.Root.Group != "apps" || f.watches(c) {
 		return
 	}
-	f.look.inventory.StartUnwatchedCause(c)
+	f.problems.inventory.StartUnwatchedCause(c)
 	o := c.CausedBy.Entry.Resource
-	f.look.resources[o] = o.WithVersion(c.Root.Version)
-	f.of(c.CausedBy).count(e, c, f.ShortName(e.Target.Resource()))
+	f.problems.resources[o] = o.WithVersion(c.Root.Version)
+	f.groupOf(c.CausedBy).count(e, c, f.ShortName(e.Target.Resource()))
 }
 
 // watches reports whether the kind of the change's Root is watched.
 func (f *folds) watches(c *inventory.Change) bool {
-	return slices.ContainsFunc(f.look.links.All(), func(l *event.WatchState) bool {
+	return slices.ContainsFunc(f.problems.links.All(), func(l *event.WatchState) bool {
 		return l.Target.Cluster == c.State.Entry.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
 	})
 }
 
 // add counts an event for its cause.
 func (f *folds) add(e *event.Event, c *inventory.Change) {
-	g := f.of(c.CausedBy)
+	g := f.groupOf(c.CausedBy)
 	g.changes, g.last = g.changes+1, e.Time
 	if c.State.EventType == "" {
 		g.count(e, c, f.ShortName(e.Target.Resource()))
-		f.showWrong(e, c, g)
+		f.showFailure(e, c, g)
 	}
 	if c.Diff == nil {
 		return
@@ -138,76 +138,76 @@ func (f *folds) add(e *event.Event, c *inventory.Change) {
 // maxEarly is the maximum number of buffered early events.
 const maxEarly = 1000
 
-// isEarly reports whether an event must wait, because its cause may become known soon or an earlier event of the object waits.
-func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
-	return f.waits(c) ||
-		len(f.early) < maxEarly && f.mayFollow(e, c)
+// mustWait reports whether an event must wait, because its cause may become known soon or an earlier event of the object waits.
+func (f *folds) mustWait(e *event.Event, c *inventory.Change) bool {
+	return f.hasEarlyEvent(c) ||
+		len(f.earlyEvents) < maxEarly && f.mayFollow(e, c)
 }
 
 // mayFollow reports whether the cause of an event may become known soon: its owners are being looked up, or their events may be on
 // the way.
 func (f *folds) mayFollow(e *event.Event, c *inventory.Change) bool {
-	return c.RootPending || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Entry.Cluster, c.Root.UID)) && f.watches(c)
+	return c.RootPending || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.problems.inventory.Has(c.State.Entry.Cluster, c.Root.UID)) && f.watches(c)
 }
 
-// waits reports whether an earlier event of the same object waits.
-func (f *folds) waits(c *inventory.Change) bool {
-	return slices.ContainsFunc(f.early, func(one early) bool { return one.change.State.Entry == c.State.Entry })
+// hasEarlyEvent reports whether an earlier event of the same object waits.
+func (f *folds) hasEarlyEvent(c *inventory.Change) bool {
+	return slices.ContainsFunc(f.earlyEvents, func(one earlyEvent) bool { return one.change.State.Entry == c.State.Entry })
 }
 
-// settleEarly counts early events whose cause has become known, and shows those that have waited long enough. If all is set, no
-// event keeps waiting.
-func (f *folds) settleEarly(now time.Time, all bool) {
-	for len(f.early) > 0 {
-		one := &f.early[0]
-		f.look.inventory.FindCause(&one.change)
+// settleEarly counts the early events whose cause has been found, and shows the others after settleTime. If flush is true, it shows
+// them at once.
+func (f *folds) settleEarly(now time.Time, flush bool) {
+	for len(f.earlyEvents) > 0 {
+		one := &f.earlyEvents[0]
+		f.problems.inventory.FindCause(&one.change)
 		switch {
 		case one.change.CausedBy != nil:
 			f.add(&one.event, &one.change)
-		case !all && now.Sub(one.event.Time) < settles && f.mayFollow(&one.event, &one.change):
+		case !flush && now.Sub(one.event.Time) < settleTime && f.mayFollow(&one.event, &one.change):
 			return
 		default:
-			f.begin(&one.event, &one.change)
+			f.startGroup(&one.event, &one.change)
 			f.shown--
 			if err := f.showOne(&one.event, &one.change); err != nil {
 				f.failed = err
 			}
 		}
-		f.early = f.early[1:]
+		f.earlyEvents = f.earlyEvents[1:]
 	}
 }
 
-// superseded shows what followed the last intentional change of an object before the next one is shown.
-func (f *folds) superseded(e *event.Event, c *inventory.Change) {
+// showBeforeNext shows the group of the previous intentional change of an object, before the next one is shown.
+func (f *folds) showBeforeNext(e *event.Event, c *inventory.Change) {
 	end := "then changed again "
 	if e.Type == event.Deleted {
 		end = "then deleted "
 	}
 	for _, g := range f.ordered {
-		if c.IntentionalOrWarning && g.lead.Entry == c.State.Entry && g.lead != c.CausedBy && g.told < g.changes {
-			f.sayFollowed(e.Time, g, end+after(e.Time.Sub(g.lead.Time)))
+		if c.IntentionalOrWarning && g.cause.Entry == c.State.Entry && g.cause != c.CausedBy && g.reported < g.changes {
+			f.showGroup(e.Time, g, end+formatDelay(e.Time.Sub(g.cause.Time)))
 		}
 	}
 }
 
 // count counts added and deleted objects, and tracks which objects are not Current.
-func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
-	counts := map[event.Type]map[string]int{event.Added: g.came, event.Deleted: g.went}[e.Type]
+func (g *foldGroup) count(e *event.Event, c *inventory.Change, kind string) {
+	counts := map[event.Type]map[string]int{event.Added: g.added, event.Deleted: g.deleted}[e.Type]
 	if counts != nil {
 		counts[kind]++
 		if !slices.Contains(g.kinds, kind) {
 			g.kinds = append(g.kinds, kind)
 		}
 	}
-	if isOpen(c.State) && e.Type != event.Deleted {
-		g.open[c.State.Entry.ID] = true
+	if isNotCurrent(c.State) && e.Type != event.Deleted {
+		g.notCurrent[c.State.Entry.ID] = true
 	} else {
-		delete(g.open, c.State.Entry.ID)
+		delete(g.notCurrent, c.State.Entry.ID)
 	}
 }
 
-// isOpen reports whether an object is in progress, failed or terminating.
-func isOpen(s *inventory.State) bool {
+// isNotCurrent reports whether an object is in progress, failed or terminating.
+func isNotCurrent(s *inventory.State) bool {
 	switch s.Status {
 	case kstatus.InProgressStatus, kstatus.FailedStatus, kstatus.TerminatingStatus:
 		return true
@@ -215,35 +215,36 @@ func isOpen(s *inventory.State) bool {
 	return false
 }
 
-// settled takes an event that is not shown. A filter may hide the changes that show the end of a rollout.
-func (f *folds) settled(e *event.Event, c *inventory.Change) {
+// markCurrent handles an event that is not shown, for example because a filter hides its changes. If its object is Current now, groups
+// that wait for it may be done.
+func (f *folds) markCurrent(e *event.Event, c *inventory.Change) {
 	s := c.State
-	if isOpen(s) {
+	if isNotCurrent(s) {
 		return
 	}
-	turned := c.Before != nil && isOpen(c.Before)
+	turned := c.Before != nil && isNotCurrent(c.Before)
 	for _, g := range f.ordered {
-		if g.open[s.Entry.ID] || g.lead.Entry == s.Entry && turned && g.told < g.changes {
-			delete(g.open, s.Entry.ID)
+		if g.notCurrent[s.Entry.ID] || g.cause.Entry == s.Entry && turned && g.reported < g.changes {
+			delete(g.notCurrent, s.Entry.ID)
 			g.last = e.Time
 		}
 	}
 }
 
-// showWrong shows a failure at once if it is the first of its kind, and counts it.
-func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
-	sort, text := f.wentWrong(e, c)
+// showFailure shows a failure at once if it is the first of its kind, and counts it.
+func (f *folds) showFailure(e *event.Event, c *inventory.Change, g *foldGroup) {
+	key, text := f.findFailure(e, c)
 	if text == "" {
 		return
 	}
-	sort = f.ShortName(e.Target.Resource()) + " " + sort
-	known := g.wrong[sort]
+	key = f.ShortName(e.Target.Resource()) + " " + key
+	known := g.failures[key]
 	if known == nil {
-		known = &wrong{objects: map[string]bool{}}
-		g.wrong[sort], g.wrongs = known, append(g.wrongs, sort)
+		known = &failure{objects: map[string]bool{}}
+		g.failures[key], g.failureKeys = known, append(g.failureKeys, key)
 		sign := '~' // restarted
-		if sort != f.ShortName(e.Target.Resource())+" "+restarted || c.State.Status == kstatus.FailedStatus {
-			sign = wrongSign(c.State.Status, sign)
+		if key != f.ShortName(e.Target.Resource())+" "+restarted || c.State.Status == kstatus.FailedStatus {
+			sign = problemSign(c.State.Status, sign)
 		}
 		f.wrapped(e.Time, sign, f.subject(e), text, "")
 	}
@@ -254,8 +255,8 @@ func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 // restarted is the reason for restarts of containers.
 const restarted = "restarted"
 
-// wentWrong describes the failure that an event reveals. sort is equal for equal failures. Both are empty if there is no new failure.
-func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text string) {
+// findFailure describes the failure that an event reveals. key is equal for equal failures. Both are empty if there is no new failure.
+func (f *folds) findFailure(e *event.Event, c *inventory.Change) (key, text string) {
 	s, before := c.State, c.Before
 	if e.Type == event.Deleted {
 		return "", ""
@@ -272,76 +273,76 @@ func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text strin
 	return "", ""
 }
 
-// say shows the lines that are due. If all is set, it shows a line for each group with new changes.
-func (f *folds) say(now time.Time, all bool) {
-	f.settleEarly(now, all)
+// showDue shows the lines that are due. If flush is true, it shows a line for each group with new changes.
+func (f *folds) showDue(now time.Time, flush bool) {
+	f.settleEarly(now, flush)
 	for _, g := range f.ordered {
-		if g.told < g.changes && (all || f.isDue(g, now)) {
-			f.sayFollowed(now, g, f.howFar(g, now))
+		if g.reported < g.changes && (flush || f.isDue(g, now)) {
+			f.showGroup(now, g, f.progress(g, now))
 		}
 	}
 	f.forget(now)
 }
 
 // isDue reports whether the line of a group is due.
-func (f *folds) isDue(g *followed, now time.Time) bool {
-	if now.Sub(g.last) >= settles && f.isDone(g) {
+func (f *folds) isDue(g *foldGroup, now time.Time) bool {
+	if now.Sub(g.last) >= settleTime && f.isDone(g) {
 		return true
 	}
-	return now.Sub(g.saidAt) >= max(goesOn, g.saidAt.Sub(g.lead.Time)/3)
+	return now.Sub(g.reportedAt) >= max(progressInterval, g.reportedAt.Sub(g.cause.Time)/3)
 }
 
 // isDone reports whether the changed object and all objects of the group are Current.
-func (f *folds) isDone(g *followed) bool {
-	s := f.look.present(g.lead.Entry)
-	return len(g.open) == 0 && (s == nil || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus)
+func (f *folds) isDone(g *foldGroup) bool {
+	s := f.problems.currentState(g.cause.Entry)
+	return len(g.notCurrent) == 0 && (s == nil || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus)
 }
 
 // forget removes groups without recent changes.
 func (f *folds) forget(now time.Time) {
-	f.ordered = slices.DeleteFunc(f.ordered, func(g *followed) bool { return g.told == g.changes && now.Sub(g.last) > forgotten })
-	if len(f.ordered) < len(f.all) {
-		maps.DeleteFunc(f.all, func(_ *inventory.IntentionalChange, g *followed) bool { return !slices.Contains(f.ordered, g) })
+	f.ordered = slices.DeleteFunc(f.ordered, func(g *foldGroup) bool { return g.reported == g.changes && now.Sub(g.last) > forgetAfter })
+	if len(f.ordered) < len(f.groups) {
+		maps.DeleteFunc(f.groups, func(_ *inventory.IntentionalChange, g *foldGroup) bool { return !slices.Contains(f.ordered, g) })
 	}
 }
 
-// sayFollowed shows the line of a group. end describes the result or the progress.
-func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
-	g.told, g.saidAt = g.changes, now
+// showGroup shows the line of a group. end describes its result or progress.
+func (f *folds) showGroup(now time.Time, g *foldGroup, end string) {
+	g.reported, g.reportedAt = g.changes, now
 	line := text.Count(g.changes, "change")
-	if g.lead.IsRollout {
+	if g.cause.IsRollout {
 		line = "rollout " + end + "; " + line
 	} else {
 		line += " followed, " + end
 	}
-	for _, kind := range f.asAsked(g.kinds) {
+	for _, kind := range f.sortKinds(g.kinds) {
 		line += "; "
-		if n := g.came[kind]; n > 0 {
+		if n := g.added[kind]; n > 0 {
 			line += fmt.Sprintf("+%d ", n)
 		}
-		if n := g.went[kind]; n > 0 {
+		if n := g.deleted[kind]; n > 0 {
 			line += fmt.Sprintf("-%d ", n)
 		}
 		line += kind
 	}
-	for _, sort := range g.wrongs {
-		n := len(g.wrong[sort].objects)
-		if strings.HasSuffix(sort, restarted) {
-			n = g.wrong[sort].times
+	for _, key := range g.failureKeys {
+		n := len(g.failures[key].objects)
+		if strings.HasSuffix(key, restarted) {
+			n = g.failures[key].times
 		}
 		if n > 1 {
-			line += fmt.Sprintf("; %s ×%d", clean(sort), n)
+			line += fmt.Sprintf("; %s ×%d", clean(key), n)
 		}
 	}
-	f.wrapped(now, '>', f.look.named(g.lead.Entry), line, "")
+	f.wrapped(now, '>', f.problems.subjectOf(g.cause.Entry), line, "")
 }
 
-// asAsked sorts kinds in the order of the targets.
-func (f *folds) asAsked(kinds []string) []string {
+// sortKinds sorts kinds in the order of the targets.
+func (f *folds) sortKinds(kinds []string) []string {
 	targets := f.Targets
-	if f.look != nil { // it also has the targets of several clusters
+	if f.problems != nil { // knows the targets of all clusters
 		targets = nil
-		for _, l := range f.look.links.All() {
+		for _, l := range f.problems.links.All() {
 			targets = append(targets, l.Target)
 		}
 	}
@@ -352,18 +353,18 @@ func (f *folds) asAsked(kinds []string) []string {
 	return kinds
 }
 
-// after formats the time from a change to the next one.
-func after(d time.Duration) string {
+// formatDelay formats the time from a change to the next one.
+func formatDelay(d time.Duration) string {
 	if d < time.Second {
 		return "within 1 s"
 	}
 	return "after " + age(d)
 }
 
-// howFar describes the result and duration of a group, or its progress.
-func (f *folds) howFar(g *followed, now time.Time) string {
-	s, took, passed := f.look.present(g.lead.Entry), g.last.Sub(g.lead.Time), ""
-	if d := now.Sub(g.lead.Time); d >= time.Second {
+// progress describes the result and duration of a group, or its progress.
+func (f *folds) progress(g *foldGroup, now time.Time) string {
+	s, took, passed := f.problems.currentState(g.cause.Entry), g.last.Sub(g.cause.Time), ""
+	if d := now.Sub(g.cause.Time); d >= time.Second {
 		passed = " after " + age(d)
 	}
 	switch {

@@ -15,10 +15,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// The files of testdata/golden are events that dwatch has recorded on a real API
-// server with its controllers (NAME.jsonl; testdata/golden has the sequences, and make
-// golden records them anew), and what the view shows of them on screens of several
-// widths (NAME.txt). UPDATE_GOLDEN=1 rewrites the latter.
+// widths are the widths of the terminals in the golden files; zero is a pipe. testdata/golden/NAME.jsonl contains events that dwatch
+// recorded on a real API server with its controllers (make golden records them again). NAME.txt is the output of the view.
+// UPDATE_GOLDEN=1 rewrites it.
 var widths = []int{0, 160, 80}
 
 func TestGolden(t *testing.T) {
@@ -27,7 +26,7 @@ func TestGolden(t *testing.T) {
 	t.Cleanup(func() { time.Local = local })
 	recordings, err := filepath.Glob("testdata/golden/*.jsonl")
 	if err != nil || len(recordings) == 0 {
-		t.Fatal("there are no recordings", err)
+		t.Fatal("no recordings found", err)
 	}
 	for _, file := range recordings {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) { golden(t, file) })
@@ -49,18 +48,18 @@ func golden(t *testing.T, file string) {
 		if err := v.Deliver(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
-		fits(t, out.String(), width)
+		checkLines(t, out.String(), width)
 		name := "a pipe"
 		if width > 0 {
 			name = fmt.Sprintf("%d columns", width)
 		}
-		fmt.Fprintf(&got, "-- %s: %d events, %d of them nothing but noise --\n%s", name, len(events), v.Hidden(), &out)
+		fmt.Fprintf(&got, "-- %s: %d events, %d of them only noise --\n%s", name, len(events), v.Hidden(), &out)
 	}
 	fmt.Fprintf(&got, "-- folded, 80 columns --\n%s", folded(t, events))
 	compare(t, strings.TrimSuffix(file, ".jsonl")+".txt", got.String())
 }
 
-// folded is what a terminal shows of events that come one by one, while time passes.
+// folded returns the output on a terminal of events that arrive one by one, while time passes.
 func folded(t *testing.T, events []event.Event) string {
 	o := options(80)
 	o.ShortName, o.ShowProblems, o.Fold = testobject.ShortName, true, true
@@ -77,23 +76,22 @@ func folded(t *testing.T, events []event.Event) string {
 		}
 	}
 	v.FlushAll(now)
-	fits(t, out.String(), 80)
+	checkLines(t, out.String(), 80)
 	return out.String()
 }
 
 const tick = 500 * time.Millisecond
 
-// fits complains of lines that are too wide, and of those with a character that could
-// steer a terminal.
-func fits(t *testing.T, text string, width int) {
+// checkLines fails the test if a line is too wide or contains a control character.
+func checkLines(t *testing.T, text string, width int) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if width > 0 && displaywidth.String(line) > width {
-			t.Errorf("more than %d columns: %s", width, line)
+			t.Errorf("line is wider than %d columns: %s", width, line)
 		}
 		if safe := clean(line); safe != line {
-			t.Errorf("not safe: %q", line)
+			t.Errorf("line contains control characters: %q", line)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func podAtStart(t *testing.T, name, phase, rest string) event.Event {
 	return event.Event{Type: event.Added, Initial: true, Target: pods, Time: at, Object: o}
 }
 
-// TestTally: what is wrong with what exists at the start, the first of it by name.
+// TestTally checks the summary of the initial objects, with the first failed one.
 func TestTally(t *testing.T) {
 	loop := func(name string) event.Event {
 		return podAtStart(t, name, "Running", `"conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]`)
@@ -50,13 +50,13 @@ func TestTally(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if strings.Contains(rest, "failed") {
-			t.Errorf("it is said again: %q", rest)
+			t.Errorf("the summary is repeated: %q", rest)
 		}
 	}
 }
 
-// TestTallyIsTrue: what is said of what exists is so when it is said, and of all that is counted.
-func TestTallyIsTrue(t *testing.T) {
+// TestTallyBeforeSynced checks that the summary includes all changes before the Synced event, and all objects or none.
+func TestTallyBeforeSynced(t *testing.T) {
 	pod := func(name, ready string) event.Event {
 		return podAtStart(t, name, "Pending", `"conditions":[{"type":"Ready","status":"`+ready+`"}]`)
 	}
@@ -73,16 +73,16 @@ func TestTallyIsTrue(t *testing.T) {
 		filtered bool
 		want     string
 	}{
-		"as it was":          {[]event.Event{a, b}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
-		"ready by now":       {[]event.Event{a, became(event.Modified, a, running)}, 1, false, "1 pod in shop"},
-		"the first is ready": {[]event.Event{a, b, c, became(event.Modified, a, running)}, 3, false, "3 pods in shop, 2 not ready: po/b" + because},
-		"not ready any more": {[]event.Event{running, became(event.Modified, running, a)}, 1, false, "1 pod in shop, 1 not ready: po/a" + because},
-		"still not ready":    {[]event.Event{a, b, became(event.Modified, a, a)}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
-		"deleted":            {[]event.Event{a, b, became(event.Deleted, event.Event{}, a)}, 1, false, "1 pod in shop, 1 not ready: po/b" + because},
-		"made since":         {[]event.Event{a, became(event.Added, event.Event{}, b)}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
-		"not all were seen":  {[]event.Event{a, b}, 3, false, "3 pods in shop"},
-		"none was seen":      {[]event.Event{became(event.Added, event.Event{}, a)}, 1, false, "1 pod in shop"},
-		"some are left out":  {[]event.Event{a, b}, 2, true, "2 pods in shop, 2 not ready: po/a" + because},
+		"no changes":             {[]event.Event{a, b}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
+		"became ready":           {[]event.Event{a, became(event.Modified, a, running)}, 1, false, "1 pod in shop"},
+		"the first became ready": {[]event.Event{a, b, c, became(event.Modified, a, running)}, 3, false, "3 pods in shop, 2 not ready: po/b" + because},
+		"became not ready":       {[]event.Event{running, became(event.Modified, running, a)}, 1, false, "1 pod in shop, 1 not ready: po/a" + because},
+		"still not ready":        {[]event.Event{a, b, became(event.Modified, a, a)}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
+		"deleted":                {[]event.Event{a, b, became(event.Deleted, event.Event{}, a)}, 1, false, "1 pod in shop, 1 not ready: po/b" + because},
+		"created":                {[]event.Event{a, became(event.Added, event.Event{}, b)}, 2, false, "2 pods in shop, 2 not ready: po/a" + because},
+		"one event missing":      {[]event.Event{a, b}, 3, false, "3 pods in shop"},
+		"no initial event":       {[]event.Event{became(event.Added, event.Event{}, a)}, 1, false, "1 pod in shop"},
+		"filtered":               {[]event.Event{a, b}, 2, true, "2 pods in shop, 2 not ready: po/a" + because},
 	} {
 		o := options(0)
 		o.ShortName = func(schema.GroupVersionResource) string { return "po" }
@@ -93,17 +93,17 @@ func TestTallyIsTrue(t *testing.T) {
 		if test.filtered {
 			passing = all[len(all)-1:]
 		}
-		if err := cmp.Or(v.Count(append(all, became(event.Deleted, event.Event{}, a))), v.Deliver(t.Context(), passing)); err != nil { // what comes later is not of the start
+		if err := cmp.Or(v.Count(append(all, became(event.Deleted, event.Event{}, a))), v.Deliver(t.Context(), passing)); err != nil { // Count ignores events after Synced
 			t.Fatal(err)
 		}
 		_, got, _ := strings.Cut(out.String(), " = ")
 		if got = strings.TrimSuffix(got, "\n"); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }
 
-// TestCountOfNamed checks that the counts of several named objects of a resource tell which object they are about.
+// TestCountOfNamed checks that the counts of several named objects of a resource contain the names.
 func TestCountOfNamed(t *testing.T) {
 	a, b := pods, pods
 	a.Name, b.Name = "a", "b"

@@ -41,20 +41,20 @@ func (v kubeEvents) show(e *event.Event) {
 	v.write(e, sign, now, head, text)
 }
 
-// showPast shows the initial Events in the order of their times.
-func (v kubeEvents) showPast() {
-	for i := range v.past {
-		e := &v.past[i]
+// showInitial shows the initial Events in the order of their times.
+func (v kubeEvents) showInitial() {
+	for i := range v.initialKubeEvents {
+		e := &v.initialKubeEvents[i]
 		if at := v.parse(e.Object).LastSeen; !at.IsZero() {
 			e.Time = at
 		}
 	}
-	slices.SortStableFunc(v.past, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(v.initialKubeEvents, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
 	shown := v.shown
-	for i := range v.past {
-		v.show(&v.past[i])
+	for i := range v.initialKubeEvents {
+		v.show(&v.initialKubeEvents[i])
 	}
-	v.past, v.shown = nil, shown
+	v.initialKubeEvents, v.shown = nil, shown
 }
 
 // parse parses a masked Event. It returns the zero Event if o is zero.
@@ -67,7 +67,7 @@ func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 
 // write writes an Event on one line. If it does not fit, the message is below.
 func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
-	subject, who := v.placed(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.InvolvedObjectName())), clean(now.ReportingComponent)
+	subject, who := v.subjectIn(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.InvolvedObjectName())), clean(now.ReportingComponent)
 	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.room(who) {
 		v.line(e.Time, sign, subject, whole, who)
 		return

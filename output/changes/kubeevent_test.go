@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestKubeEvent: an Event of either group is shown as what it says of another object.
+// TestKubeEvent checks the lines of Events of both API groups.
 func TestKubeEvent(t *testing.T) {
 	core := func(count int, message string) event.Object {
 		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"shop","uid":"1"},"involvedObject":{"kind":"Deployment","name":"web"},`+
@@ -29,14 +29,14 @@ func TestKubeEvent(t *testing.T) {
 		want     string
 		isHidden bool
 	}{
-		"added":            {0, false, []event.Event{{Type: event.Added, Object: core(1, "no room")}}, " + event deployment/web  Warning FailedCreate: no room  deployment-controller\n", false},
-		"a series":         {0, false, []event.Event{{Type: event.Added, Object: series}}, " + event pod/a\\u001b[31m  ×4 Normal Pulled: one two  kubelet\n", false},
-		"it counts up":     {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "no room")}}, " ~ event deployment/web  ×7 Warning FailedCreate  deployment-controller\n", false},
-		"another message":  {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "busy")}}, " ~ event deployment/web  ×7 Warning FailedCreate: no room  deployment-controller\n", false},
-		"old is not known": {0, false, []event.Event{{Type: event.Modified, Object: core(2, "no room")}}, " ~ event deployment/web  ×2 Warning FailedCreate: no room  deployment-controller\n", false},
-		"nothing new":      {0, false, []event.Event{{Type: event.Modified, Object: core(2, "no room"), Old: core(2, "no room")}}, "", true},
-		"it expires":       {0, false, []event.Event{{Type: event.Deleted, Object: core(2, "no room")}}, "", true},
-		"with --noise":     {0, true, []event.Event{{Type: event.Deleted, Object: core(2, "no room")}}, " - event deployment/web  ×2 Warning FailedCreate  deployment-controller\n", false},
+		"added":           {0, false, []event.Event{{Type: event.Added, Object: core(1, "no room")}}, " + event deployment/web  Warning FailedCreate: no room  deployment-controller\n", false},
+		"a series":        {0, false, []event.Event{{Type: event.Added, Object: series}}, " + event pod/a\\u001b[31m  ×4 Normal Pulled: one two  kubelet\n", false},
+		"count increased": {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "no room")}}, " ~ event deployment/web  ×7 Warning FailedCreate  deployment-controller\n", false},
+		"another message": {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "busy")}}, " ~ event deployment/web  ×7 Warning FailedCreate: no room  deployment-controller\n", false},
+		"without old":     {0, false, []event.Event{{Type: event.Modified, Object: core(2, "no room")}}, " ~ event deployment/web  ×2 Warning FailedCreate: no room  deployment-controller\n", false},
+		"nothing changed": {0, false, []event.Event{{Type: event.Modified, Object: core(2, "no room"), Old: core(2, "no room")}}, "", true},
+		"expired":         {0, false, []event.Event{{Type: event.Deleted, Object: core(2, "no room")}}, "", true},
+		"with --noise":    {0, true, []event.Event{{Type: event.Deleted, Object: core(2, "no room")}}, " - event deployment/web  ×2 Warning FailedCreate  deployment-controller\n", false},
 		"too long": {60, false, []event.Event{{Type: event.Added, Object: core(1, long)}}, " + event deployment/web  Warning FailedCreate\n" +
 			"           no PriorityClass with name nosuch was found, and\n           that is too long for one line\n", false},
 	} {
@@ -55,9 +55,8 @@ func TestKubeEvent(t *testing.T) {
 	}
 }
 
-// TestPast: what Events said before the start comes at their own times, the oldest first, and
-// is not counted as shown.
-func TestPast(t *testing.T) {
+// TestInitialKubeEvents checks that initial Events are shown at their own times, the oldest first, and do not count as shown.
+func TestInitialKubeEvents(t *testing.T) {
 	of := func(reason string, before time.Duration) event.Event {
 		return event.Event{Type: event.Added, Initial: true, Target: deployments, Time: at, Object: testobject.Parse(t, fmt.Sprintf(
 			`{"apiVersion":"v1","kind":"Event","metadata":{"name":%[1]q,"namespace":"shop"},"involvedObject":{"kind":"Pod","name":"web"},"reason":%[1]q,"lastTimestamp":%[2]q}`,
@@ -84,7 +83,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestMaskedKubeEvent: what --mask names is masked in what an Event says, too.
+// TestMaskedKubeEvent checks that Events are masked too.
 func TestMaskedKubeEvent(t *testing.T) {
 	pattern, err := change.ParsePattern("message")
 	if err != nil {
@@ -99,6 +98,6 @@ func TestMaskedKubeEvent(t *testing.T) {
 		event.Event{Type: event.Added, Target: deployments, Time: at, Object: of("Hidden")},
 		event.Event{Type: event.Modified, Target: deployments, Time: at, Old: of("Hidden"), Object: of("Hidden, too")})
 	if strings.Contains(got, "Hidden") || strings.Count(got, "<") != 2 {
-		t.Errorf("it says:\n%s", got)
+		t.Errorf("the message is not masked:\n%s", got)
 	}
 }

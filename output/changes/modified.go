@@ -26,7 +26,7 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 		return nil
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
-	result := between(e, c, v.Compare)
+	result := diffOf(e, c, v.Compare)
 	if found := v.churn.Observe(e, &result); len(found) > 0 {
 		defer v.showFound(e, found) // below the change
 	}
@@ -60,7 +60,7 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 		v.showRestarts(e, lines, rest, writer(e, changes))
 		return nil
 	}
-	sign, text, err := v.turnedWrong(e, changes)
+	sign, text, err := v.findPodProblem(e, changes)
 	v.showChanges(e, sign, changes, withLater(e, text), result.NoiseCount)
 	return err
 }
@@ -83,17 +83,17 @@ func (v *View) showFound(e *event.Event, found []*churn.Finding) {
 	}
 }
 
-// between returns the changes of an event. It uses the changes in c, if known.
-func between(e *event.Event, c *inventory.Change, o change.Options) change.Result {
+// diffOf returns the changes of an event. It uses the changes in c if there are any.
+func diffOf(e *event.Event, c *inventory.Change, o change.Options) change.Result {
 	if c != nil && c.Diff != nil {
 		return change.Result{Changes: slices.Clone(c.Diff.Changes), NoiseCount: c.Diff.NoiseCount}
 	}
 	return change.Diff(e.Old.Raw(), e.Object.Raw(), o)
 }
 
-// turnedWrong describes the problem of a Pod that is new with this event, and returns its sign. text is empty if there is none. For
-// other kinds the changes themselves show the problem.
-func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, text string, err error) {
+// findPodProblem describes the problem of a Pod that begins with this event, and returns its sign. text is empty if there is none. For
+// other kinds, the changes themselves show the problem.
+func (v *View) findPodProblem(e *event.Event, changes []change.Change) (sign rune, text string, err error) {
 	sign = changedSign(e)
 	inStatus := func(c change.Change) bool { return len(c.Path) == 0 || c.Path[0].Field == "status" }
 	if !slices.ContainsFunc(changes, inStatus) {
@@ -114,11 +114,11 @@ func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, 
 	if err != nil || status.Of(before) == is {
 		return sign, "", err
 	}
-	return wrongSign(is.Word, sign), describe(now, v.Compare.Masks), nil
+	return problemSign(is.Word, sign), describe(now, v.Compare.Masks), nil
 }
 
-// wrongSign returns the sign of a problem if the status is one. Otherwise it returns sign.
-func wrongSign(word kstatus.Status, sign rune) rune {
+// problemSign returns the sign of a problem if the status is one, or else the given sign.
+func problemSign(word kstatus.Status, sign rune) rune {
 	switch word {
 	case kstatus.FailedStatus:
 		return inventory.SeverityFailed.Sign()

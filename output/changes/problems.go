@@ -14,16 +14,16 @@ import (
 	"dwatch/watcher/event"
 )
 
-// problemView has an inventory of the objects, from which it lists problems and finds the causes of changes. A nil problemView is
-// valid and does nothing.
+// problemView lists problems and finds the causes of changes. Its inventory has the current objects. A nil problemView is valid and
+// does nothing.
 type problemView struct {
 	*View
-	inventory *inventory.Inventory
-	links     *event.WatchStates
-	last      inventory.Change
-	resources map[schema.GroupResource]schema.GroupVersionResource // the versions in the events
-	said      map[string]bool                                      // clusters whose initial problems have been shown
-	waits     time.Time                                            // when the initial problems began to wait for lookups; zero if they do not wait
+	inventory     *inventory.Inventory
+	links         *event.WatchStates
+	lastChange    inventory.Change
+	resources     map[schema.GroupResource]schema.GroupVersionResource // the versions in the events
+	shownClusters map[string]bool                                      // clusters whose initial problems were shown
+	waitingSince  time.Time                                            // when the initial problems began to wait for lookups, or zero
 }
 
 const (
@@ -34,9 +34,9 @@ const (
 )
 
 func newProblemView(v *View) *problemView {
-	l := &problemView{View: v, said: map[string]bool{}, links: event.NewWatchStates(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
+	l := &problemView{View: v, shownClusters: map[string]bool{}, links: event.NewWatchStates(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
 	l.inventory = inventory.New(inventory.Options{WithoutContent: true, Compare: &v.Compare, Masks: v.Compare.Masks, MaxDeleted: maxEnded, LookupOwners: v.LookupOwners, LookupWarning: v.LookupWarning, Targets: v.Targets, KubeEventsFiltered: v.KubeEventsFiltered},
-		func(changes []inventory.Change) { l.last = changes[0] })
+		func(changes []inventory.Change) { l.lastChange = changes[0] })
 	return l
 }
 
@@ -54,7 +54,7 @@ func (l *problemView) observe(ctx context.Context, one []event.Event) (*inventor
 	if err := l.inventory.Deliver(ctx, one); err != nil {
 		return nil, err
 	}
-	c := l.last
+	c := l.lastChange
 	return &c, nil
 }
 
@@ -64,20 +64,20 @@ func (l *problemView) lines(now time.Time) (lines []string) {
 		return nil
 	}
 	l.measure()
-	l.problems(now, "", func(sign rune, s subject, text, below string) {
+	l.forEachProblem(now, "", func(sign rune, s subject, text, below string) {
 		lines = append(lines, string(sign)+" "+s.String()+"  "+text)
 		if below != "" {
 			lines = append(lines, "  "+below)
 		}
 	})
 	if len(lines) == 0 {
-		return []string{l.noProblem()}
+		return []string{l.noProblemText()}
 	}
 	return lines
 }
 
-// noProblem returns the text for an empty list of problems.
-func (l *problemView) noProblem() string {
+// noProblemText returns the text for an empty list of problems.
+func (l *problemView) noProblemText() string {
 	if !inventory.HasHealth(l.links.All()) {
 		return inventory.NoHealth
 	}
@@ -96,9 +96,9 @@ func (l *problemView) noProblem() string {
 	return inventory.DescribeHealth(connected, len(all))
 }
 
-// problems calls add for each problem of a cluster or, if cluster is empty, of all. If the cause does not fit into text, it is in
-// below.
-func (l *problemView) problems(now time.Time, cluster string, add func(sign rune, s subject, text, below string)) {
+// forEachProblem calls add for each problem of a cluster or, if cluster is empty, of all clusters. below is the cause of the problem
+// if it does not fit into text.
+func (l *problemView) forEachProblem(now time.Time, cluster string, add func(sign rune, s subject, text, below string)) {
 	all := l.inventory.Problems(now, maxCauses, l.Compare)
 	for n := range all {
 		if cluster != "" && all[n].State.Entry.Cluster != cluster {
@@ -119,16 +119,16 @@ func (l *problemView) problems(now time.Time, cluster string, add func(sign rune
 	}
 }
 
-// atStart shows the initial problems of each cluster whose targets have all left PhaseConnecting.
-func (l *problemView) atStart(at time.Time) {
+// showInitialProblems shows the initial problems of each cluster whose targets have all left PhaseConnecting.
+func (l *problemView) showInitialProblems(at time.Time) {
 	if l == nil || l.Prefiltered {
 		return
 	}
-	all := map[string]*standing{}
+	all := map[string]*clusterSummary{}
 	for _, link := range l.links.All() {
 		s := all[link.Target.Cluster]
 		if s == nil {
-			s = &standing{}
+			s = &clusterSummary{}
 			all[link.Target.Cluster] = s
 		}
 		phase := link.Phase()
@@ -137,57 +137,57 @@ func (l *problemView) atStart(at time.Time) {
 		s.unknown = s.unknown || phase != event.PhaseLive && phase != event.PhaseGone
 	}
 	if len(all) == 0 { // targets that are added later have no initial problems
-		l.said[""] = true
+		l.shownClusters[""] = true
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(all)) {
 		s := all[cluster]
-		if l.said[cluster] || s.connecting || s.objects > 0 && l.isAsking(at) {
+		if l.shownClusters[cluster] || s.connecting || s.objects > 0 && l.waitsForLookups(at) {
 			continue
 		}
-		l.said[cluster] = true
+		l.shownClusters[cluster] = true
 		if s.objects > 0 {
-			l.showAtStart(cluster, s.unknown, at)
+			l.showCluster(cluster, s.unknown, at)
 		}
 	}
 }
 
-// mostAsked is how long the initial problems wait for lookups.
-const mostAsked = 2 * time.Second
+// maxLookupWait is how long the initial problems wait for lookups.
+const maxLookupWait = 2 * time.Second
 
-// isAsking reports whether the initial problems should wait for lookups.
-func (l *problemView) isAsking(at time.Time) bool {
+// waitsForLookups reports whether the initial problems should wait for lookups.
+func (l *problemView) waitsForLookups(at time.Time) bool {
 	if l.HasPendingLookups == nil {
 		return false
 	}
 	l.inventory.Problems(at, 0, l.Compare) // starts the lookups
-	if !l.HasPendingLookups() || !l.waits.IsZero() && at.Sub(l.waits) >= mostAsked {
-		l.waits = time.Time{}
+	if !l.HasPendingLookups() || !l.waitingSince.IsZero() && at.Sub(l.waitingSince) >= maxLookupWait {
+		l.waitingSince = time.Time{}
 		return false
 	}
-	l.waits = cmp.Or(l.waits, at)
+	l.waitingSince = cmp.Or(l.waitingSince, at)
 	return true
 }
 
-// late shows initial problems that waited for lookups, once these have ended. If all is set, it does not wait.
-func (l *problemView) late(now time.Time, all bool) {
-	if l == nil || l.waits.IsZero() {
+// showDelayed shows initial problems that waited for lookups if these have ended, or if flush is true.
+func (l *problemView) showDelayed(now time.Time, flush bool) {
+	if l == nil || l.waitingSince.IsZero() {
 		return
 	}
-	if all {
-		l.waits = now.Add(-mostAsked)
+	if flush {
+		l.waitingSince = now.Add(-maxLookupWait)
 	}
-	l.atStart(now)
+	l.showInitialProblems(now)
 }
 
-// standing is the state of all targets of a cluster.
-type standing struct {
+// clusterSummary is the state of all targets of a cluster.
+type clusterSummary struct {
 	objects             int
 	connecting, unknown bool
 }
 
-func (l *problemView) showAtStart(cluster string, unknown bool, at time.Time) {
+func (l *problemView) showCluster(cluster string, unknown bool, at time.Time) {
 	quiet := true
-	l.problems(at, cluster, func(sign rune, s subject, text, below string) {
+	l.forEachProblem(at, cluster, func(sign rune, s subject, text, below string) {
 		l.line(at, sign, s, text, "")
 		if below != "" {
 			l.detail(below, "")
@@ -215,15 +215,15 @@ func (l *problemView) short(r schema.GroupResource) string {
 	return r.Resource
 }
 
-// present returns the current state of an object, or nil if it does not exist.
-func (l *problemView) present(o *inventory.Entry) *inventory.State {
+// currentState returns the current state of an object, or nil if it does not exist.
+func (l *problemView) currentState(o *inventory.Entry) *inventory.State {
 	for _, s := range l.inventory.ExistingByID([]string{o.ID}) {
 		return s
 	}
 	return nil
 }
 
-// named returns an object of the inventory as the subject of a line.
-func (l *problemView) named(o *inventory.Entry) subject {
-	return l.placed(o.Cluster, o.Namespace, clean(l.short(o.Resource)+"/"+o.Name))
+// subjectOf returns an object of the inventory as the subject of a line.
+func (l *problemView) subjectOf(o *inventory.Entry) subject {
+	return l.subjectIn(o.Cluster, o.Namespace, clean(l.short(o.Resource)+"/"+o.Name))
 }

@@ -15,9 +15,9 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// TestLookClusters: of several clusters it is said of each what needs a look once that is known there,
-// and what leaves needs none.
-func TestLookClusters(t *testing.T) {
+// TestProblemsOfClusters checks that the problems of each cluster are shown when its initial objects are complete, and that a
+// cluster that leaves has no problems.
+func TestProblemsOfClusters(t *testing.T) {
 	at := func(cluster string, e event.Event) event.Event {
 		e.Target.Cluster, e.Target.Namespace = cluster, ""
 		return e
@@ -26,7 +26,7 @@ func TestLookClusters(t *testing.T) {
 		return at(cluster, event.Event{Type: kind, Target: pods, Count: count, Time: podAtStart(t, "x", "Pending", `"conditions":[]`).Time})
 	}
 	loop := podAtStart(t, "x7", "Running", `"conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]`)
-	// The clock of this machine is behind.
+	// The clock of the cluster is ahead of the local one.
 	loop.Object = testobject.Parse(t, strings.Replace(loop.Object.Raw(), "2026-01-31", "2026-02-01", 1))
 	ready := podAtStart(t, "ready", "Running", `"conditions":[{"type":"Ready","status":"True"}]`)
 	var out bytes.Buffer
@@ -44,17 +44,17 @@ func TestLookClusters(t *testing.T) {
 	text := out.String()
 	bad, good := strings.Index(text, " ✗ us deploy/x7"), strings.Index(text, " = eu: no problems")
 	if bad < 0 || good < bad {
-		t.Errorf("it says\n%s", text)
+		t.Errorf("want the problem of us, then no problems of eu; got\n%s", text)
 	}
 	if err := v.Deliver(t.Context(), []event.Event{mark("us", event.Left, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := v.DescribeProblems(loop.Time); len(lines) != 1 || !strings.Contains(lines[0], "no problems") {
-		t.Errorf("%q", lines)
+		t.Errorf("got problems of a cluster that left: %q", lines)
 	}
 }
 
-// TestNoHealth checks that there is no verdict if the watched resources have no state. A Warning may be shown beside it.
+// TestNoHealth checks that no problems are claimed to be absent if the watched resources have no status.
 func TestNoHealth(t *testing.T) {
 	for _, test := range []struct {
 		kinds []string
@@ -86,8 +86,8 @@ func TestNoHealth(t *testing.T) {
 	}
 }
 
-// TestFoldClusters: what followed a change in one cluster is of that alone, however alike the other is, up
-// to the UIDs of a cluster that was restored from the same backup.
+// TestFoldClusters checks that changes are only counted for a cause in the same cluster, even if two clusters have the same objects
+// with the same UIDs, because both were restored from the same backup.
 func TestFoldClusters(t *testing.T) {
 	deploy := event.Target{Mapping: deployments.Mapping}
 	sets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "ReplicaSet", true)}
@@ -112,7 +112,7 @@ func TestFoldClusters(t *testing.T) {
 	}
 	var out bytes.Buffer
 	o := options(0)
-	o.ShowProblems, o.Fold = true, true // of several clusters no targets are known at first
+	o.ShowProblems, o.Fold = true, true // the targets of several clusters come with Joined events
 	o.ShortName = func(r schema.GroupVersionResource) string {
 		return map[string]string{"deployments": "deploy", "replicasets": "rs", "pods": "po"}[r.Resource]
 	}
@@ -139,40 +139,40 @@ func TestFoldClusters(t *testing.T) {
 	}
 	change("eu", deploy, old, workload("cart:2"))
 	change("eu", sets, oldSet, set(1))
-	change("us", all, oldPod, pod("10.9.9.9")) // nobody led to it here
+	change("us", all, oldPod, pod("10.9.9.9")) // has no cause in this cluster
 	change("eu", all, oldPod, pod("10.0.0.2"))
 	v.FlushAll(now.Add(time.Minute))
 	text := out.String()
 	for _, want := range []string{" ~ eu deploy/cart  ", " > eu deploy/cart  rollout done within 1 s; 2 changes", " ~ us po/cart  status.podIP  10.0.0.1 → 10.9.9.9"} {
 		if strings.Count(text, want) != 1 {
-			t.Errorf("%q is there %d times:\n%s", want, strings.Count(text, want), text)
+			t.Errorf("got %q %d times, want once:\n%s", want, strings.Count(text, want), text)
 		}
 	}
 	if strings.Contains(text, "> us") || strings.Contains(text, "~ eu po/") {
-		t.Errorf("what followed is of another cluster:\n%s", text)
+		t.Errorf("a change was counted for a cause in another cluster:\n%s", text)
 	}
 
-	// What a change makes may be told before it: nothing orders two watches.
+	// The event of a created object may arrive before the event of its cause, because two watches are independent.
 	out.Reset()
 	made := testobject.Parse(t, strings.NewReplacer(`"uid":"ReplicaSet"`, `"uid":"second"`, `"name":"cart","namespace"`, `"name":"cart-2","namespace"`).Replace(set(0).Raw()))
 	deliver("us", event.Event{Type: event.Added, Target: sets, Object: made})
 	change("us", deploy, old, workload("cart:3"))
 	v.FlushAll(now.Add(2 * time.Minute))
 	if text := out.String(); strings.Contains(text, " + us rs/") || !strings.Contains(text, " > us deploy/cart  rollout not done after 2 min; 1 change") {
-		t.Errorf("what it made came early:\n%s", text)
+		t.Errorf("an object that was created early is not counted for its cause:\n%s", text)
 	}
 	out.Reset()
 	again := testobject.Parse(t, strings.NewReplacer(`"uid":"Pod"`, `"uid":"new"`, `"name":"cart","namespace"`, `"name":"cart-3","namespace"`).Replace(pod("10.0.0.3").Raw()))
-	now = now.Add(time.Hour) // after which nothing leads to it any more
+	now = now.Add(time.Hour) // too late to be a consequence
 	deliver("us", event.Event{Type: event.Added, Target: all, Object: again})
 	change("us", all, again, testobject.Parse(t, strings.Replace(again.Raw(), "10.0.0.3", "10.0.0.4", 1)))
 	v.FlushAll(now.Add(time.Minute))
 	text = out.String()
 	if came, changed := strings.Index(text, " + us po/cart-3"), strings.Index(text, " ~ us po/cart-3"); came < 0 || changed < came {
-		t.Errorf("it is not said in its order:\n%s", text)
+		t.Errorf("the events are not in order:\n%s", text)
 	}
 
-	// What is deleted while it waits comes after it: the rollout is done, and it does not wait for ever.
+	// An object that is deleted while its creation is buffered does not block the end of the rollout.
 	out.Reset()
 	now = now.Add(time.Hour)
 	named := func(o event.Object, uid string) event.Object {
@@ -183,23 +183,23 @@ func TestFoldClusters(t *testing.T) {
 	deliver("us", event.Event{Type: event.Added, Target: sets, Object: named(set(0), "third")})
 	change("us", deploy, workload("cart:3"), workload("cart:4"))
 	deliver("us", event.Event{Type: event.Deleted, Target: sets, Object: named(set(0), "third")})
-	v.FlushAll(now) // also by a clock that goes on where it was
+	v.FlushAll(now) // at the time of the last event
 	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout done within 1 s; 2 changes") {
-		t.Errorf("what waited:\n%s", text)
+		t.Errorf("want the unrelated pod and the finished rollout:\n%s", text)
 	}
 }
 
-// TestFoldAbove: an event waits as long as nobody has said to what its object belongs, and no longer; what nobody
-// may say holds up nothing.
-func TestFoldAbove(t *testing.T) {
+// TestFoldWaitsForOwners checks that an event is buffered while the owners of its object are being looked up, and not longer. If
+// they can't be looked up, the event is shown.
+func TestFoldWaitsForOwners(t *testing.T) {
 	deploy := owner.Owner{Ref: owner.Ref{GroupVersionKind: deployments.Mapping.GroupVersionKind, Namespace: "shop", Name: "cart", UID: "Deployment"}, Controller: true}
 	for _, test := range []struct {
 		name   string
 		owners []owner.Owner
 		want   string
 	}{
-		{"it is known then", []owner.Owner{deploy}, " > deployments/cart  1 change followed, "},
-		{"it may not be known", nil, " ~ pods/cart-1  status.podIP  10.0.0.1 → 10.0.0.2"},
+		{"owners found", []owner.Owner{deploy}, " > deployments/cart  1 change followed, "},
+		{"owners denied", nil, " ~ pods/cart-1  status.podIP  10.0.0.1 → 10.0.0.2"},
 	} {
 		known := false
 		var out bytes.Buffer
@@ -235,7 +235,7 @@ func TestFoldAbove(t *testing.T) {
 		deliver(event.Event{Type: event.Modified, Target: deployments, Old: workload("1", "b"), Object: workload("3", "c")})
 		deliver(event.Event{Type: event.Modified, Target: pods, Old: pod("2", "10.0.0.1"), Object: pod("4", "10.0.0.2")})
 		if text := out.String(); strings.Contains(text, "podIP") {
-			t.Errorf("%s: it is shown before:\n%s", test.name, text)
+			t.Errorf("%s: the event was shown before the lookup ended:\n%s", test.name, text)
 		}
 		known = true
 		v.FlushDue(now)
@@ -243,13 +243,13 @@ func TestFoldAbove(t *testing.T) {
 			v.FlushAll(now.Add(time.Minute))
 		}
 		if text := out.String(); !strings.Contains(text, test.want) {
-			t.Errorf("%s: it is\n%s", test.name, text)
+			t.Errorf("%s: got\n%s\nwant %s", test.name, text, test.want)
 		}
 	}
 }
 
-// TestFoldedOnly: how it went is known though only the spec is shown.
-func TestFoldedOnly(t *testing.T) {
+// TestFoldWithOnly checks that the result of a rollout is shown even if Compare.Only hides the status.
+func TestFoldWithOnly(t *testing.T) {
 	var out bytes.Buffer
 	o := options(0)
 	o.ShowProblems, o.Fold = true, true
@@ -291,18 +291,17 @@ func TestFoldedOnly(t *testing.T) {
 	deliver(pods, event.Added, event.Object{}, pending)
 	deliver(pods, event.Modified, pending, running)
 	deliver(deployments, event.Modified, rolling, rolled)
-	deliver(deployments, event.Modified, rolled, deploy("cart:10", 1)) // of which nothing is told
+	deliver(deployments, event.Modified, rolled, deploy("cart:10", 1)) // a change that is not shown
 	v.FlushDue(now.Add(2 * time.Second))
 	if text := out.String(); !strings.Contains(text, "rollout done in 3 s; 1 change; +1 pods") {
-		t.Errorf("how the rollout went is not said:\n%s", text)
+		t.Errorf("the result of the rollout is missing:\n%s", text)
 	}
 }
 
-// TestLookWarned: what keeps a pod is said by a Warning about it: at the start when that is known, or it has been asked for
-// long enough.
-func TestLookWarned(t *testing.T) {
+// TestInitialWarning checks that the initial problems wait for the lookup of Warnings, but not longer than maxLookupWait.
+func TestInitialWarning(t *testing.T) {
 	waits := podAtStart(t, "x7", "Pending", `"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]`)
-	waits.Object = testobject.Parse(t, strings.Replace(waits.Object.Raw(), "2026-01-31", "2026-01-30", 1)) // since long
+	waits.Object = testobject.Parse(t, strings.Replace(waits.Object.Raw(), "2026-01-31", "2026-01-30", 1)) // has been waiting for a day
 	for _, isKnown := range []bool{true, false} {
 		var out bytes.Buffer
 		o, asking := options(0), true
@@ -319,16 +318,16 @@ func TestLookWarned(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := out.String(); strings.Contains(text, "look") || strings.Contains(text, "FailedMount") {
-			t.Errorf("it is said before it is known:\n%s", text)
+			t.Errorf("problems were shown before the lookup ended:\n%s", text)
 		}
 		want := "no problems"
 		if isKnown {
 			asking, want = false, ` ◌ deploy/x7  FailedMount: volume "config": configmap "shop" not found`
 		}
 		v.FlushDue(waits.Time.Add(time.Second))
-		v.FlushDue(waits.Time.Add(mostAsked))
+		v.FlushDue(waits.Time.Add(maxLookupWait))
 		if text := out.String(); strings.Count(text, want) != 1 {
-			t.Errorf("%q is not said once:\n%s", want, text)
+			t.Errorf("want %q once, got\n%s", want, text)
 		}
 	}
 }

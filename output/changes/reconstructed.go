@@ -8,8 +8,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// maxHeld is the maximum number of shown fields that a manager owns. NoTruncate shows all.
-const maxHeld = 3
+// maxOwnedFields is the maximum number of shown fields that a manager owns. NoTruncate shows all.
+const maxOwnedFields = 3
 
 // reconstruction shows reconstructed events.
 type reconstruction struct{ *View }
@@ -23,7 +23,7 @@ func (v reconstruction) show(e *event.Event) {
 		v.line(e.Time, '<', v.subject(e), "created", writers(e))
 	case event.FromDeletion:
 		v.shown++
-		v.line(e.Time, '<', v.subject(e), "deletion asked for", "")
+		v.line(e.Time, '<', v.subject(e), "deletion requested", "")
 	case event.FromManagedFields:
 		v.showWrite(e)
 	default:
@@ -50,22 +50,22 @@ func (v reconstruction) showWrite(e *event.Event) {
 	v.shown++
 	var fields []string
 	for i, c := range held.Changes {
-		if i == maxHeld && len(held.Changes) > maxHeld+1 && !v.NoTruncate {
+		if i == maxOwnedFields && len(held.Changes) > maxOwnedFields+1 && !v.NoTruncate {
 			fields = append(fields, fmt.Sprintf("%d more", len(held.Changes)-i))
 			break
 		}
-		fields = append(fields, v.held(c))
+		fields = append(fields, v.describeField(c))
 	}
 	subject, who := v.subject(e), writers(e)
-	text := "wrote; holds " + strings.Join(fields, ", ")
+	text := "wrote; owns " + strings.Join(fields, ", ")
 	if len(fields) == 0 {
 		text = "wrote"
 	}
 	v.line(e.Time, '<', subject, cutEnd(text, max(v.room(who)-len(subject.String())-2, MinWidth/2)), who)
 }
 
-// held returns a field that a manager owns, with its value if that is short.
-func (v reconstruction) held(c change.Change) string {
+// describeField returns the path of a field that a manager owns, and its value if that is short.
+func (v reconstruction) describeField(c change.Change) string {
 	const short = 40
 	path, value := clean(c.Path.String()), valueText(c.New, false)
 	if !v.NoTruncate {

@@ -12,8 +12,8 @@ import (
 // the last one.
 type repeats struct {
 	*View
-	held map[repeatKey]*repeat
-	keys []repeatKey // of held, in order of arrival
+	buffered map[repeatKey]*repeat
+	order    []repeatKey // of buffered, in order of arrival
 }
 
 type repeatKey struct {
@@ -22,17 +22,17 @@ type repeatKey struct {
 }
 
 type repeat struct {
-	event   event.Event
-	change  inventory.Change
-	waiting bool // true if the event has not been shown
-	saidAt  time.Time
+	event      event.Event
+	change     inventory.Change
+	waiting    bool // true if the event has not been shown
+	reportedAt time.Time
 }
 
 // maxRepeats is the maximum number of buffered events, each with two states of an object.
 const maxRepeats = 500
 
-// take buffers an event that repeats a recent one. It returns false if the event must be shown now.
-func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
+// buffer buffers an event that repeats a recent one. It returns false if the event must be shown now.
+func (r *repeats) buffer(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !r.Fold || !c.IsSignificant() || c.IntentionalOrWarning && c.State.EventType == "" {
 		return false
 	}
@@ -42,16 +42,16 @@ func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
 		r.release(c.State.Entry.ID, e.Type == event.Deleted)
 		return false
 	}
-	one := r.held[key]
+	one := r.buffered[key]
 	if one == nil {
-		if len(r.keys) >= maxRepeats {
+		if len(r.order) >= maxRepeats {
 			return false
 		}
-		one = &repeat{saidAt: again.First}
-		if r.held == nil {
-			r.held = map[repeatKey]*repeat{}
+		one = &repeat{reportedAt: again.First}
+		if r.buffered == nil {
+			r.buffered = map[repeatKey]*repeat{}
 		}
-		r.held[key], r.keys = one, append(r.keys, key)
+		r.buffered[key], r.order = one, append(r.order, key)
 	}
 	one.event, one.change, one.waiting = *e, *c, true
 	r.shown++
@@ -60,12 +60,12 @@ func (r *repeats) take(e *event.Event, c *inventory.Change) bool {
 
 // release shows the buffered event of an object before another event of it is shown. If forget is set, the object was deleted.
 func (r *repeats) release(id string, forget bool) {
-	for n := 0; n < len(r.keys); n++ {
-		key := r.keys[n]
+	for n := 0; n < len(r.order); n++ {
+		key := r.order[n]
 		if key.id != id {
 			continue
 		}
-		r.show(r.held[key])
+		r.show(r.buffered[key])
 		if forget {
 			r.drop(n)
 			n--
@@ -74,19 +74,19 @@ func (r *repeats) release(id string, forget bool) {
 }
 
 func (r *repeats) drop(n int) {
-	delete(r.held, r.keys[n])
-	r.keys = append(r.keys[:n], r.keys[n+1:]...)
+	delete(r.buffered, r.order[n])
+	r.order = append(r.order[:n], r.order[n+1:]...)
 }
 
-// say shows the events that are due. The interval grows with the time since the first repetition. If all is set, it shows all.
-func (r *repeats) say(now time.Time, all bool) {
-	for n := 0; n < len(r.keys); n++ {
-		one := r.held[r.keys[n]]
-		switch since := now.Sub(one.saidAt); {
-		case one.waiting && (all || since >= max(goesOn, one.saidAt.Sub(one.change.State.Repeat.First)/2)):
+// showDue shows the events that are due, or all if flush is true. The interval grows with the time since the first repetition.
+func (r *repeats) showDue(now time.Time, flush bool) {
+	for n := 0; n < len(r.order); n++ {
+		one := r.buffered[r.order[n]]
+		switch since := now.Sub(one.reportedAt); {
+		case one.waiting && (flush || since >= max(progressInterval, one.reportedAt.Sub(one.change.State.Repeat.First)/2)):
 			r.show(one)
-			one.saidAt = now
-		case !one.waiting && since > forgotten:
+			one.reportedAt = now
+		case !one.waiting && since > forgetAfter:
 			r.drop(n)
 			n--
 		}

@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestRestarts: a restart is one line, of whatever container, and what else changed is shown.
+// TestRestarts checks that each restarted container has one line, and that other changes are still shown.
 func TestRestarts(t *testing.T) {
 	pod := func(web, log, ready, reason string) string {
 		return fmt.Sprintf(`"spec":{"nodeName":"a"},"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q}],"containerStatuses":[
@@ -29,7 +29,7 @@ func TestRestarts(t *testing.T) {
 		"           status.containerStatuses[name=web].image  web:1 → web:2\n" +
 		"           status.containerStatuses[name=web].imageID  sha256:1 → sha256:2\n"
 	if got := shown(t, options(0), modified(t, "Pod", old, updated)); got != want {
-		t.Errorf("a new image: %s", got)
+		t.Errorf("a new image: got\n%s\nwant\n%s", got, want)
 	}
 	for name, test := range map[string]struct {
 		options Options
@@ -44,7 +44,7 @@ func TestRestarts(t *testing.T) {
 		"fewer":   {options(0), pod("2", "0", "True", "OOMKilled"), " ~ deploy/web  status.containerStatuses[name=web].restartCount  3 → 2  unknown\n"},
 	} {
 		if got := shown(t, test.options, modified(t, "Pod", before, test.now)); got != test.want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, test.want)
 		}
 	}
 }

@@ -20,11 +20,11 @@ type row struct {
 }
 
 const (
-	maxValue  = 120 // maximum columns of a value
-	maxProse  = 400 // maximum columns of prose
-	before    = 16  // bytes in front of the first difference that are shown of a long value
-	maxDiff   = 20  // maximum lines of a diff
-	leastPath = 24  // minimum columns of a path that is cut
+	maxValue     = 120 // maximum columns of a value
+	maxProse     = 400 // maximum columns of prose
+	contextBytes = 16  // bytes of a long value that are shown before the first difference
+	maxDiff      = 20  // maximum lines of a diff
+	leastPath    = 24  // minimum columns of a path that is cut
 )
 
 func (v *View) row(c change.Change) row {
@@ -57,7 +57,7 @@ func (v *View) diff(before, after string) string {
 	lines := strings.Split(strings.TrimSuffix(change.UnifiedDiff(before, after), "\n"), "\n")
 	more := ""
 	if len(lines) > maxDiff && !v.NoTruncate {
-		more = fmt.Sprintf("\n%s %d lines more", ellipsis, len(lines)-maxDiff)
+		more = fmt.Sprintf("\n%s %d more lines", ellipsis, len(lines)-maxDiff)
 		lines = lines[:maxDiff]
 	}
 	for i, line := range lines {
@@ -84,7 +84,7 @@ func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
 
 // shortenFrom shortens a value that is too long: at its end, and to the part from a byte on.
 func (v *View) shortenFrom(text string, from int) string {
-	most := v.most(text)
+	most := v.maxColumns(text)
 	if v.NoTruncate || displaywidth.String(text) <= most {
 		return text
 	}
@@ -95,8 +95,8 @@ func (v *View) shortenFrom(text string, from int) string {
 	return cutEnd(rest, most-len(whole)) + whole
 }
 
-// most returns the maximum columns of a value. Prose has more, because its end often matters.
-func (v *View) most(text string) int {
+// maxColumns returns the maximum columns of a value. Prose has more, because its end often matters.
+func (v *View) maxColumns(text string) int {
 	if isProse(text) {
 		return maxProse
 	}
@@ -109,7 +109,7 @@ func (v *View) shortenBoth(old, new string) (string, string) {
 	for from < min(len(old), len(new)) && old[from] == new[from] {
 		from++
 	}
-	from -= before
+	from -= contextBytes
 	if from < leastPath {
 		return v.shorten(old), v.shorten(new)
 	}
@@ -139,7 +139,7 @@ func (r row) inLine(room int) (string, bool) {
 	if r.diff != "" {
 		return "", false
 	}
-	text := r.what()
+	text := r.text()
 	line := r.path + "  " + text
 	if displaywidth.String(line) <= room {
 		return line, true
@@ -151,7 +151,7 @@ func (r row) inLine(room int) (string, bool) {
 	return cutFront(r.path, left) + "  " + text, true
 }
 
-func (r row) what() string {
+func (r row) text() string {
 	switch r.kind {
 	case change.Added:
 		return "+ " + r.new
@@ -171,7 +171,7 @@ func (r row) lines() []string {
 	case r.diff != "":
 		return strings.Split(r.diff, "\n")
 	case r.kind == change.Added, r.kind == change.Moved:
-		return []string{r.what()}
+		return []string{r.text()}
 	case r.kind == change.Removed:
 		return []string{"- " + r.old}
 	default:

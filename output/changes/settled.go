@@ -19,31 +19,31 @@ import (
 // settlement shows the events of a SettledGroup: a root object and the objects that it owns, once they have been quiet.
 type settlement struct {
 	*View
-	of      *event.SettledGroup
-	rollout bool
-	shown   int // number of shown events of owned objects
-	hidden  int // number of hidden ones
-	began   int // size of the output buffer at the start
+	group     *event.SettledGroup
+	rollout   bool
+	shown     int // number of shown events of owned objects
+	hidden    int // number of hidden ones
+	startSize int // size of the output buffer at the start
 }
 
-// maxBelow is the maximum number of shown events of owned objects. NoTruncate shows all.
-const maxBelow = 10
+// maxOwned is the maximum number of shown events of owned objects. NoTruncate shows all.
+const maxOwned = 10
 
-// show shows the whole group with its first event. If a filter dropped that, each event is shown by itself.
+// show shows the whole group when its first event arrives. If a filter dropped the first event, it shows each event separately.
 func (s *settlement) show(e *event.Event) error {
 	of := e.Settled.Group
 	if !e.Settled.IsFirst(e) {
-		if s.told == weak.Make(of) {
+		if s.lastSettled == weak.Make(of) {
 			return nil
 		}
 		return s.showOne(e, nil)
 	}
-	s.told, s.of, s.began = weak.Make(of), of, s.w.Buffered()
+	s.lastSettled, s.group, s.startSize = weak.Make(of), of, s.w.Buffered()
 	if err := s.showLead(e); err != nil {
 		return err
 	}
 	for i := range of.Events[1:] {
-		if err := s.showBelow(&of.Events[i+1], e); err != nil {
+		if err := s.showOwned(&of.Events[i+1], e); err != nil {
 			return err
 		}
 	}
@@ -54,22 +54,22 @@ func (s *settlement) show(e *event.Event) error {
 	return nil
 }
 
-// showLead shows the intentional changes of the root object. If there are none and the group has only this event, it shows all
+// showLead shows the intentional changes of the root object. If there are none and the group has only this event, it shows all of its
 // changes.
 func (s *settlement) showLead(e *event.Event) error {
 	switch {
 	case e.Type != event.Modified:
 		s.rollout = e.Type == event.Added && owner.MayOwnPods(e.Object.GroupVersionKind().GroupKind()) && e.Object.GroupVersionKind().Group != "batch"
 		return s.showOne(e, nil)
-	case e.Old.IsZero(), e.Object.IsEvent(), len(s.of.Events) == 1 && !s.isWorkload(e):
+	case e.Old.IsZero(), e.Object.IsEvent(), len(s.group.Events) == 1 && !s.isWorkload(e):
 		return s.showOne(e, nil)
 	}
-	changes, rollout := s.meant(e)
+	changes, rollout := s.intentionalChanges(e)
 	if s.rollout = rollout; len(changes) > 0 {
-		s.showMeant(e, changes)
+		s.showIntentional(e, changes)
 		return nil
 	}
-	if len(s.of.Events) == 1 {
+	if len(s.group.Events) == 1 {
 		return s.showOne(e, nil)
 	}
 	return nil
@@ -80,7 +80,7 @@ func (s *settlement) isWorkload(e *event.Event) bool {
 	return owner.MayOwnPods(e.Object.GroupVersionKind().GroupKind())
 }
 
-func (s *settlement) meant(e *event.Event) (changes []change.Change, rollout bool) {
+func (s *settlement) intentionalChanges(e *event.Event) (changes []change.Change, rollout bool) {
 	result := change.Diff(e.Old.Raw(), e.Object.Raw(), s.Compare)
 	changes, rollout = inventory.IntentionalChanges(e.Object, result.Changes)
 	if isTerminating(e.Object.Raw()) {
@@ -89,7 +89,7 @@ func (s *settlement) meant(e *event.Event) (changes []change.Change, rollout boo
 	return changes, rollout
 }
 
-func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
+func (s *settlement) showIntentional(e *event.Event, changes []change.Change) {
 	s.View.shown++
 	changes = change.SplitStatus(changes)
 	if !s.NoTruncate {
@@ -100,37 +100,37 @@ func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
 	s.showChanges(&began, changedSign(&began), changes, withLater(e, ""), 0)
 }
 
-// showBelow shows the intentional changes, restarts and Warnings of an owned object. If the group has no root, it shows the whole
+// showOwned shows the intentional changes, restarts and Warnings of an owned object. If the group has no root, it shows the whole
 // event.
-func (s *settlement) showBelow(e, lead *event.Event) error {
+func (s *settlement) showOwned(e, lead *event.Event) error {
 	called := e.Object.Namespace == lead.Object.Namespace && e.Object.Name == lead.Object.Name && e.Target.Resource() == lead.Target.Resource()
 	switch {
-	case called, !s.of.HasRoot && !e.Object.IsEvent():
-		return s.take(func() error { return s.showOne(e, nil) })
+	case called, !s.group.HasRoot && !e.Object.IsEvent():
+		return s.limit(func() error { return s.showOne(e, nil) })
 	case e.Object.IsEvent():
 		if e.Type == event.Deleted || !kubeevent.Parse(e.Object.Raw()).IsWarning() {
 			return nil
 		}
-		return s.take(func() error { return s.showOne(e, nil) })
+		return s.limit(func() error { return s.showOne(e, nil) })
 	case e.Type != event.Modified || e.Old.IsZero():
 		return nil
 	}
-	if changes, _ := s.meant(e); len(changes) > 0 {
-		return s.take(func() error { s.showMeant(e, changes); return nil })
+	if changes, _ := s.intentionalChanges(e); len(changes) > 0 {
+		return s.limit(func() error { s.showIntentional(e, changes); return nil })
 	}
 	if e.Object.Kind != "Pod" {
 		return nil
 	}
 	changes := change.Diff(e.Old.Raw(), e.Object.Raw(), s.Compare).Changes
 	if lines, _ := foldRestarts(e, change.SplitStatus(changes), s.Compare.Masks); len(lines) > 0 {
-		return s.take(func() error { s.showRestarts(e, lines, nil, ""); return nil })
+		return s.limit(func() error { s.showRestarts(e, lines, nil, ""); return nil })
 	}
 	return nil
 }
 
-// take calls show unless maxBelow is reached.
-func (s *settlement) take(show func() error) error {
-	if s.shown >= maxBelow && !s.NoTruncate {
+// limit calls show unless maxOwned events were shown.
+func (s *settlement) limit(show func() error) error {
+	if s.shown >= maxOwned && !s.NoTruncate {
 		s.hidden++
 		return nil
 	}
@@ -138,9 +138,9 @@ func (s *settlement) take(show func() error) error {
 	return show()
 }
 
-// showOutcome shows a line with the result, unless the lines before already say everything.
+// showOutcome shows a line with the result, unless the lines above already contain it.
 func (s *settlement) showOutcome(e *event.Event) {
-	of := s.of
+	of := s.group
 	state := s.state(e)
 	counts := s.counts()
 	if of.FlushReason == "" && counts == "" && of.UnhealthyCount == 0 && (state == "" || !s.isWorkload(e)) && (of.Changes == 1 || s.isSilent()) {
@@ -150,7 +150,7 @@ func (s *settlement) showOutcome(e *event.Event) {
 	if s.rollout {
 		line = "rollout took " + age(of.Until.Sub(of.Since))
 	}
-	for _, part := range []string{state, cutWords[of.FlushReason]} {
+	for _, part := range []string{state, flushTexts[of.FlushReason]} {
 		if part != "" {
 			line += ", " + part
 		}
@@ -159,24 +159,24 @@ func (s *settlement) showOutcome(e *event.Event) {
 		line += "; " + counts
 	}
 	s.wrapped(of.Until, '>', s.subject(e), line, "")
-	s.showWrong()
+	s.showUnhealthy()
 }
 
 // isSilent reports whether no line of the group has been written.
-func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
+func (s *settlement) isSilent() bool { return s.w.Buffered() == s.startSize }
 
-var cutWords = map[event.FlushReason]string{
+var flushTexts = map[event.FlushReason]string{
 	event.FlushMaxSettle:    "not quiet yet (--max-settle)",
-	event.FlushShutdown:     "not quiet yet: its watch ends",
-	event.FlushBufferFull:   "not quiet yet: too much waits",
-	event.FlushUnwatched:    "not quiet yet: it is watched no more",
-	event.FlushDisconnected: "not quiet yet: nothing is heard of it",
-	event.FlushOrdering:     "not quiet yet: what comes next does not wait",
+	event.FlushShutdown:     "not quiet yet: the watch ended",
+	event.FlushBufferFull:   "not quiet yet: buffer full",
+	event.FlushUnwatched:    "not quiet yet: no longer watched",
+	event.FlushDisconnected: "not quiet yet: disconnected",
+	event.FlushOrdering:     "not quiet yet: reported before a later event",
 }
 
-// state describes the final status of the root object. It is empty if that is not worth mentioning.
+// state describes the final status of the root object. It is empty if the status is unremarkable.
 func (s *settlement) state(e *event.Event) string {
-	switch of := s.of; {
+	switch of := s.group; {
 	case of.Status == "":
 		return ""
 	case of.Status != kstatus.CurrentStatus.String():
@@ -196,13 +196,13 @@ func (s *settlement) state(e *event.Event) string {
 
 // counts returns the numbers of owned objects that were added and deleted, by kind.
 func (s *settlement) counts() string {
-	if !s.of.HasRoot {
+	if !s.group.HasRoot {
 		return ""
 	}
 	came, went := map[string]int{}, map[string]int{}
 	var kinds []string
-	for i := range s.of.Events[1:] {
-		e := &s.of.Events[i+1]
+	for i := range s.group.Events[1:] {
+		e := &s.group.Events[i+1]
 		if e.Object.IsEvent() || e.Type == event.Modified {
 			continue
 		}
@@ -218,7 +218,7 @@ func (s *settlement) counts() string {
 		}
 	}
 	var parts []string
-	for _, kind := range s.folds.asAsked(kinds) {
+	for _, kind := range s.folds.sortKinds(kinds) {
 		part := ""
 		if n := came[kind]; n > 0 {
 			part += fmt.Sprintf("+%d ", n)
@@ -231,9 +231,9 @@ func (s *settlement) counts() string {
 	return strings.Join(parts, "; ")
 }
 
-// showWrong lists the owned objects that are not ready.
-func (s *settlement) showWrong() {
-	for _, w := range s.of.Unhealthy {
+// showUnhealthy lists the owned objects that are not ready.
+func (s *settlement) showUnhealthy() {
+	for _, w := range s.group.Unhealthy {
 		e := event.Event{Target: w.Target, Object: event.NewObject(&event.Identity{Namespace: w.Namespace, Name: w.Name}, "")}
 		text := w.Status
 		if w.Message != "" {
@@ -246,7 +246,7 @@ func (s *settlement) showWrong() {
 			s.detail(line, "")
 		}
 	}
-	if more := s.of.UnhealthyCount - len(s.of.Unhealthy); more > 0 && len(s.of.Unhealthy) > 0 {
+	if more := s.group.UnhealthyCount - len(s.group.Unhealthy); more > 0 && len(s.group.Unhealthy) > 0 {
 		s.detail(fmt.Sprintf("%s %d more not ready", ellipsis, more), "")
 	}
 }

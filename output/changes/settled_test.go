@@ -16,7 +16,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// settledEvent is an event of an object that waited with others. Its content is metadata and the rest, in JSON.
+// settledEvent returns an event of a settled object. Its content is metadata and before or after, in JSON.
 func settledEvent(t *testing.T, kind event.Type, r, k, metadata, before, after string) event.Event {
 	t.Helper()
 	resource := schema.GroupVersionResource{Version: "v1", Resource: r}
@@ -38,7 +38,7 @@ func settledEvent(t *testing.T, kind event.Type, r, k, metadata, before, after s
 	return e
 }
 
-// settle makes events quiet together.
+// settle adds events to a group that settled.
 func settle(of *event.SettledGroup, events ...event.Event) []event.Event {
 	of.Since, of.Until = events[0].Settled.Since, events[0].Time
 	for i := range events {
@@ -49,7 +49,7 @@ func settle(of *event.SettledGroup, events ...event.Event) []event.Event {
 	return events
 }
 
-// TestSettled: what was quiet together is said once, in what matters: what was meant, restarts, what is wrong.
+// TestSettled checks that a settled group is shown once, with intentional changes, restarts and problems.
 func TestSettled(t *testing.T) {
 	const pod = `"name":"p1","uid":"p1","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"rs","controller":true}]`
 	deploy := func() event.Event {
@@ -97,17 +97,17 @@ func TestSettled(t *testing.T) {
 			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
 				"09:00:42 > cm/owned  3 changes in 42 s, not quiet yet (--max-settle)\n",
 		},
-		"what somebody meant of what it owns": {
+		"intentional change of an owned object": {
 			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), edited()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:00 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready\n",
 		},
-		"the first does not pass": {
+		"the first event is filtered out": {
 			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), edited()}, func(n int) bool { return n == 2 },
 			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n",
 		},
-		"what it belongs to did not change": {
+		"the root did not change": {
 			event.SettledGroup{}, []event.Event{came(), gone()}, nil,
 			"09:00:42 + po/p1  InProgress: Pod phase not available\n09:00:42 - po/p2  was InProgress, 60 min old\n09:00:42 > po/p1  6 changes in 42 s\n",
 		},
@@ -132,14 +132,14 @@ func TestSettled(t *testing.T) {
 				}
 			}
 			if got := out.String(); got != test.want {
-				t.Errorf("it says\n%s\nwant\n%s", got, test.want)
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
 			}
 		})
 	}
 }
 
-// TestSettledIsForgotten: what was shown does not stay in memory.
-func TestSettledIsForgotten(t *testing.T) {
+// TestSettledIsReleased checks that the view does not retain a group that it has shown.
+func TestSettledIsReleased(t *testing.T) {
 	v := New(new(bytes.Buffer), Options{})
 	show := func() weak.Pointer[event.SettledGroup] {
 		of := &event.SettledGroup{HasRoot: true}
@@ -152,7 +152,7 @@ func TestSettledIsForgotten(t *testing.T) {
 	told := show()
 	runtime.GC()
 	if told.Value() != nil {
-		t.Error("it is kept")
+		t.Error("the group is still in memory")
 	}
 	runtime.KeepAlive(v)
 }

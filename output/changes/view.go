@@ -85,17 +85,17 @@ type View struct {
 	// shown counts the other events of objects.
 	shown int
 	// gone has the times of the latest deletions, until an object of the same name is created.
-	gone *lru.Cache
-	past []event.Event // initial Kubernetes Events before the Synced event
+	gone              *lru.Cache
+	initialKubeEvents []event.Event // initial Kubernetes Events before the Synced event
 	// churn finds fights and hot loops.
 	churn *churn.Tally
 	*initialTallies
-	look    *problemView // nil without Options.ShowProblems
-	folds   folds
-	repeats repeats
-	told    weak.Pointer[event.SettledGroup] // the last group that was shown; weak, to release its objects
-	failed  error                            // from showing buffered events; the next Deliver returns it
-	palette output.Palette                   // for the names of clusters
+	problems    *problemView // nil without Options.ShowProblems
+	folds       folds
+	repeats     repeats
+	lastSettled weak.Pointer[event.SettledGroup] // the last group that was shown; weak, to release its objects
+	failed      error                            // error from showing buffered events; the next Deliver returns it
+	palette     output.Palette                   // for the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)
@@ -111,7 +111,7 @@ func New(w io.Writer, o Options) *View {
 	}
 	v.initialTallies = newInitialTallies(v)
 	if o.ShowProblems {
-		v.look = newProblemView(v)
+		v.problems = newProblemView(v)
 	}
 	v.folds.View, v.repeats.View = v, v
 	return v
@@ -123,7 +123,7 @@ func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 	defer v.mu.Unlock()
 	v.measure()
 	for i := range batch {
-		c, err := v.look.observe(ctx, batch[i:i+1])
+		c, err := v.problems.observe(ctx, batch[i:i+1])
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 		}
 	}
 	if len(batch) > 0 {
-		v.look.atStart(batch[len(batch)-1].Time)
+		v.problems.showInitialProblems(batch[len(batch)-1].Time)
 	}
 	return cmp.Or(v.failed, v.w.Flush())
 }
@@ -158,22 +158,22 @@ func (v *View) Note(at time.Time, text string) {
 func (v *View) DescribeProblems(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.look.lines(now)
+	return v.problems.lines(now)
 }
 
 // FlushDue shows the buffered events that are due. With Options.Fold it must be called periodically.
-func (v *View) FlushDue(now time.Time) { v.late(now, false) }
+func (v *View) FlushDue(now time.Time) { v.flush(now, false) }
 
 // FlushAll shows all buffered events. It is called at the end.
-func (v *View) FlushAll(now time.Time) { v.late(now, true) }
+func (v *View) FlushAll(now time.Time) { v.flush(now, true) }
 
-func (v *View) late(now time.Time, all bool) {
+func (v *View) flush(now time.Time, all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.measure()
-	v.look.late(now, all)
-	v.folds.say(now, all)
-	v.repeats.say(now, all)
+	v.problems.showDelayed(now, all)
+	v.folds.showDue(now, all)
+	v.repeats.showDue(now, all)
 	v.w.Flush() // it keeps its error
 }
 
@@ -200,11 +200,11 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 		if err := v.countSeen(e); err != nil {
 			return err
 		}
-		kubeEvents{v}.showPast()
+		kubeEvents{v}.showInitial()
 		v.showCount(e)
 		return nil
 	case e.Initial && v.InitialEvents && e.Object.IsEvent():
-		v.past = append(v.past, *e)
+		v.initialKubeEvents = append(v.initialKubeEvents, *e)
 		return nil
 	case e.Type.IsStatus():
 		return nil // Note gets these messages
@@ -218,7 +218,7 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 	if e.Settled != nil {
 		return (&settlement{View: v}).show(e)
 	}
-	if v.folds.take(e, c) || v.repeats.take(e, c) {
+	if v.folds.fold(e, c) || v.repeats.buffer(e, c) {
 		return nil
 	}
 	return v.showOne(e, c)
@@ -256,7 +256,7 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 
 // showCount shows the number of initial objects of a target, and how many of them are not ready.
 func (v *View) showCount(e *event.Event) {
-	wrong := v.counted(e.Target.Key())
+	wrong := v.takeComplete(e.Target.Key())
 	if e.Count == 0 || v.ShowInitial {
 		return
 	}
@@ -284,9 +284,9 @@ func (v *View) showCount(e *event.Event) {
 // the same.
 func (v *View) isOneOfSeveral(t event.Target) bool {
 	targets := v.Targets
-	if v.look != nil { // the watch may have found more
+	if v.problems != nil { // the watch may have found more
 		targets = nil
-		for _, link := range v.look.links.All() {
+		for _, link := range v.problems.links.All() {
 			targets = append(targets, link.Target)
 		}
 	}
@@ -297,11 +297,11 @@ func (v *View) isOneOfSeveral(t event.Target) bool {
 
 // subject returns the object of an event, such as "default po/web".
 func (v *View) subject(e *event.Event) subject {
-	return v.placed(e.Target.Cluster, e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
+	return v.subjectIn(e.Target.Cluster, e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
 }
 
-// placed returns a subject with the namespace, if namespaces are shown, and the cluster, if there are several.
-func (v *View) placed(cluster, namespace, name string) subject {
+// subjectIn returns a subject with its namespace if namespaces are shown, and its cluster if there are several.
+func (v *View) subjectIn(cluster, namespace, name string) subject {
 	if v.ShowNamespaces && namespace != "" {
 		name = clean(namespace) + " " + name
 	}

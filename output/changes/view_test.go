@@ -30,8 +30,7 @@ var hash = regexp.MustCompile(`, [0-9a-f]{6}`)
 
 var at = time.Date(2026, 1, 31, 9, 0, 0, 120_000_000, time.Local)
 
-// object is a ConfigMap or Secret named web, made two minutes before, with these
-// members besides.
+// object returns a ConfigMap or Secret named web that was created two minutes before, with more members.
 func object(t testing.TB, kind, members string) event.Object {
 	t.Helper()
 	if members == "" {
@@ -53,7 +52,7 @@ func options(width int) Options {
 	}
 }
 
-// shown is what a View makes of events, without the time, which is local.
+// shown returns the output of a View without the times, which are local.
 func shown(t testing.TB, o Options, events ...event.Event) string {
 	t.Helper()
 	var out strings.Builder
@@ -79,33 +78,33 @@ func TestShow(t *testing.T) {
 		want   string
 	}{
 		"one change":       {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
-		"to the right":     {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
+		"right margin":     {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
 		"a path is cut":    {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
 		"two changes":      {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
 		"too long for one": {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
 		"text":             {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
 		"types":            {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
-		"a number comes":   {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
-		"a number goes":    {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
-		"long, and alike at first": {80, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=d&e=f"}`, `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=e&e=f"}`)},
+		"number added":     {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
+		"number removed":   {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"long with a common start": {80, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=d&e=f"}`, `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=e&e=f"}`)},
 			" ~ deploy/web                                                    unknown\n           data.a\n             - …b&a=b&a=b&a=b&c=d&e=f (167 bytes)\n             + …b&a=b&a=b&a=b&c=e&e=f (167 bytes)\n"},
-		"alike up to an escape": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345y"}`, `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345z"}`)},
+		"common start up to an escape": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345y"}`, `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345z"}`)},
 			" ~ deploy/web  data.a  …\\u001b[1mbold12345y (169 bytes) → …\\u001b[1mbold12345z (169 bytes)  unknown\n"},
 		"an arrow in a value": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x → y"}`, `"data":{"a":"\"y\""}`)}, " ~ deploy/web  data.a  \"x → y\" → \"\\\"y\\\"\"  unknown\n"},
 		"prose": {50, []event.Event{modified(t, "ConfigMap", `"status":{"message":"ok"}`, `"status":{"message":"dial tcp 192.0.2.7:9000: connect: connection refused, and there is no other"}`)},
 			" ~ deploy/web                      unknown\n           status.message\n             - ok\n             + dial tcp 192.0.2.7:9000: connect:\n               connection refused, and there is no\n               other\n"},
-		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
-		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
-		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
-		"is being deleted":   {0, []event.Event{{Type: event.Modified, Target: deployments, Time: at, Old: object(t, "ConfigMap", `"data":{}`), Object: terminating(t)}}, " ~ deploy/web  is being deleted, 30 s of grace, waits for example.com/hold  unknown\n           metadata.finalizers  + [\"example.com/hold\"]\n"},
-		"deleted":            {0, []event.Event{gone}, " - deploy/web  was Current, 2 min old\n"},
-		"across a gap":       {0, []event.Event{later}, " ~ deploy/web  found out later  unknown\n           data.a  1 → 2\n"},
-		"lost":               {0, []event.Event{lost}, " - deploy/web  found out later\n"},
-		"replaced":           {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
-		"what is there":      {0, []event.Event{count}, " = 3 deployments in shop\n"},
-		"old is not known":   {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; the previous state is unknown\n"},
-		"nothing but noise":  {0, []event.Event{modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)}, ""},
-		"a mark of the wire": {0, []event.Event{{Type: event.Disconnected, Target: deployments, Time: at}}, ""},
+		"a secret":         {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
+		"escapes":          {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
+		"wide":             {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
+		"is being deleted": {0, []event.Event{{Type: event.Modified, Target: deployments, Time: at, Old: object(t, "ConfigMap", `"data":{}`), Object: terminating(t)}}, " ~ deploy/web  is being deleted, 30 s of grace, waits for example.com/hold  unknown\n           metadata.finalizers  + [\"example.com/hold\"]\n"},
+		"deleted":          {0, []event.Event{gone}, " - deploy/web  was Current, 2 min old\n"},
+		"across a gap":     {0, []event.Event{later}, " ~ deploy/web  found out later  unknown\n           data.a  1 → 2\n"},
+		"lost":             {0, []event.Event{lost}, " - deploy/web  found out later\n"},
+		"replaced":         {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
+		"initial count":    {0, []event.Event{count}, " = 3 deployments in shop\n"},
+		"without old":      {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; the previous state is unknown\n"},
+		"only noise":       {0, []event.Event{modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)}, ""},
+		"a status event":   {0, []event.Event{{Type: event.Disconnected, Target: deployments, Time: at}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := hash.ReplaceAllString(shown(t, options(test.width), test.events...), "")
@@ -122,8 +121,7 @@ func terminating(t testing.TB) event.Object {
 		`"`+at.Add(-2*time.Minute).UTC().Format(time.RFC3339)+`","deletionTimestamp":"2026-01-31T09:00:30Z","deletionGracePeriodSeconds":30,"finalizers":["example.com/hold"]},"data":{}}`)
 }
 
-// TestWidths: no line is wider than the terminal, whatever it is, and nothing stands
-// in a pipe that is cut.
+// TestWidths checks that no line is wider than the terminal, and that nothing is cut in a pipe.
 func TestWidths(t *testing.T) {
 	text := strings.Repeat("wörter 語 ", 200)
 	e := modified(t, "ConfigMap",
@@ -132,14 +130,14 @@ func TestWidths(t *testing.T) {
 	for width := MinWidth; width <= 300; width++ {
 		for line := range strings.Lines(shown(t, options(width), e)) {
 			if got := displaywidth.String(strings.TrimSuffix(line, "\n")); got > width {
-				t.Fatalf("%d columns on %d: %s", got, width, line)
+				t.Fatalf("line has %d columns on a terminal of %d: %s", got, width, line)
 			}
 		}
 	}
 	o := options(0)
 	o.NoTruncate = true
 	if got := shown(t, o, e); strings.Contains(got, ellipsis) || !strings.Contains(got, strings.TrimSpace(text)) {
-		t.Errorf("cut: %s", got)
+		t.Errorf("a value was cut: %s", got)
 	}
 }
 
@@ -151,7 +149,7 @@ func TestWriter(t *testing.T) {
 		return changes
 	}
 	for _, c := range []struct {
-		// of an event of the stream, and of one of a list
+		// want is for a watch event, listed for an event from a list
 		want, listed string
 		changes      []change.Change
 	}{
@@ -167,7 +165,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestManyChanges: of very many the first are shown, and all are counted.
+// TestManyChanges checks that only the first of many changes are shown, with the number of the others.
 func TestManyChanges(t *testing.T) {
 	var keys []string
 	for i := range maxRows + 3 {
@@ -176,12 +174,12 @@ func TestManyChanges(t *testing.T) {
 	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 more changes; --full shows them"} {
 		e := modified(t, "ConfigMap", `"data":{}`, `"data":{`+strings.Join(keys[:count], ",")+`}`)
 		if got := shown(t, options(0), e); !strings.HasSuffix(got, " "+want+"\n") || strings.Count(got, "\n") > maxRows+2 {
-			t.Errorf("%d: %s", count, got)
+			t.Errorf("%d changes: got %s", count, got)
 		}
 		full := options(0)
 		full.NoTruncate = true
 		if got := shown(t, full, e); strings.Count(got, "\n") != count+1 {
-			t.Errorf("%d in full: %s", count, got)
+			t.Errorf("%d changes in full: got %s", count, got)
 		}
 	}
 }
@@ -200,12 +198,12 @@ func TestCutFront(t *testing.T) {
 		{12, "…reason"},
 	} {
 		if got := cutFront("status.conditions[type=Progressing].reason", c.width); got != c.want {
-			t.Errorf("%d: %q, want %q", c.width, got, c.want)
+			t.Errorf("width %d: got %q, want %q", c.width, got, c.want)
 		}
 	}
 }
 
-// TestDescribe: why it is not ready, where that is about the object.
+// TestDescribe checks the status of objects that are not ready.
 func TestDescribe(t *testing.T) {
 	for status, want := range map[string]string{
 		`{}`:                       "InProgress",
@@ -222,7 +220,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDescribeMasked: why an object is not ready may be what is masked.
+// TestDescribeMasked checks that a message that is masked is not shown.
 func TestDescribeMasked(t *testing.T) {
 	o := testobject.Parse(t, `{"apiVersion":"x.io/v1","kind":"X","metadata":{"name":"a","creationTimestamp":"2026-01-31T09:00:00Z"},`+
 		`"status":{"conditions":[{"type":"Stalled","status":"True","reason":"Bad","message":"no user hunter2"}]}}`)
@@ -241,7 +239,7 @@ func TestDescribeMasked(t *testing.T) {
 	}
 }
 
-// TestWrap: nothing is lost but the spaces between lines.
+// TestWrap checks that lines lose only the spaces between them.
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -263,7 +261,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestColor: colour is put around the text and changes none of it.
+// TestColor checks that colours do not change the text.
 func TestColor(t *testing.T) {
 	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
 	for _, width := range []int{0, 40, 80} {
@@ -275,7 +273,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// TestHidden: what is not shown is counted.
+// TestHidden checks that hidden events are counted.
 func TestHidden(t *testing.T) {
 	var out strings.Builder
 	v := New(&out, options(0))
@@ -285,8 +283,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestNote: what is said about the watch is a line as any other, or on a narrow
-// terminal as many as hold all of it.
+// TestNote checks that a note is one line, or several on a narrow terminal, and is never cut.
 func TestNote(t *testing.T) {
 	const text = "pods in namespace shop: denied, trying again until it is allowed: https://10.0.0.1:6443/api/v1/namespaces/shop/pods 語語語語語語語語語語語語語語語語語語語語語語語語\x1b[2J"
 	for _, test := range []struct {
@@ -308,16 +305,16 @@ func TestNote(t *testing.T) {
 			o := options(width)
 			o.FullTimestamps = timestamps
 			got := noted(o, text)
-			var said strings.Builder
+			var joined strings.Builder
 			for line := range strings.Lines(got) {
 				line = strings.TrimSuffix(line, "\n")
 				if columns := displaywidth.String(line); columns > width {
-					t.Fatalf("%d columns on %d: %s", columns, width, line)
+					t.Fatalf("line has %d columns on a terminal of %d: %s", columns, width, line)
 				}
-				said.WriteString(line[New(&said, o).indent():])
+				joined.WriteString(line[New(&joined, o).indent():])
 			}
-			if want := strings.Replace(text, "\x1b", `\u001b`, 1); whole.ReplaceAllString(said.String(), "") != whole.ReplaceAllString(want, "") {
-				t.Fatalf("on %d columns something is lost: %s", width, got)
+			if want := strings.Replace(text, "\x1b", `\u001b`, 1); whole.ReplaceAllString(joined.String(), "") != whole.ReplaceAllString(want, "") {
+				t.Fatalf("at %d columns text is lost: %s", width, got)
 			}
 		}
 	}
@@ -334,12 +331,12 @@ func noted(o Options, text string) string {
 	return out.String()
 }
 
-// TestNoteFails: a note that can't be written is an error of the next batch.
+// TestNoteFails checks that Deliver returns the error of a note that could not be written.
 func TestNoteFails(t *testing.T) {
 	v := New(full{}, options(0))
 	v.Note(at, "reconnected")
 	if err := v.Deliver(t.Context(), nil); !errors.Is(err, errFull) {
-		t.Errorf("%v, want that of the note", err)
+		t.Errorf("got %v, want the error of the note", err)
 	}
 }
 
@@ -349,13 +346,13 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestNoteBeside: notes come from any goroutine, and each line is whole.
-func TestNoteBeside(t *testing.T) {
+// TestNoteConcurrently checks that notes can come from any goroutine, and that lines stay whole.
+func TestNoteConcurrently(t *testing.T) {
 	var out strings.Builder
 	v := New(&out, options(0))
 	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
-	var beside sync.WaitGroup
-	beside.Go(func() {
+	var notes sync.WaitGroup
+	notes.Go(func() {
 		for range 100 {
 			v.Note(at, "note")
 			v.Hidden()
@@ -366,15 +363,15 @@ func TestNoteBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	beside.Wait()
-	notes := strings.Count(out.String(), "09:00:00 ! note\n")
+	notes.Wait()
+	noteLines := strings.Count(out.String(), "09:00:00 ! note\n")
 	changes := strings.Count(out.String(), "09:00:00 ~ deploy/web  data.a  1 → 2  unknown\n")
-	if lines := strings.Count(out.String(), "\n"); notes != 100 || changes != 100 || lines != 200 {
-		t.Errorf("%d notes and %d changes in %d lines", notes, changes, lines)
+	if lines := strings.Count(out.String(), "\n"); noteLines != 100 || changes != 100 || lines != 200 {
+		t.Errorf("got %d notes and %d changes in %d lines, want 100 each in 200", noteLines, changes, lines)
 	}
 }
 
-// TestResize: the width is asked for at each batch and each note.
+// TestResize checks that the width is read for each batch and each note.
 func TestResize(t *testing.T) {
 	width := 60
 	o := options(0)
@@ -405,7 +402,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestZone: a time with its date says of which zone it is, in one width.
+// TestZone checks that full timestamps contain the offset of the time zone.
 func TestZone(t *testing.T) {
 	local := time.Local
 	t.Cleanup(func() { time.Local = local })

@@ -10,9 +10,9 @@ const itemLimit = 8, valueLimit = 3;
 /** Descriptions by the source of an item (from). */
 const descriptions = {
   creationTimestamp: () => "created",
-  managedFields: (m) => (m.changes?.length ? "wrote; holds since" : "wrote"),
+  managedFields: (m) => (m.changes?.length ? "wrote; owns since" : "wrote"),
   revision: (m) => `revision ${m.revision} of the template came`,
-  deletionTimestamp: () => "deletion asked for",
+  deletionTimestamp: () => "deletion requested",
 };
 
 /** reconstructedElements renders an answer of api/before, or returns null if it is empty. If showAll is not set, it
