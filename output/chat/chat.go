@@ -180,9 +180,9 @@ var functions = template.FuncMap{
 	"slack": func(text string) string { return slackEscape.Replace(text) },
 }
 
-// ParseTemplate parses a template of package text/template, which gets Values. It has these functions: json encodes a value as
-// JSON. at returns the value of an object at a path such as spec.replicas, or "". slack escapes text for Slack. ParseTemplate
-// executes the template once to find references to unknown fields of Values.
+// ParseTemplate parses a template for text/template, which gets Values. It can call three functions: json encodes a value as JSON,
+// at returns the value of an object at a path such as spec.replicas, or "", and slack escapes text for Slack. ParseTemplate executes
+// the template once to find references to unknown fields of Values.
 func ParseTemplate(text string) (*template.Template, error) {
 	t, err := template.New("--template").Option("missingkey=zero").Funcs(functions).Parse(text)
 	if err != nil {

@@ -29,7 +29,7 @@ func object(data string) event.Object {
 	return event.NewObject(id, string(text))
 }
 
-// modified is a change of a ConfigMap.
+// modified returns a change of a ConfigMap.
 func modified(from, to string) event.Event {
 	return event.Event{Type: event.Modified, Target: target, Object: object(to), Old: object(from), Time: time.Unix(1e9, 0).In(time.FixedZone("", 7200))}
 }
@@ -49,9 +49,8 @@ func encoded(t *testing.T, o Options, e event.Event) string {
 	return strings.TrimPrefix(string(body), "before")
 }
 
-// TestForms: each form is JSON that has what changed, also of what would be more than text to a chat,
-// and no longer than that takes.
-func TestForms(t *testing.T) {
+// TestFormats checks that each format is valid and contains the change, and that hostile or long values are escaped and cut.
+func TestFormats(t *testing.T) {
 	hostile := []string{"2", "<!channel> & <@U1|x>", "@everyone", "```\n@here", "**bold** [x](javascript:1)", "<script>alert(1)</script>", "\x1b[31m\u202e\x00", strings.Repeat("long ", 20_000), strings.Repeat("line\n", 20_000)}
 	for _, form := range Formats() {
 		for _, to := range hostile {
@@ -102,20 +101,20 @@ func TestClusterName(t *testing.T) {
 	}
 }
 
-// TestNothingToSay: what the change view does not show is no message.
-func TestNothingToSay(t *testing.T) {
+// TestNoMessage checks that events that the change view does not show cause no message.
+func TestNoMessage(t *testing.T) {
 	for name, e := range map[string]event.Event{
 		"noise":   modified("1", "1"),
 		"initial": {Type: event.Added, Initial: true, Target: target, Object: object("1"), Time: time.Unix(1e9, 0)},
-		"a mark":  {Type: event.Synced, Target: target, Time: time.Unix(1e9, 0)},
+		"status":  {Type: event.Synced, Target: target, Time: time.Unix(1e9, 0)},
 	} {
-		if body := encoded(t, Options{Format: "slack"}, e); body != "" && name != "a mark" {
-			t.Errorf("%s: %q", name, body)
+		if body := encoded(t, Options{Format: "slack"}, e); body != "" && name != "status" {
+			t.Errorf("%s: got message %q", name, body)
 		}
 	}
 }
 
-// TestTemplate: a template gets what changed, and what is secret masked.
+// TestTemplate checks the values and functions of templates, templates that fail, and masked Secrets.
 func TestTemplate(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"text":{{json .Text}}}`:                      `\{"text":"2001-09-09T\S+ ~ cm/settings  data\.a  1 → 2 .*\\n"\}` + "\n",
@@ -132,7 +131,7 @@ func TestTemplate(t *testing.T) {
 			continue
 		}
 		if got := encoded(t, Options{Template: parsed, Cluster: "prod"}, modified("1", "2")); !regexp.MustCompile(`^` + want + `$`).MatchString(got) {
-			t.Errorf("%s: %q", text, got)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 	var warned string
@@ -142,11 +141,11 @@ func TestTemplate(t *testing.T) {
 	}
 	got := encoded(t, Options{Template: failing, Warn: func(line string) { warned = line }}, modified("1", "2"))
 	if !regexp.MustCompile(`(?s)^2001-\S+ ~ cm/settings  data\.a  1 → 2.*\n\(ConfigMap shop/settings: template failed, sent as text: .*index out of range.*\)\n$`).MatchString(got) || !strings.Contains(got, "("+warned+")") {
-		t.Errorf("%q, %q", got, warned)
+		t.Errorf("got %q with warning %q, want the lines of the change view and the warning", got, warned)
 	}
 	for _, wrong := range []string{"{{.Nmae}}", "{{", "{{nope}}", "{{.Changes.Path}}"} {
 		if _, err := ParseTemplate(wrong); err == nil {
-			t.Errorf("%s is taken", wrong)
+			t.Errorf("no error for the template %s", wrong)
 		}
 	}
 	secret := event.NewObject(&event.Identity{APIVersion: "v1", Kind: "Secret", Name: "login"}, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login"},"data":{"password":"aHVudGVyMg=="}}`)
@@ -155,6 +154,6 @@ func TestTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := encoded(t, Options{Template: parsed}, event.Event{Type: event.Added, Target: target, Object: secret, Time: time.Unix(1e9, 0)}); strings.Contains(got, "aHVu") || !strings.Contains(got, "password") {
-		t.Errorf("%s", got)
+		t.Errorf("want the masked Secret, got %s", got)
 	}
 }
