@@ -69,8 +69,8 @@ func (s *State) findTimes(content string) {
 	}
 }
 
-// CellStart returns the time from which the cell of a column counts, or zero if that is unknown. counts is false if the
-// cell does not count.
+// CellStart returns the time from which the cell of a column counts, or zero if it is unknown. counts is false if the cell is not a
+// running duration.
 func (s *State) CellStart(column int) (at time.Time, counts bool) {
 	if s.times == nil || !s.columns.all[column].HasStartTime || s.times[column].ended {
 		return time.Time{}, false

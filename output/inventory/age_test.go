@@ -74,7 +74,7 @@ func TestColumns(t *testing.T) {
 	want := "[NAME=a LAST SEEN=5m APP= NONE= LABELS=app=a NAME=a LAST SEEN=6m APP= NONE= LABELS=app=a" +
 		" NODE=語語 APP= NONE= LABELS=app=a NODE=AAAAAA APP= NONE= LABELS=app=a NAME=a AGE=5m4s APP= NONE= LABELS=app=a]"
 	if fmt.Sprint(got) != want {
-		t.Errorf("%s\nnot\n%s", got, want)
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestCellChanged(t *testing.T) {
 		{"5", "6", true}, {"", "1", true}, {"<none>", "10m", true},
 	} {
 		if got := CellChanged(c.before, c.now); got != c.want {
-			t.Errorf("%q to %q: %v", c.before, c.now, got)
+			t.Errorf("%q to %q: got %v, want %v", c.before, c.now, got, c.want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func HistoryGaps(i *Inventory) []HistoryGap { return mergeGaps(findGaps(i, time.
 // HistoryGapsAt returns the gaps that contain a time: at most one per cluster.
 func HistoryGapsAt(i *Inventory, t time.Time) []HistoryGap { return mergeGaps(findGaps(i, t)) }
 
-// findGaps returns the gaps of each object in order: all of them, or those that contain a time if at is not zero.
+// findGaps returns the gaps of each object in order. If at is not zero, it only returns the gaps that contain that time.
 func findGaps(i *Inventory, at time.Time) (all []HistoryGap) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

@@ -42,7 +42,7 @@ func TestAsOf(t *testing.T) {
 			at := start.Add(time.Duration(second)*time.Second + time.Millisecond)
 			past, err := AsOf(some.Inventory, at)
 			if at.Before(EarliestAsOf(some.Inventory)) != errors.Is(err, ErrNotRetained) {
-				t.Fatalf("seed %d: after %d s: %v, and it is held since %s", seed, second, err, EarliestAsOf(some.Inventory))
+				t.Fatalf("seed %d: after %d s: got %v, and the earliest time is %s", seed, second, err, EarliestAsOf(some.Inventory))
 			}
 			if err != nil {
 				continue
@@ -51,7 +51,7 @@ func TestAsOf(t *testing.T) {
 			checkAsOf(t, all, some, past, at)
 		}
 		if known == 0 {
-			t.Errorf("seed %d: nothing is held", seed)
+			t.Errorf("seed %d: no time is retained", seed)
 		}
 	}
 }
@@ -77,27 +77,27 @@ func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 		lacking += l.ObjectCount
 	}
 	if within := slices.ContainsFunc(HistoryGaps(some.Inventory), func(l HistoryGap) bool { return !l.From.After(at) && at.Before(l.To) }); within != (lacking > 0) {
-		t.Errorf("at %s %d objects are lacking: %v", at, lacking, HistoryGaps(some.Inventory))
+		t.Errorf("at %s %d objects are missing, gaps are %v", at, lacking, HistoryGaps(some.Inventory))
 	}
 	want, got := versions(all.Inventory), versions(past)
 	for id, version := range want {
 		if got[id] == "" {
 			lacking--
 		} else if got[id] != version {
-			t.Errorf("at %s %s had version %s, and not %s", at, id, version, got[id])
+			t.Errorf("at %s: want %s in version %s, got %s", at, id, version, got[id])
 		}
 	}
 	if lacking != 0 {
-		t.Errorf("at %s there are %v, and not %v", at, got, want)
+		t.Errorf("at %s: got %v, want %v", at, got, want)
 	}
 	for id := range got {
 		if want[id] == "" {
-			t.Errorf("at %s there is %s", at, id)
+			t.Errorf("at %s: unexpected object %s", at, id)
 		}
 		h, _ := past.History(id)
 		for _, s := range h.States {
 			if s.Time.After(at) {
-				t.Errorf("at %s something later is known of %s", at, id)
+				t.Errorf("at %s: the history of %s contains a later state", at, id)
 			}
 		}
 	}
@@ -131,11 +131,11 @@ func TestHistoryGaps(t *testing.T) {
 		return text
 	}
 	if got := text(HistoryGaps(s.Inventory)); got != "p-a 0-10: 1\np-b 5-18: 1\n" {
-		t.Errorf("there is lacking\n%s", got)
+		t.Errorf("got gaps\n%s", got)
 	}
 	for second, want := range map[int]string{2: "p-a 0-10: 1\n", 7: "p-a 0-10: 1\np-b 5-18: 1\n", 14: "p-b 5-18: 1\n", 18: ""} {
 		if got := text(HistoryGapsAt(s.Inventory, start.Add(time.Duration(second)*time.Second))); got != want {
-			t.Errorf("after %d s there is lacking\n%s", second, got)
+			t.Errorf("after %d s: got gaps\n%s\nwant\n%s", second, got, want)
 		}
 	}
 }
@@ -153,18 +153,18 @@ func TestAsOfIsStable(t *testing.T) {
 	for range 2 {
 		states, _ := past.ListAt(Now, nil)
 		if len(states) != 2 || states[0].Object.ResourceVersion != "3" || states[0].Entry.Name != "a" || len(past.ListDeleted()) > 0 {
-			t.Errorf("there were %v", states)
+			t.Errorf("got objects %v, want a in version 3 and b", states)
 		}
 		if all := past.Problems(start.Add(2*time.Second), 1, change.Options{}); len(all) != 1 || all[0].State.Entry.Name != "a" {
-			t.Errorf("what needed a look: %v", all)
+			t.Errorf("got problems %v, want that of a", all)
 		}
 	}
 	if _, err := AsOf(s.Inventory, start.Add(2*time.Second)); !errors.Is(err, ErrNotRetained) {
-		t.Errorf("of before the end of what is forgotten: %v", err)
+		t.Errorf("got %v for a time before the removal of an entry", err)
 	}
 	s.deliver(event.Event{Type: event.Added, Target: pods, Object: pod("c", "u3", "6", "Running"), Time: start.Add(5 * time.Second)})
 	s.deliver(event.Event{Type: event.Left, Target: pods, Time: start.Add(9 * time.Second)})
 	if _, err := AsOf(s.Inventory, start.Add(8*time.Second)); !errors.Is(err, ErrNotRetained) {
-		t.Errorf("of before the objects of a target were let go: %v", err)
+		t.Errorf("got %v for a time before a target left", err)
 	}
 }

@@ -26,10 +26,10 @@ func TestSameCells(t *testing.T) {
 		all := &columns{all: []Column{{}, {AgeFormat: AgeWhole}, {AgeFormat: AgeSuffix}, {}}}
 		one.before.columns, one.now.columns = all, all
 		if got := one.now.sameCells(one.before); got != one.same {
-			t.Errorf("%s and %s: %v", one.before.cells, one.now.cells, got)
+			t.Errorf("%s and %s: got %v, want %v", one.before.cells, one.now.cells, got, one.same)
 		}
 		if one.now.columns = new(columns); one.now.sameCells(one.before) {
-			t.Error("they are of other columns")
+			t.Error("cells of different columns are the same")
 		}
 	}
 }

@@ -42,15 +42,15 @@ func TestClusters(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if held, err := s.ListAt(Now, nil); err != nil || len(held) != 5 { // including the Deployment of eu
-		t.Errorf("%d objects are there, %v", len(held), err)
+		t.Errorf("got %d objects, want 5; %v", len(held), err)
 	}
 	if !s.Has("eu", "d") || s.Has("asia", "d") {
-		t.Error("an object is in another cluster")
+		t.Error("Has found an object in the wrong cluster")
 	}
 	gone := pods
 	gone.Cluster = "us"
 	s.deliver(event.Event{Type: event.Left, Target: gone})
 	if got := subjects(); len(got) > 0 {
-		t.Errorf("after it left: %q", strings.Join(got, ", "))
+		t.Errorf("got problems after the cluster left: %q", strings.Join(got, ", "))
 	}
 }

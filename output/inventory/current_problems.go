@@ -52,7 +52,7 @@ const (
 	// maxWarningAge is the maximum age of a Warning that explains why an object makes no progress. Controllers that retry
 	// repeat their Warnings.
 	maxWarningAge = time.Hour
-	// shownWarningAge is the age from which the message includes the age of the Warning.
+	// shownWarningAge is the minimum age of a Warning that the message includes.
 	shownWarningAge = time.Minute
 	// warningLead is how long before an object was seen to be in progress a Warning about it may be dated. Clocks differ,
 	// and the events of two watches are not ordered.
@@ -76,10 +76,10 @@ func (p *problemTracker) explain(now time.Time, warning func(*State) (why string
 		if age >= shownWarningAge {
 			why += fmt.Sprintf(" (%d min ago)", int(age.Minutes()))
 		}
-		said := *sp.lastWrong
-		said.Message, said.HasReason, said.SelfReported = why, true, true
+		explained := *sp.lastWrong
+		explained.Message, explained.HasReason, explained.SelfReported = why, true, true
 		before[o] = p.unhealthy[o]
-		p.unhealthy[o] = &episode{began: sp.began, stableSince: sp.stableSince, lastWrong: &said, entry: o}
+		p.unhealthy[o] = &episode{began: sp.began, stableSince: sp.stableSince, lastWrong: &explained, entry: o}
 	}
 	return func() {
 		for o, sp := range before {

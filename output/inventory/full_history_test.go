@@ -50,11 +50,11 @@ func TestFullHistory(t *testing.T) {
 		steps = append(steps, text)
 	}
 	if want := []string{"ADDED a", "MODIFIED a fails was InProgress", "DELETED a was Failed", "DELETED old was InProgress"}; !slices.Equal(steps, want) {
-		t.Errorf("there are the steps %q, want %q", steps, want)
+		t.Errorf("got transitions %q, want %q", steps, want)
 	}
 	for second, want := range map[int]int{9: 0, 25: 1, 35: 0} {
 		if all := s.Problems(start.Add(time.Duration(second)*time.Second), 9, *s.options.Compare); len(all) != want {
-			t.Errorf("after %d s there are %d problems, want %d", second, len(all), want)
+			t.Errorf("after %d s: got %d problems, want %d", second, len(all), want)
 		}
 	}
 }
@@ -69,13 +69,13 @@ func TestNotRetained(t *testing.T) {
 	}
 	held := s.RetainedSince()
 	if !held.After(start) || !held.Before(start.Add(20*time.Second)) {
-		t.Fatalf("it holds what was since %s", held)
+		t.Fatalf("retained since %s, want a time within the events", held)
 	}
 	if _, err := s.ListAt(held, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.ListAt(held.Add(-1), nil); err == nil {
-		t.Error("of what is no longer held it says what was there")
+		t.Error("no error for a time that is not retained")
 	}
 }
 
@@ -85,11 +85,11 @@ func TestFullHistoryNoise(t *testing.T) {
 	s.deliver(of(event.Added, pod("a", "u", "1", "Running"), 0), of(event.Modified, pod("a", "u", "2", "Running"), 10))
 	all, err := s.ListAt(start.Add(5*time.Second), nil)
 	if err != nil || all[0].Object.ResourceVersion != "1" {
-		t.Errorf("after 5 s it had version %s: %v", all[0].Object.ResourceVersion, err)
+		t.Errorf("after 5 s: got version %s, want 1; %v", all[0].Object.ResourceVersion, err)
 	}
 	for _, one := range s.Transitions(start, time.Time{}) {
 		if one.IsSignificant(*s.options.Compare) {
-			t.Error("nothing but noise counts")
+			t.Error("a transition with only noise is significant")
 		}
 	}
 }

@@ -136,8 +136,8 @@ type History struct {
 	Evicted int
 }
 
-// Managers returns the field managers of all retained states, those of the latest state first. A manager whose fields
-// were taken over or removed is missing from later states.
+// Managers returns the field managers of all retained states, starting with the latest state. A manager whose fields were taken over or
+// removed is missing from later states.
 func (h History) Managers() (names []string) {
 	var looked []string
 	for _, s := range slices.Backward(h.States) {

@@ -244,8 +244,8 @@ func IntentionalChanges(o event.Object, changes []change.Change) (meant []change
 	return meant, changesTemplate(o.GroupVersionKind().GroupKind(), meant)
 }
 
-// intentionalIn yields the changes that were made on purpose: not those of the status, nor those that a scheduler or the
-// object's own controllers made. owned is true if the object has owners.
+// intentionalIn yields the changes that were made on purpose. It skips changes of the status, and changes by a scheduler or by the
+// object's own controllers. owned is true if the object has owners.
 func intentionalIn(o event.Object, owned bool, changes []change.Change) iter.Seq[*change.Change] {
 	return func(yield func(*change.Change) bool) {
 		var made map[string]bool

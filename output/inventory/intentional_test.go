@@ -29,8 +29,8 @@ func part(kind, uid, owner string, version int, rest, manager, subresource, fiel
 		api, kind, uid, version, owners, manager, version, subresource, fields, rest))
 }
 
-// TestCausedBy checks that intentional changes are told from consequences and from progress, and that consequences refer
-// to their cause.
+// TestCausedBy checks that intentional changes are distinguished from consequences and progress, and that consequences refer to their
+// cause.
 func TestCausedBy(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
 	deploys, sets, events := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet"), target("", "events", "Event")
@@ -51,20 +51,20 @@ func TestCausedBy(t *testing.T) {
 		{"it was there", event.Added, deploys, part("Deployment", "d", "", 1, spec(1), "maker", "", image), true, "false -1 "},
 		{"it was there", event.Added, sets, part("ReplicaSet", "r", "d", 1, spec(1), "maker", "", image), true, "false -1 "},
 		{"it was there", event.Added, pods, part("Pod", "p", "r", 1, spec(1), "maker", "", image), true, "false -1 "},
-		{"a status, of nobody's doing", event.Modified, pods, part("Pod", "p", "r", 2, status(1), "kubelet", "status", replicas), false, "false -1 d"},
+		{"a status without a cause", event.Modified, pods, part("Pod", "p", "r", 2, status(1), "kubelet", "status", replicas), false, "false -1 d"},
 		{"kubectl set image", event.Modified, deploys, part("Deployment", "d", "", 2, spec(2), "kubectl-set", "", image), false, "true 4 "},
 		{"its status", event.Modified, deploys, part("Deployment", "d", "", 3, `,"spec":{"image":"web:2"},"status":{"replicas":2}`, "maker", "status", replicas), false, "false 4 d"},
 		{"a new ReplicaSet", event.Added, sets, part("ReplicaSet", "r2", "d", 3, spec(2), "maker", "", image), false, "false 4 d"},
 		{"the controller scales it", event.Modified, sets, part("ReplicaSet", "r2", "d", 4, spec(3), "maker", "", image), false, "false 4 d"},
 		{"a new pod", event.Added, pods, part("Pod", "p2", "r2", 5, spec(2), "maker", "", image), false, "false 4 d"},
 		{"the old one goes", event.Deleted, pods, part("Pod", "p", "r", 6, status(1), "kubelet", "status", replicas), false, "false 4 d"},
-		{"a hand at what is owned", event.Modified, pods, part("Pod", "p2", "r2", 7, spec(9), "kubectl-edit", "", image), false, "true 10 "},
+		{"an edit of an owned object", event.Modified, pods, part("Pod", "p2", "r2", 7, spec(9), "kubectl-edit", "", image), false, "true 10 "},
 		{"its status after that", event.Modified, pods, part("Pod", "p2", "r2", 8, `,"spec":{"image":"web:9"},"status":{"replicas":9}`, "kubelet", "status", replicas), false, "false 10 d"},
 		{"a Warning", event.Added, events, ofEvent("Warning"), false, "true -1 d"},
 		{"an Event", event.Added, events, ofEvent("Normal"), false, "false 4 d"},
-		{"what belongs to nothing", event.Added, pods, object("Pod", "alone", "a", "1", `,"labels":{"app":"alone"}},"spec":{"x":1},"status":{"phase":"Pending"}`), false, "true 14 "},
+		{"an object without an owner", event.Added, pods, object("Pod", "alone", "a", "1", `,"labels":{"app":"alone"}},"spec":{"x":1},"status":{"phase":"Pending"}`), false, "true 14 "},
 		{"a scheduler gives it a node", event.Modified, pods, object("Pod", "alone", "a", "2", `,"labels":{"app":"alone"}},"spec":{"x":1,"nodeName":"n"},"status":{"phase":"Pending"}`), false, "false 14 a"},
-		{"it goes its way", event.Modified, pods, object("Pod", "alone", "a", "3", `,"labels":{"app":"alone"}},"spec":{"x":1,"nodeName":"n"},"status":{"phase":"Running"}`), false, "false 14 a"},
+		{"it starts to run", event.Modified, pods, object("Pod", "alone", "a", "3", `,"labels":{"app":"alone"}},"spec":{"x":1,"nodeName":"n"},"status":{"phase":"Running"}`), false, "false 14 a"},
 	} {
 		e := of(test.kind, test.o, second)
 		e.Target, e.Initial = test.target, test.initial
@@ -94,10 +94,10 @@ func TestEffectWindow(t *testing.T) {
 	quiet := int(effectWindow / time.Second)
 	s.deliver(pod(event.Added, "well", "Succeeded", 1, 0), pod(event.Added, "broken", "Failed", 1, 0))
 	if !follows("well", "Succeeded", 2, quiet) || follows("well", "Succeeded", 3, quiet+1) {
-		t.Error("a change of what is well follows for ever, or not at all")
+		t.Error("want a cause of a healthy object's change within effectWindow, and none later")
 	}
 	if !follows("broken", "Failed", 2, quiet) || !follows("broken", "Failed", 3, 2*quiet) || follows("broken", "Failed", 4, 3*quiet+1) {
-		t.Error("what is broken follows as long as it changes, and no longer")
+		t.Error("want a cause of a failed object's changes as long as they continue, and none later")
 	}
 }
 
@@ -111,10 +111,10 @@ func TestControllersOf(t *testing.T) {
 		entries string
 		want    map[string]bool
 	}{
-		"the maker wrote again": {entry("kubectl-edit", "08:00:00", "", "") + "," + entry("operator", "09:00:00", "", owns), map[string]bool{"operator": true}},
-		"it says how it goes":   {entry("operator", "09:00:00", "", owns) + "," + entry("kubelet", "09:00:00", "status", ""), map[string]bool{"operator": true, "kubelet": true}},
-		"it belongs to nothing": {entry("b", "09:00:00", "", "") + "," + entry("a", "08:00:00", "", ""), map[string]bool{"a": true}},
-		"nobody is known":       {"", map[string]bool{"": true}},
+		"a later write":          {entry("kubectl-edit", "08:00:00", "", "") + "," + entry("operator", "09:00:00", "", owns), map[string]bool{"operator": true}},
+		"a writer of the status": {entry("operator", "09:00:00", "", owns) + "," + entry("kubelet", "09:00:00", "status", ""), map[string]bool{"operator": true, "kubelet": true}},
+		"without owner":          {entry("b", "09:00:00", "", "") + "," + entry("a", "08:00:00", "", ""), map[string]bool{"a": true}},
+		"no managed fields":      {"", map[string]bool{"": true}},
 	} {
 		if got := controllersOf(`{"metadata":{"managedFields":[` + test.entries + `]}}`); !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
@@ -150,7 +150,7 @@ func TestEvictionCompare(t *testing.T) {
 	for n := range 3 * maxStates {
 		c := s.deliver(of(event.Modified, pod("a", "u1", fmt.Sprint(n+2), phases[n%3]), n+1))[0]
 		if n < maxStates-1 && c.State.Repeat.Times > 0 {
-			t.Fatalf("state %d is compared", n)
+			t.Fatalf("state %d was compared early", n)
 		}
 	}
 	h, _ := s.History("pods/u1")
@@ -192,7 +192,7 @@ func TestMaxFingerprints(t *testing.T) {
 		o := object("Pod", "a", "u1", fmt.Sprint(n+2), fmt.Sprintf(`,"labels":{"l%d":""}}`, n))
 		c := s.deliver(of(event.Modified, o, n))[0]
 		if got, want := c.State.Repeat.Times, map[bool]int{true: 1}[n < maxFingerprints]; got != want {
-			t.Errorf("change %d: %d times", n, got)
+			t.Errorf("change %d: counted %d times, want %d", n, got, want)
 		}
 	}
 }
@@ -210,11 +210,11 @@ func TestEvictedSince(t *testing.T) {
 	for n, state := range h.States[1:] {
 		missing := state.EvictedSince(h.States[n])
 		if missing > 0 != (n == 2) { // after the first states
-			t.Errorf("before state %d %d are missing", n+1, missing)
+			t.Errorf("%[2]d states are missing before state %[1]d", n+1, missing)
 		}
 		sum += missing
 	}
 	if sum != h.Evicted || sum == 0 {
-		t.Errorf("%d, of %d", sum, h.Evicted)
+		t.Errorf("EvictedSince has a sum of %d, Evicted is %d", sum, h.Evicted)
 	}
 }

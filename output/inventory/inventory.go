@@ -136,8 +136,8 @@ type Change struct {
 	Before *State
 	// Diff is the difference of a Modified event, with Options.Compare. nil means that it is unknown.
 	Diff *change.Result
-	// IntentionalOrWarning is true if a person or tool made the change on purpose, or if the event is a Warning. Other
-	// changes are consequences or reports of progress. This field and those below are only set with Options.Compare,
+	// IntentionalOrWarning is true if a person or tool made the change on purpose, or if the event is a Warning. All
+	// other changes are consequences or progress. This field and the fields below are only set with Options.Compare,
 	// and only for significant changes.
 	IntentionalOrWarning bool
 	// CausedBy is the latest intentional change of the object or of one of its owners. For an intentional change it is

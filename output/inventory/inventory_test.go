@@ -103,7 +103,7 @@ func TestLifecycle(t *testing.T) {
 	initial.Initial = true
 	c := s.deliver(initial)[0]
 	if o := c.State.Entry; c.Before != nil || o.ID != "pods/u1" || !o.Initial || !o.FirstSeen.Equal(start) || c.State.Status != "InProgress" {
-		t.Errorf("at first: %+v of %+v", c.State, o)
+		t.Errorf("first state: %+v of %+v", c.State, o)
 	}
 	changes := s.deliver(of(event.Modified, pod("a", "u1", "2", "Running"), 1), of(event.Added, pod("b", "u2", "3", "Running"), 2))
 	if changes[0].Before != c.State || changes[0].State.Entry != c.State.Entry || changes[1].Before != nil {
@@ -118,7 +118,7 @@ func TestLifecycle(t *testing.T) {
 	}
 	c = s.deliver(of(event.Added, pod("a", "u9", "5", "Running"), 5))[0]
 	if !c.State.Entry.PredecessorDeleted.Equal(start.Add(3*time.Second)) || c.Before != nil {
-		t.Errorf("what takes its place: %+v", c)
+		t.Errorf("object with the same name: %+v", c)
 	}
 	if got := s.history("pods/u1") + ", " + s.history("pods/u9"); got != "A1 M2 D4, A5" {
 		t.Error(got)
@@ -132,8 +132,8 @@ func TestLifecycle(t *testing.T) {
 	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
-	if mark := s.deliver(event.Event{Type: event.Synced, Target: pods}); len(mark) != 1 || mark[0].State != nil {
-		t.Errorf("a mark: %+v", mark)
+	if changes := s.deliver(event.Event{Type: event.Synced, Target: pods}); len(changes) != 1 || changes[0].State != nil {
+		t.Errorf("status event: got %+v", changes)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestNoise(t *testing.T) {
 	}
 	h, _ := s.History("pods/u1")
 	if at := h.States[1].Time; !at.Equal(start.Add(time.Second)) {
-		t.Errorf("the change came at %v", at)
+		t.Errorf("got the change at %v, want one second after the start", at)
 	}
 	if diff := DiffStates(h.States[0], h.States[1], change.Options{Noise: change.DefaultNoise()}); len(diff.Changes) != 1 || diff.Changes[0].Path.String() != "status.phase" {
 		t.Errorf("%+v", diff)
@@ -238,12 +238,12 @@ func TestHistory(t *testing.T) {
 	}
 	h, _ := s.History("pods/u1")
 	if len(h.States) != maxStates || h.Evicted != 2*maxStates+1 || h.States[0].Object.ResourceVersion != "0" || h.States[1].Object.ResourceVersion != fmt.Sprint(2*maxStates+2) {
-		t.Errorf("%d states, %d missing, then %s", len(h.States), h.Evicted, h.States[1].Object.ResourceVersion)
+		t.Errorf("got %d states, %d evicted, then version %s", len(h.States), h.Evicted, h.States[1].Object.ResourceVersion)
 	}
 	s.deliver(of(event.Deleted, pod("a", "u1", "999", "Running"), 0))
 	s.Forget(h.Entry)
 	if s.archive.bytes != 0 {
-		t.Errorf("%d bytes are left of nothing", s.archive.bytes)
+		t.Errorf("%d bytes are counted without a state", s.archive.bytes)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	if held != s.archive.bytes || held > s.archive.limit || held < s.archive.limit/2 {
-		t.Errorf("%d bytes are held, %d counted", held, s.archive.bytes)
+		t.Errorf("%d bytes are retained, %d counted", held, s.archive.bytes)
 	}
 	if got := s.history("pods/q"); got != "M1 ...1 M3" {
 		t.Error(got)
@@ -286,7 +286,7 @@ func TestMaxDeleted(t *testing.T) {
 		s.deliver(of(event.Added, o, n), of(event.Deleted, o, n))
 	}
 	if ended := s.ListDeleted(); len(ended) != 5 || len(s.byID) != 5 || len(s.byName) != 5 || ended[0].Entry.Name != "p15" {
-		t.Errorf("%d ended, %d objects, %d names", len(ended), len(s.byID), len(s.byName))
+		t.Errorf("got %d deleted objects, %d objects, %d names, want 5 each", len(ended), len(s.byID), len(s.byName))
 	}
 }
 
@@ -323,7 +323,7 @@ func TestMasked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if holds, err := x.MatchesObject("", all[0].Object, time.Now()); holds != want || err != nil {
-			t.Errorf("%s: %v, %v", text, holds, err)
+			t.Errorf("%s: got %v, %v, want %v", text, holds, err, want)
 		}
 	}
 }

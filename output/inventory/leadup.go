@@ -18,7 +18,7 @@ import (
 type LeadUp struct {
 	// Changes are ordered by Proximity, then the latest first.
 	Changes []LeadUpChange
-	// IncompleteObjects is the number of objects of which states in that time were evicted.
+	// IncompleteObjects is the number of objects with evicted states in that time.
 	IncompleteObjects int
 	// ScannedFrom is the time of the first scanned change if there were too many to scan all. Otherwise it is zero.
 	ScannedFrom time.Time

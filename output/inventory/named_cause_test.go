@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestNamedCause checks that NamedCause is the change that led to the named fault, and not another change of that object.
+// TestNamedCause checks that NamedCause is the change that caused the named fault, and not another change of that object.
 func TestNamedCause(t *testing.T) {
 	const (
 		noKey   = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"CreateContainerConfigError","message":"couldn't find key timeout in %s shop/settings"}}}]}`
@@ -44,20 +44,20 @@ func TestNamedCause(t *testing.T) {
 		events []event.Event // one second apart
 		want   string
 	}{
-		"a key was removed":           {[]event.Event{there, ofMap(`"theme":"dark"`), ofMap(`"theme":"light"`), wrong("ConfigMap")}, "cm/settings data.timeout removed (was 30s)"},
-		"the last one was":            {[]event.Event{initial(ofMap(`"timeout":"30s"`)), made(maps, event.Modified, "settings", `}`), wrong("ConfigMap")}, "cm/settings data.timeout removed (was 30s)"},
-		"another one was":             {[]event.Event{there, ofMap(`"timeout":"30s"`), wrong("ConfigMap")}, ""},
-		"it was changed before that":  {[]event.Event{there, ofMap(`"timeout":"1s","theme":"dark"`), wrong("ConfigMap")}, ""},
-		"later":                       {[]event.Event{there, wrong("ConfigMap"), {}, {}, {}, ofMap(`"theme":"dark"`)}, ""},
-		"nobody saw it":               {[]event.Event{initial(ofMap(`"theme":"dark"`)), wrong("ConfigMap")}, ""},
-		"of a Secret":                 {[]event.Event{initial(made(secrets, event.Added, "settings", data(`"timeout":"MzBz"`))), made(secrets, event.Modified, "settings", data(``)), wrong("Secret")}, "secret/settings data.timeout removed"},
-		"of another kind":             {[]event.Event{there, ofMap(`"theme":"dark"`), wrong("Secret")}, ""},
-		"the ConfigMap was deleted":   {[]event.Event{there, made(maps, event.Deleted, "settings", data(``)), made(pods, event.Added, "web", noMap)}, "cm/settings was deleted"},
-		"it is there":                 {[]event.Event{there, made(pods, event.Added, "web", noMap)}, ""},
-		"a quota was made":            {[]event.Event{made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, "quota/few was created"},
-		"a quota was made smaller":    {[]event.Event{initial(made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`)), made(quotas, event.Modified, "few", `},"spec":{"hard":{"pods":"2"}}`), made(quotas, event.Modified, "few", `,"labels":{"a":"b"}},"spec":{"hard":{"pods":"2"}}`), made(sets, event.Added, "web", refused)}, "quota/few pods 9 → 2"},
-		"a quota was only labelled":   {[]event.Event{initial(made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`)), made(quotas, event.Modified, "few", `,"labels":{"a":"b"}},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, ""},
-		"a quota of another one name": {[]event.Event{made(quotas, event.Added, "many", `},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, ""},
+		"a key was removed":          {[]event.Event{there, ofMap(`"theme":"dark"`), ofMap(`"theme":"light"`), wrong("ConfigMap")}, "cm/settings data.timeout removed (was 30s)"},
+		"the only key was removed":   {[]event.Event{initial(ofMap(`"timeout":"30s"`)), made(maps, event.Modified, "settings", `}`), wrong("ConfigMap")}, "cm/settings data.timeout removed (was 30s)"},
+		"another key was removed":    {[]event.Event{there, ofMap(`"timeout":"30s"`), wrong("ConfigMap")}, ""},
+		"the key was changed before": {[]event.Event{there, ofMap(`"timeout":"1s","theme":"dark"`), wrong("ConfigMap")}, ""},
+		"removed after the problem":  {[]event.Event{there, wrong("ConfigMap"), {}, {}, {}, ofMap(`"theme":"dark"`)}, ""},
+		"removed before the watch":   {[]event.Event{initial(ofMap(`"theme":"dark"`)), wrong("ConfigMap")}, ""},
+		"a key of a Secret":          {[]event.Event{initial(made(secrets, event.Added, "settings", data(`"timeout":"MzBz"`))), made(secrets, event.Modified, "settings", data(``)), wrong("Secret")}, "secret/settings data.timeout removed"},
+		"another kind":               {[]event.Event{there, ofMap(`"theme":"dark"`), wrong("Secret")}, ""},
+		"the ConfigMap was deleted":  {[]event.Event{there, made(maps, event.Deleted, "settings", data(``)), made(pods, event.Added, "web", noMap)}, "cm/settings was deleted"},
+		"the ConfigMap exists":       {[]event.Event{there, made(pods, event.Added, "web", noMap)}, ""},
+		"a quota was created":        {[]event.Event{made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, "quota/few was created"},
+		"a quota was reduced":        {[]event.Event{initial(made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`)), made(quotas, event.Modified, "few", `},"spec":{"hard":{"pods":"2"}}`), made(quotas, event.Modified, "few", `,"labels":{"a":"b"}},"spec":{"hard":{"pods":"2"}}`), made(sets, event.Added, "web", refused)}, "quota/few pods 9 → 2"},
+		"a quota was only labelled":  {[]event.Event{initial(made(quotas, event.Added, "few", `},"spec":{"hard":{"pods":"9"}}`)), made(quotas, event.Modified, "few", `,"labels":{"a":"b"}},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, ""},
+		"a quota of another name":    {[]event.Event{made(quotas, event.Added, "many", `},"spec":{"hard":{"pods":"9"}}`), made(sets, event.Added, "web", refused)}, ""},
 	} {
 		compare := change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true}}
 		for _, options := range []Options{{}, {Compare: &compare}, {Compare: &compare, WithoutContent: true}} {

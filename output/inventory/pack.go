@@ -9,7 +9,7 @@ import (
 // packed is the compressed content of an object. It implements event.LazyContent.
 type packed struct {
 	pack.Packed
-	// masks and omitManagedFields are those of Options.
+	// masks and omitManagedFields are the values of Options.
 	masks             *change.Masks
 	omitManagedFields bool
 }

@@ -188,7 +188,7 @@ func (w unhealthy) problems(now time.Time, up ownerChain, last lastState) []Prob
 	return all
 }
 
-// compare orders failed problems before waiting ones and those before recovered ones, then the latest first.
+// compare orders problems: failed, waiting, recovered. Within each group, the latest come first.
 func (p *Problem) compare(other *Problem) int {
 	if by := other.rank() - p.rank(); by != 0 {
 		return by

@@ -149,8 +149,8 @@ func TestRecoveredProblems(t *testing.T) {
 	pod := func(name, meta, rest string) event.Object { return object("Pod", name, "", meta, rest) }
 	ofSet := func(name, rest string) event.Object { return object("Pod", name, "r", created, rest) }
 	set := func(rest string) event.Object { return object("ReplicaSet", "r", "", created+`"generation":1,`, rest) }
-	for what, steps := range map[string][]step{
-		"a pod that was unready for 3 s goes": {
+	for name, steps := range map[string][]step{
+		"deletion of a pod that was unready for 3 s": {
 			{0, event.Added, false, pod("a", created, starts), ""},
 			{3, event.Modified, false, pod("a", created, working), ""},
 			{300, event.Modified, false, pod("a", goes, working), ""},
@@ -163,7 +163,7 @@ func TestRecoveredProblems(t *testing.T) {
 			{300, event.Modified, false, pod("a", created, starts), ""},
 			{301, event.Modified, false, pod("a", created, working), ""},
 		},
-		"it was about to go for a while, or for a moment": {
+		"initial objects whose deletion was requested long ago, or recently": {
 			{0, event.Added, true, pod("old", went, working), "old ×1"},
 			{301, event.Added, true, pod("young", goes, working), "old ×1"},
 		},
@@ -172,7 +172,7 @@ func TestRecoveredProblems(t *testing.T) {
 			{1, event.Added, false, ofSet("p2", ofB), "r ×1"},
 			{30, "", false, event.Object{}, "r ×1\nr ×1"},
 		},
-		"three, of which two are well": {
+		"two of three recovered": {
 			{0, event.Added, false, ofSet("p1", crashing), "r ×1"},
 			{0, event.Added, false, ofSet("p2", crashing), "r ×2"},
 			{0, event.Added, false, ofSet("p3", crashing), "r ×3"},
@@ -180,12 +180,12 @@ func TestRecoveredProblems(t *testing.T) {
 			{41, event.Modified, false, ofSet("p2", working), "r ×1"},
 			{42, event.Modified, false, ofSet("p3", working), "r ×3 over"},
 		},
-		"a set that still is wrong above a pod that is well": {
+		"a failing set with a recovered pod": {
 			{0, event.Added, false, set(quota), ""},
 			{30, event.Added, false, ofSet("p1", crashing), "r ×1"},
 			{60, event.Modified, false, ofSet("p1", working), "r ×1\nr ×1 over"},
 		},
-		"a pod in whose place another works": {
+		"a failed pod that was replaced": {
 			{0, event.Added, false, set(current), ""},
 			{1, event.Added, false, ofSet("p1", evicted), ""},
 			{2, event.Added, false, pod("alone", created, evicted), "alone ×1"},
@@ -210,7 +210,7 @@ func TestRecoveredProblems(t *testing.T) {
 				got = append(got, text)
 			}
 			if got := strings.Join(got, "\n"); got != step.want {
-				t.Errorf("%s, second %d: %q, want %q", what, step.second, got, step.want)
+				t.Errorf("%s, second %d: %q, want %q", name, step.second, got, step.want)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestShortEpisodes(t *testing.T) {
 		kind := []event.Type{event.Added, event.Modified}[n]
 		s.deliver(of(kind, event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1)), 3*n))
 		if got := len(s.problems.unhealthy); got != 1-n {
-			t.Errorf("event %d: %d objects are wrong", n, got)
+			t.Errorf("event %d: got %d unhealthy objects", n, got)
 		}
 	}
 }
@@ -312,7 +312,7 @@ func TestProblemText(t *testing.T) {
 		when, _, _ = strings.Cut(when, " ")
 		after, _, _ = strings.Cut(after, " ")
 		if got := why + "|" + when + "|" + after; !strings.HasSuffix(got, want) {
-			t.Errorf("in %d columns: %s", room, got)
+			t.Errorf("in %d columns: got %s, want %s", room, got, want)
 		}
 	}
 	p.Cause = &Cause{Manager: "argocd", Summary: "image registry/web:1.27 → registry/web:1.28", ShortSummary: "image 1.27 → 1.28"}
@@ -323,11 +323,11 @@ func TestProblemText(t *testing.T) {
 	} {
 		why, _, after := w.Fit(room, func(text string) int { return len([]rune(text)) })
 		if got := why + " " + after; !strings.HasSuffix(got, want) {
-			t.Errorf("in %d columns: %s", room, got)
+			t.Errorf("in %d columns: got %s, want %s", room, got, want)
 		}
 	}
 	p.RecoveredAt = start.Add(40 * time.Second)
-	if w := p.Describe(now, NameOptions{ShortName: short}); string(w.Sign)+w.Subject+w.When+w.Cause != `●deploy/we\u009bbwell again for 20s` {
+	if w := p.Describe(now, NameOptions{ShortName: short}); string(w.Sign)+w.Subject+w.When+w.Cause != `●deploy/we\u009bbrecovered 20s ago` {
 		t.Errorf("%+v", w)
 	}
 }
@@ -378,10 +378,10 @@ func TestExplainedByWarning(t *testing.T) {
 		return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":%q,"namespace":"shop","uid":%[1]q},"type":"Warning","reason":"FailedMount","message":"MountVolume.SetUp failed for volume \"config\" : configmap \"settings\" not found",`+
 			`"involvedObject":{"kind":"Pod","namespace":"shop","name":%q,"uid":%[2]q},"lastTimestamp":%q}`, id.Name, about, last))
 	}
-	for _, held := range []bool{true, false} {
+	for _, retained := range []bool{true, false} {
 		for _, options := range []Options{{}, {Compare: &change.Options{}, WithoutContent: true}, {FullHistory: true}} {
 			asked := map[string]bool{}
-			if !held {
+			if !retained {
 				options.LookupWarning = func(_ string, o owner.Ref) (string, time.Time) {
 					asked[o.Name] = true
 					return map[string]string{"a": `FailedMount: volume "config": configmap "settings" not found`}[o.Name], start.Add(20 * time.Second)
@@ -394,7 +394,7 @@ func TestExplainedByWarning(t *testing.T) {
 			gone.Type, gone.Time = event.Deleted, start.Add(time.Second)
 			s.deliver(settings, gone)
 			s.deliver(of(event.Added, object("Pod", "a", "a", "1", creating), 2), of(event.Added, object("Pod", "b", "b", "1", creating), 2), of(event.Added, object("Pod", "well", "well", "1", `},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`), 2))
-			if held {
+			if retained {
 				for version, about := range []string{"a", "other"} {
 					e := of(event.Added, warns(fmt.Sprint(version), about, "2026-01-31T09:00:20Z"), 3)
 					e.Target = target("", "events", "Event")
@@ -416,21 +416,21 @@ func TestExplainedByWarning(t *testing.T) {
 					}
 				}
 				if fmt.Sprint(got) != test.want {
-					t.Errorf("held %t, %+v, second %d: %s, want %s", held, options, test.second, got, test.want)
+					t.Errorf("retained %t, %+v, second %d: %s, want %s", retained, options, test.second, got, test.want)
 				}
 			}
-			if asked["well"] || !held && !asked["b"] {
-				t.Errorf("asked about %v", asked)
+			if asked["well"] || !retained && !asked["b"] {
+				t.Errorf("looked up Warnings about %v", asked)
 			}
 			if len(s.problems.unhealthy) > 0 {
-				t.Errorf("%d are still wrong", len(s.problems.unhealthy))
+				t.Errorf("%d objects are still unhealthy", len(s.problems.unhealthy))
 			}
 		}
 	}
 }
 
-// TestOldWarnings checks that a Warning from before the episode does not count. For initial objects the beginning of the
-// episode is known only if the conditions contain it.
+// TestOldWarnings checks that a Warning from before the episode does not count. For initial objects, only the conditions can show when
+// the episode began.
 func TestOldWarnings(t *testing.T) {
 	const (
 		well     = `,"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":2,"currentReplicas":2,"updatedReplicas":2,"availableReplicas":2,"observedGeneration":1,"currentRevision":"a","updateRevision":"a"}`
@@ -451,12 +451,12 @@ func TestOldWarnings(t *testing.T) {
 		want    string
 	}{
 		"long before a rollout":          {false, []string{well, rolling}, time.Minute, 51 * time.Minute, ""},
-		"since it rolls out":             {false, []string{well, rolling}, 50*time.Minute + 5*time.Second, 51 * time.Minute, said},
-		"a second before, by its clock":  {false, []string{well, rolling}, 50*time.Minute - time.Second, 51 * time.Minute, said + " (1 min ago)"},
-		"it was there, and rolled out":   {true, []string{rolling}, -4 * time.Minute, time.Minute, said + " (5 min ago)"},
-		"of what was there before it":    {true, []string{rolling}, -6 * time.Minute, time.Minute, ""},
-		"it was there, and said so then": {true, nil, -20 * time.Second, 30 * time.Second, said},
-		"it was there, and got on since": {true, nil, -time.Minute, 30 * time.Second, ""},
+		"during a rollout":               {false, []string{well, rolling}, 50*time.Minute + 5*time.Second, 51 * time.Minute, said},
+		"one second before a rollout":    {false, []string{well, rolling}, 50*time.Minute - time.Second, 51 * time.Minute, said + " (1 min ago)"},
+		"initial, after its creation":    {true, []string{rolling}, -4 * time.Minute, time.Minute, said + " (5 min ago)"},
+		"initial, before its creation":   {true, []string{rolling}, -6 * time.Minute, time.Minute, ""},
+		"initial, after its conditions":  {true, nil, -20 * time.Second, 30 * time.Second, said},
+		"initial, before its conditions": {true, nil, -time.Minute, 30 * time.Second, ""},
 	} {
 		for _, options := range []Options{{}, {Compare: &change.Options{}, WithoutContent: true}, {FullHistory: true}} {
 			options.LookupWarning = func(string, owner.Ref) (string, time.Time) { return said, start.Add(test.warned) }
@@ -490,7 +490,7 @@ func TestLookupWarning(t *testing.T) {
 		to.Cluster, to.Namespace, to.Name = cluster, namespace, name
 		return to
 	}
-	mark := func(kind event.Type, of event.Target) event.Event {
+	status := func(kind event.Type, of event.Target) event.Event {
 		return event.Event{Type: kind, Target: of, Time: start}
 	}
 	other := of(event.Added, object("Event", "e", "e", "1", `},"type":"Warning","reason":"X","message":"m","involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"shop","name":"q"},"lastTimestamp":"2026-01-31T09:00:20Z"`), 0)
@@ -501,20 +501,20 @@ func TestLookupWarning(t *testing.T) {
 		some bool
 		want bool
 	}{
-		"no Events":                      {nil, nil, false, true},
-		"from the start":                 {[]event.Target{events("", "", "shop", "")}, nil, false, false},
-		"in all namespaces":              {[]event.Target{events("", "", "", "")}, nil, false, false},
-		"in their other group":           {[]event.Target{events("events.k8s.io", "", "", "")}, nil, false, false},
-		"of another namespace":           {[]event.Target{events("", "", "other", "")}, nil, false, true},
-		"of another cluster":             {[]event.Target{events("", "eu", "", "")}, nil, false, true},
-		"one of them":                    {[]event.Target{events("", "", "shop", "e")}, nil, false, true},
-		"some of them":                   {[]event.Target{events("", "", "shop", "")}, nil, true, true},
-		"that joined":                    {nil, []event.Event{mark(event.Synced, events("", "", "shop", ""))}, false, false},
-		"that may not be watched":        {nil, []event.Event{mark(event.Denied, events("", "", "shop", ""))}, false, false},
-		"that have left":                 {[]event.Target{events("", "", "shop", "")}, []event.Event{mark(event.Left, events("", "", "shop", ""))}, false, true},
-		"that come, and no mark yet":     {nil, []event.Event{other}, false, false},
-		"a sign of life of no target":    {nil, []event.Event{{Type: event.Heartbeat, Time: start}}, false, true},
-		"and some that are about others": {[]event.Target{events("", "", "shop", "")}, []event.Event{other}, false, false},
+		"no Events":                    {nil, nil, false, true},
+		"in the namespace":             {[]event.Target{events("", "", "shop", "")}, nil, false, false},
+		"in all namespaces":            {[]event.Target{events("", "", "", "")}, nil, false, false},
+		"in events.k8s.io":             {[]event.Target{events("events.k8s.io", "", "", "")}, nil, false, false},
+		"in another namespace":         {[]event.Target{events("", "", "other", "")}, nil, false, true},
+		"in another cluster":           {[]event.Target{events("", "eu", "", "")}, nil, false, true},
+		"only one name":                {[]event.Target{events("", "", "shop", "e")}, nil, false, true},
+		"filtered":                     {[]event.Target{events("", "", "shop", "")}, nil, true, true},
+		"target that joined":           {nil, []event.Event{status(event.Synced, events("", "", "shop", ""))}, false, false},
+		"denied target":                {nil, []event.Event{status(event.Denied, events("", "", "shop", ""))}, false, false},
+		"target that left":             {[]event.Target{events("", "", "shop", "")}, []event.Event{status(event.Left, events("", "", "shop", ""))}, false, true},
+		"events before a status event": {nil, []event.Event{other}, false, false},
+		"heartbeat":                    {nil, []event.Event{{Type: event.Heartbeat, Time: start}}, false, true},
+		"events about another object":  {[]event.Target{events("", "", "shop", "")}, []event.Event{other}, false, false},
 	} {
 		asked := 0
 		s := newSeen(t, Options{Compare: &change.Options{}, Targets: test.at, KubeEventsFiltered: test.some, LookupWarning: func(string, owner.Ref) (string, time.Time) {
@@ -534,7 +534,7 @@ func TestLookupWarning(t *testing.T) {
 		}
 		past.Problems(start.Add(30*time.Second), 50, change.Options{})
 		if asked > 0 {
-			t.Errorf("%s: asked for the past", name)
+			t.Errorf("%s: AsOf looked up a Warning", name)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (p *Problem) severity() Severity {
 func (p *Problem) when(now time.Time, dated bool) string {
 	switch {
 	case !p.RecoveredAt.IsZero():
-		return "well again for " + output.FormatAge(now, p.RecoveredAt)
+		return "recovered " + output.FormatAge(now, p.RecoveredAt) + " ago"
 	case !p.Since.IsZero():
 		return "since " + output.FormatTime(p.Since, now, dated)
 	}

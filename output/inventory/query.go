@@ -21,7 +21,7 @@ import (
 var Now time.Time
 
 // ErrNotRetained means that the inventory no longer retains the requested time.
-var ErrNotRetained = errors.New("what was there at that time is not known any more")
+var ErrNotRetained = errors.New("the state at that time is no longer retained")
 
 // lastState returns the state of an object at some time, or nil if it did not exist.
 type lastState func(*Entry) *State
@@ -53,7 +53,8 @@ func (o *Entry) until(t time.Time) int {
 	return sort.Search(len(o.states), func(n int) bool { return o.states[n].Time.After(t) })
 }
 
-// RetainedSince returns the time since when the memory budget has caused no eviction. Zero means since the start.
+// RetainedSince returns the time from which on no state is missing because of the memory budget. Zero means that no state was
+// evicted because of it.
 func (i *Inventory) RetainedSince() time.Time {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -258,7 +259,7 @@ func (i *Inventory) ReplayWindow(t time.Time, before time.Duration) (all []Trans
 }
 
 // ErrEventsNotSelected means that the query of a recording does not include Events.
-var ErrEventsNotSelected = errors.New("of a recording, Events are shown that are asked for: name events, too, and they must have been recorded")
+var ErrEventsNotSelected = errors.New("the selection does not include Events of the recording: name events too (only recorded Events can be shown)")
 
 // EventsFor returns the retained Events about some objects of a cluster at a time, the latest first. It returns
 // ErrEventsNotSelected if targets does not include Events.

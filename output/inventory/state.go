@@ -42,7 +42,7 @@ type State struct {
 	// EventType is Normal or Warning.
 	Status       kstatus.Status
 	Message      string
-	HasReason    bool // Message says what is wrong, not only how far the object got
+	HasReason    bool // Message is the reason of a problem, not only the progress of the object
 	SelfReported bool // Message comes from the object itself, so that no lookup is needed
 	EventType    string
 	KubeEvent    *KubeEvent // nil unless the object is an Event

@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// eventTargets are the watched targets of Events, except those for a single name.
+// eventTargets are the watched targets of Events, without targets that select a single name.
 type eventTargets map[event.Key]bool
 
 func newEventTargets(targets []event.Target) eventTargets {

@@ -1009,7 +1009,7 @@ func TestProblems(t *testing.T) {
 		s.deliver(removed(pod(t, fmt.Sprintf("api-%d", i), "Failed", 2)))
 	}
 	s.pass(2 * time.Second)
-	s.shows(`^ ● po/web-0  .*well again for \d+s$`)
+	s.shows(`^ ● po/web-0  .*recovered \d+s ago$`)
 	s.pass(time.Minute)
 	s.shows(`^ no problems$`)
 }

@@ -63,7 +63,7 @@ export class Problems {
       where: store.manyNamespaces && p.namespace ? `${visible(p.namespace)} ` : "",
       what: `${visible(kind)}/${visible(p.root.name)}`,
       why: visible(p.why) + (p.objects > 1 ? ` ×${p.objects}` : ""),
-      when: p.over ? `well again for ${age(this.now() - p.over)}` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
+      when: p.over ? `recovered ${age(this.now() - p.over)} ago` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
       causes: [p.cause, p.named].filter(Boolean).map((c) => ({ key: c.key, at: c.time, text: this.causeText(c) })), hasLeadUp: p.since && !p.over,
     };
   }
