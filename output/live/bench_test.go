@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// big is the pod of the watcher's benchmarks, 9.7 KB, by another name and in some version.
-func big(b *testing.B, name string, version int) event.Object {
+// bigPod returns the pod of the watcher's benchmarks, which has 9.7 KB, with another name and version.
+func bigPod(b *testing.B, name string, version int) event.Object {
 	b.Helper()
 	line, err := os.ReadFile("../../watcher/testdata/pod.json")
 	if err != nil {
@@ -27,11 +27,11 @@ func big(b *testing.B, name string, version int) event.Object {
 	return testobject.Parse(b, text).WithRow(`{` + podTable + `,"cells":["` + name + `","1/1","Running","` + fmt.Sprint(version) + `","5m","10.0.0.1","node-1"]}`)
 }
 
-// full is a screen of 160x45 with 10,000 pods of 10 KB.
-func full(b *testing.B) *screen {
+// newFullScreen returns a screen of 160x45 with 10,000 pods of 10 KB.
+func newFullScreen(b *testing.B) *screen {
 	b.Helper()
 	s := newScreen(b, 160, 45, nil)
-	one := big(b, "web-00000", 1)
+	one := bigPod(b, "web-00000", 1)
 	for i := range 10_000 {
 		o := one
 		identity := *one.Identity
@@ -43,10 +43,10 @@ func full(b *testing.B) *screen {
 	return s
 }
 
-// BenchmarkDeliver takes an update of one of 10,000 pods.
+// BenchmarkDeliver delivers an update of one of 10,000 pods.
 func BenchmarkDeliver(b *testing.B) {
-	s := full(b)
-	batch := []event.Event{modified(big(b, "web-00005", 2)), modified(big(b, "web-00005", 3))}
+	s := newFullScreen(b)
+	batch := []event.Event{modified(bigPod(b, "web-00005", 2)), modified(bigPod(b, "web-00005", 3))}
 	for i := range batch {
 		batch[i].Target, batch[i].Time = podsOf, s.clock
 	}
@@ -58,26 +58,26 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// BenchmarkFrame draws what is visible of 10,000 pods.
+// BenchmarkFrame draws the visible part of 10,000 pods.
 func BenchmarkFrame(b *testing.B) {
-	s := full(b)
+	s := newFullScreen(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.send(changedMsg{})
 		if len(s.View().Content) < 1000 {
-			b.Fatal("nothing is drawn")
+			b.Fatal("the frame is empty")
 		}
 	}
 }
 
-// BenchmarkLook finds what needs a look where nothing does, and where a tenth of 10,000 pods does, or all do.
-func BenchmarkLook(b *testing.B) {
-	for _, wrong := range []int{0, 1000, 10_000} {
-		b.Run(fmt.Sprint(wrong), func(b *testing.B) {
+// BenchmarkProblems finds the problems of 10,000 pods, of which none, a tenth or all failed.
+func BenchmarkProblems(b *testing.B) {
+	for _, failed := range []int{0, 1000, 10_000} {
+		b.Run(fmt.Sprint(failed), func(b *testing.B) {
 			s := newScreen(b, 160, 45, nil)
 			for i := range 10_000 {
 				phase := "Running"
-				if i < wrong {
+				if i < failed {
 					phase = "Failed"
 				}
 				s.deliver(initial(pod(b, fmt.Sprintf("web-%05d", i), phase, 1)))
@@ -87,7 +87,7 @@ func BenchmarkLook(b *testing.B) {
 			for b.Loop() {
 				s.clock = s.clock.Add(maxUpdateInterval)
 				if len(s.problems.lines()) == 0 {
-					b.Fatal("nothing is said")
+					b.Fatal("got no lines above the table")
 				}
 			}
 		})

@@ -34,7 +34,7 @@ func (c *canvas) above() int {
 // body returns the number of lines for the table or the text.
 func (c *canvas) body() int { return max(c.height-c.above()-linesBelow, 1) }
 
-// style has the ANSI codes of a text style with and without color. The colors are those of the user's theme.
+// style has the ANSI codes of a text style with and without color. The theme of the terminal defines the colors.
 type style struct{ color, plain string }
 
 var (

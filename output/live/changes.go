@@ -40,7 +40,7 @@ const (
 )
 
 // changes shows the changes of an object since the start in the format of -o changes. If who is not empty, it only shows
-// changes by managers whose names contain one of these texts.
+// changes by managers whose names contain an element of who.
 func (d *details) changes(s *section, r *row, who []string) *pager {
 	p, of := d.newPager("changes of", s, r), &changeLog{details: d, who: who}
 	if len(who) > 0 {
@@ -97,7 +97,7 @@ func (t *changeLog) lines(r *row, width int) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// write writes all steps and notes. It takes rendered steps from before, if they are there.
+// write writes all steps and notes. It reuses rendered steps from before, which may be nil.
 func (t *changeLog) write(out *bytes.Buffer, all []inventory.History, before map[step]renderedStep) {
 	between, start := t.view(out), all[0].States[0].Time
 	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) || t.timeView.isLater(n.at) })

@@ -12,8 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestTrail: what was shown of the states before is kept, and is what would be shown again.
-func TestTrail(t *testing.T) {
+// TestRenderedSteps checks that the changes of an object reuse rendered steps for the same width, and are equal to newly rendered
+// ones.
+func TestRenderedSteps(t *testing.T) {
 	s := newScreen(t, 100, 40, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
 	another := func(o event.Object) event.Object { return withUID(o, "another") }
@@ -25,27 +26,27 @@ func TestTrail(t *testing.T) {
 	} {
 		s.clock = s.clock.Add(time.Second)
 		s.deliver(e)
-		kept, fresh := of.lines(r, 90), (&changeLog{details: s.details}).lines(r, 90)
-		if !slices.Equal(kept, fresh) {
-			t.Errorf("after %d events:\n%s\nwant\n%s", i+1, strings.Join(kept, "\n"), strings.Join(fresh, "\n"))
+		reused, fresh := of.lines(r, 90), (&changeLog{details: s.details}).lines(r, 90)
+		if !slices.Equal(reused, fresh) {
+			t.Errorf("after %d events: got\n%s\nwant\n%s", i+1, strings.Join(reused, "\n"), strings.Join(fresh, "\n"))
 		}
 	}
 	for key, one := range of.rendered {
 		if key.to.Object.ResourceVersion == "2" {
-			one.text = "as it was told\n"
+			one.text = "reused step\n"
 			of.rendered[key] = one
 		}
 	}
-	if got := strings.Join(of.lines(r, 90), "\n"); !strings.Contains(got, "as it was told") {
-		t.Errorf("it is told anew:\n%s", got)
+	if got := strings.Join(of.lines(r, 90), "\n"); !strings.Contains(got, "reused step") {
+		t.Errorf("same width: the step was rendered again:\n%s", got)
 	}
-	if got := strings.Join(of.lines(r, 60), "\n"); strings.Contains(got, "as it was told") {
-		t.Errorf("for another width it is not told anew:\n%s", got)
+	if got := strings.Join(of.lines(r, 60), "\n"); strings.Contains(got, "reused step") {
+		t.Errorf("another width: the step was not rendered again:\n%s", got)
 	}
 }
 
-// TestAcrossGap: of a difference that a list showed it says so itself.
-func TestAcrossGap(t *testing.T) {
+// TestChangeFoundByList checks that a change that a relist found is marked as such, after the notes about the lost connection.
+func TestChangeFoundByList(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
 	s.Note(s.clock, "connection lost, trying again: refused")
@@ -58,8 +59,8 @@ func TestAcrossGap(t *testing.T) {
 	s.shows(`connection lost[\s\S]*~ po/web-a  found out later[\s\S]*Pending → Running`)
 }
 
-// TestFirstCrash: however often the same happens, how it began stays.
-func TestFirstCrash(t *testing.T) {
+// TestRepeatedChanges checks that the first of many repeated changes are retained, with a note about the repetitions.
+func TestRepeatedChanges(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
 	for i := range 400 {
@@ -71,15 +72,15 @@ func TestFirstCrash(t *testing.T) {
 	s.shows(`… \d+ states in between are no longer retained; the next change occurred \d+ times since `)
 }
 
-// withUID is an object of the same name.
+// withUID sets the UID of an object, and returns it.
 func withUID(o event.Object, uid types.UID) event.Object {
 	o.Identity.UID = uid
 	return o
 }
 
-// TestEarlier: of a name that many objects have had, one after the other, the last two are
-// shown. Nothing is held of objects that are no longer shown, or never were.
-func TestEarlier(t *testing.T) {
+// TestPredecessor checks that the changes of an object include its predecessor of the same name, and that the inventory releases
+// earlier ones, and objects that no row shows.
+func TestPredecessor(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(synced())
 	for i := range 10 {
@@ -88,23 +89,22 @@ func TestEarlier(t *testing.T) {
 		s.deliver(removed(withUID(pod(t, "web-a", phase, 3*i+2), uid)))
 		s.clock = s.clock.Add(time.Second)
 	}
-	if ended := s.inventory.ListDeleted(); len(ended) != 2 {
-		t.Errorf("%d objects are held", len(ended))
+	if deleted := s.inventory.ListDeleted(); len(deleted) != 2 {
+		t.Errorf("%d deleted objects are retained, want 2", len(deleted))
 	}
 	s.press("enter")
 	s.shows(`Pending → Phase-8[\s\S]*- po/web-a[\s\S]*Pending → Phase-9[\s\S]*- po/web-a`)
 	s.lacks(`Phase-7`)
 	s.deliver(removed(pod(t, "web-b", "Running", 100)))
 	s.pass(deletedFor)
-	if ended := s.inventory.ListDeleted(); len(ended) != 0 {
-		t.Errorf("%d objects are still held", len(ended))
+	if deleted := s.inventory.ListDeleted(); len(deleted) != 0 {
+		t.Errorf("%d deleted objects are retained after the row was removed, want none", len(deleted))
 	}
-	s.shows(`Pending → Phase-9`) // what is shown stays
+	s.shows(`Pending → Phase-9`) // the pager keeps its text
 }
 
-// TestGone: what is shown of an object says when that is deleted, and when there is
-// another one of the name.
-func TestGone(t *testing.T) {
+// TestPagerOfDeletedObject checks that the title of a pager tells when the object is deleted, and when another one has its name.
+func TestPagerOfDeletedObject(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
 	s.press("d")
@@ -115,7 +115,7 @@ func TestGone(t *testing.T) {
 	s.pass(deletedFor)
 	s.shows(`^ deleted 10s ago: YAML of pods/web-a `)
 	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-a", "Pending", 3)})
-	s.shows(`^ before it came back: YAML of pods/web-a `)
+	s.shows(`^ before it was recreated: YAML of pods/web-a `)
 	s.press("d")
 	s.shows(`^ YAML of pods/web-a `)
 	s.shows(`phase: Pending`)

@@ -41,8 +41,8 @@ func (c *clusters) lines() []string {
 	return []string{""}
 }
 
-// line returns the states of room clusters. If there is no room for all, the most urgent come first. Otherwise the order
-// is that of all.
+// line returns the states of room clusters, in order. If there are more clusters, the most urgent come first, and the line ends
+// with the number of the others.
 func (c *clusters) line(all []event.ClusterState, room int) string {
 	rest := len(all) - room
 	if rest > 0 {

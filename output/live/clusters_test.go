@@ -11,15 +11,15 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// in is an event of a cluster.
+// in returns e as an event about pods of a cluster.
 func in(cluster string, e event.Event) event.Event {
 	e.Target = podsOf
 	e.Target.Cluster = cluster
 	return e
 }
 
-// newFleet is a screen of several clusters, of which the last never answers.
-func newFleet(t *testing.T, width, height int, members *[]event.Cluster) *screen {
+// newMultiClusterScreen returns a screen for the clusters in members. An expression in its filter is the name of a cluster.
+func newMultiClusterScreen(t *testing.T, width, height int, members *[]event.Cluster) *screen {
 	t.Helper()
 	return newScreen(t, width, height, func(o *Options) {
 		o.Targets, o.Clusters = nil, func() []event.Cluster { return *members }
@@ -29,11 +29,11 @@ func newFleet(t *testing.T, width, height int, members *[]event.Cluster) *screen
 	})
 }
 
-// TestClusters: the same name with the same UID in two clusters are two rows, each with what
-// happens to it; the header says how each cluster is.
+// TestClusters checks that objects with the same name and UID in two clusters have separate rows, and that the header shows the
+// state of each cluster.
 func TestClusters(t *testing.T) {
 	members := []event.Cluster{{Name: "eu"}, {Name: "us"}, {Name: "down"}}
-	s := newFleet(t, 80, 24, &members)
+	s := newMultiClusterScreen(t, 80, 24, &members)
 	s.shows(`◌ 0 of 3 connected`)
 	members[2].ConnectError = "The connection was refused"
 	for _, cluster := range []string{"eu", "us"} {
@@ -55,7 +55,7 @@ func TestClusters(t *testing.T) {
 	s.lacks(`^ - us `)
 	s.shows(`^   eu       web  +1/1 +Running`)
 
-	// One is lost; what is shown of it is of then.
+	// A cluster is lost. Its rows show the time of their data.
 	members = members[:2]
 	s.deliver(in("eu", event.Event{Type: event.Disconnected, Heard: s.clock.Add(-3 * time.Second)}))
 	s.pass(12 * time.Second)
@@ -66,7 +66,7 @@ func TestClusters(t *testing.T) {
 	s.shows(`^ ● eu  ● us$`)
 	s.shows(`● 2 connected`)
 
-	// One leaves, with its rows, and comes again.
+	// A cluster is removed with its rows, and added again.
 	s.deliver(in("us", initial(pod(t, "api", "Running", 1))))
 	s.deliver(in("eu", event.Event{Type: event.Left}))
 	members = members[1:]
@@ -79,10 +79,11 @@ func TestClusters(t *testing.T) {
 	s.shows(`^   eu       web `)
 }
 
-// TestClusterFilter: words and expressions know the clusters; and an object is asked about where it is.
+// TestClusterFilter checks that words and expressions can select by cluster, and that Events are fetched from the cluster of the
+// object.
 func TestClusterFilter(t *testing.T) {
 	members := []event.Cluster{{Name: "eu", Started: true}, {Name: "us", Started: true}}
-	s := newFleet(t, 100, 24, &members)
+	s := newMultiClusterScreen(t, 100, 24, &members)
 	for _, cluster := range []string{"eu", "us"} {
 		s.deliver(in(cluster, initial(pod(t, "web", "Running", 1))), in(cluster, initial(pod(t, "api", "Running", 1))), in(cluster, synced()))
 	}
@@ -98,26 +99,26 @@ func TestClusterFilter(t *testing.T) {
 	s.shows(`2 of 4 objects`)
 	s.lacks(`^   eu `)
 	s.press("down")
-	asked := ""
+	requested := ""
 	s.FetchEvents = func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
-		asked = cluster + "/" + o.Name
+		requested = cluster + "/" + o.Name
 		return nil, nil
 	}
 	s.send(s.send(keyOf("e"))())
 	s.shows(`events about us pods/web`)
-	if asked != "us/web" {
-		t.Error(asked)
+	if requested != "us/web" {
+		t.Errorf("fetched Events of %q, want us/web", requested)
 	}
 }
 
-// TestManyClusters: of many those are named that need a look.
+// TestManyClusters checks that if there is no room for all clusters, the header names those with problems first.
 func TestManyClusters(t *testing.T) {
 	var members []event.Cluster
 	for n := range 50 {
 		members = append(members, event.Cluster{Name: fmt.Sprintf("prod-region-%02d", n), Started: true})
 	}
 	members[40].ConnectError = "no answer"
-	s := newFleet(t, 80, 24, &members)
+	s := newMultiClusterScreen(t, 80, 24, &members)
 	s.shows(`^ ✗ prod-region-40 not connected  ● prod-region-00  .*… \d+ more$`)
 	members[41].Started = false
 	s.pass(time.Second)
@@ -127,10 +128,10 @@ func TestManyClusters(t *testing.T) {
 	s.shows(`^ ● arn:aws:eks.*…`)
 }
 
-// TestOtherColumns: a cluster of another version has other columns, and each cell stands below its own.
+// TestOtherColumns checks that clusters with different columns share a table, with each cell below its own header.
 func TestOtherColumns(t *testing.T) {
 	members := []event.Cluster{{Name: "eu", Started: true}, {Name: "us", Started: true}}
-	s := newFleet(t, 120, 24, &members)
+	s := newMultiClusterScreen(t, 120, 24, &members)
 	other := func(name, phase string) event.Object {
 		o := pod(t, name, phase, 1)
 		return o.WithRow(`{"columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Phase","type":"string","format":"","priority":0},` +

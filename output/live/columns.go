@@ -14,10 +14,10 @@ import (
 const (
 	// margin is the width of the two signs and the space before the first column.
 	margin = 3
-	// minCell is the width to which a column is cut on a narrow terminal, and minName that of the name.
+	// minCell is the minimum width of a column on a narrow terminal, and minName the minimum width of the name.
 	minCell = 6
 	minName = 14
-	// Namespaces and the server's status get more: CrashLoopBackOff must be visible.
+	// Namespaces and the server's status column get more room: CrashLoopBackOff must be visible.
 	minNamespace, minStatus = 12, 16
 	// maxCluster limits the width of cluster names, which may be whole addresses.
 	maxCluster = 24
@@ -32,10 +32,10 @@ type columnLayout struct {
 	cell     int // index of the row's cell, or namespace, cluster or stateReason
 	title    string
 	width    int
-	name     bool
-	age      bool
-	hasAge   bool
-	wide     bool
+	name     bool // has the names, or takes their role
+	age      bool // the AGE column
+	hasAge   bool // cells contain an age, which advances
+	wide     bool // only for wide terminals
 	cutFront bool // the end is most informative: cut at the front
 	state    bool // shows why the object is not ready
 	minWidth int  // it is not cut below this width
@@ -93,7 +93,7 @@ func totalWidth(places []columnLayout) int {
 	return max(sum, 0)
 }
 
-// addWide removes the columns for wide terminals that do not fit. Images have priority. The last of the remaining ones
+// addWide removes the columns for wide terminals that do not fit. Images have priority. The last of the remaining wide columns
 // may be cut.
 func addWide(all []columnLayout, room int) []columnLayout {
 	spare := room - totalWidth(slices.DeleteFunc(slices.Clone(all), func(p columnLayout) bool { return p.wide }))

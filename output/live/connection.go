@@ -7,8 +7,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// connection returns the worst phase of all watches, its description, and since when it is lost or denied. With several
-// clusters the description is the number of connected ones. It requires s.mu to be held.
+// connection returns the worst phase of all watches, its description, and the time at which it was lost or denied. With several
+// clusters, the description is the number of connected clusters, and the time is zero. It requires s.mu to be held.
 func (s *store) connection() (event.Phase, string, time.Time) {
 	if s.Clusters != nil {
 		phase, connected, all := s.combinedState()

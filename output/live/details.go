@@ -69,8 +69,8 @@ type eventsMsg struct {
 // eventsTimeout bounds the request for Events.
 const eventsTimeout = 10 * time.Second
 
-// events shows the Events about an object. The command fetches them from the server. For a recording they are shown at
-// once.
+// events shows the Events about an object. The returned command fetches them from the server. It is nil for a recording, whose
+// Events are shown at once.
 func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	p := d.newPager("events about", s, r)
 	if d.timeView != nil {

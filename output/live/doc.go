@@ -1,4 +1,4 @@
-// Package live shows the present objects of some resources as a table on a terminal, in place.
+// Package live shows the current objects of some resources as a table on a terminal, and updates it in place.
 //
 //	    events                       changes            at most 30 times a second
 //	Deliver ----> output/inventory ----> store (table) ----------------------> model

@@ -13,7 +13,7 @@ const conditionPrefix = "where "
 // filter selects the rows to show. The zero value shows all.
 type filter struct {
 	typed string
-	// words must all occur in a row, in upper or lower case. excluded words, typed with !, must not.
+	// words must all occur in a row, regardless of case. excluded words, typed with !, must not occur.
 	words, excluded []string
 	// managers are parts of names, in lower case, of managers that must have changed the object.
 	managers []string
@@ -58,7 +58,7 @@ func (f *filter) matchesCondition(r *row) bool { return f.condition == nil || f.
 // needsManagers reports whether the filter depends on the managers of objects.
 func (f *filter) needsManagers() bool { return len(f.words)+len(f.managers) > 0 }
 
-// containsAll reports whether names, in lower case, contains each element of who.
+// containsAll reports whether names contains each element of who. Both are in lower case.
 func containsAll(who []string, names string) bool {
 	return !slices.ContainsFunc(who, func(name string) bool { return !strings.Contains(names, name) })
 }

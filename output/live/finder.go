@@ -126,6 +126,7 @@ func (f *filterInput) choose(next filter, found map[*inventory.State]bool) {
 	}
 }
 
+// unknown returns the states of all rows that s has not evaluated.
 func (f *filterInput) unknown(s *search) (unknown []*inventory.State) {
 	for _, t := range f.view.tables() {
 		for _, section := range t.sections {
@@ -159,7 +160,7 @@ func (f *filterInput) caret() *tea.Cursor {
 func (f *filterInput) describe() string {
 	switch now := f.view.shown().filter.typed; {
 	case f.search != nil:
-		return f.paint(alarm, fmt.Sprintf(" looking, %d %%", f.percent)) + f.paint(bold, " /"+f.search.filter.typed) + f.paint(faint, " esc stops ")
+		return f.paint(alarm, fmt.Sprintf(" searching, %d %%", f.percent)) + f.paint(bold, " /"+f.search.filter.typed) + f.paint(faint, " esc stops ")
 	case now != "":
 		return f.paint(bold, " /"+now) + f.paint(faint, " esc clears ")
 	}

@@ -16,7 +16,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// frames counts what is written at once.
+// frames is a Writer that counts the calls of Write.
 type frames struct {
 	mu  sync.Mutex
 	n   int
@@ -30,7 +30,7 @@ func (f *frames) Write(p []byte) (int, error) {
 	return f.all.Write(p)
 }
 
-// take returns how many there were since the last call, and what was written.
+// take returns the number of writes since the last call, and the written bytes.
 func (f *frames) take() (int, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,8 +38,8 @@ func (f *frames) take() (int, string) {
 	return f.n, f.all.String()
 }
 
-// TestFrames: however many changes and keys there are, the terminal gets no more than 30
-// frames a second; if there are none, one a second, for the ages.
+// TestFrames checks that the terminal gets at most 30 frames per second during many changes and keys, and one per second, for the
+// ages, if nothing changes.
 func TestFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Title: "pods in shop", Options: changes.Options{Targets: []event.Target{podsOf}, Color: true, Compare: changeOptions()}})
@@ -72,10 +72,10 @@ func TestFrames(t *testing.T) {
 
 		time.Sleep(10 * time.Second)
 		if n, _ := out.take(); n < 9 || n > 11 {
-			t.Errorf("in 10 s in which nothing changes there are %d frames", n)
+			t.Errorf("10 s without changes: got %d frames, want 10", n)
 		}
 
-		// All rows that are seen change 10 times within the time of a frame.
+		// All visible rows change 10 times within the duration of a frame.
 		for i := range 300 {
 			phase := []string{"Running", "Pending"}[i/30%2]
 			deliver(modified(pod(t, fmt.Sprintf("web-%02d", i%30), phase, 2+i)))
@@ -83,10 +83,10 @@ func TestFrames(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second / framesPerSecond)
 		if n, text := out.take(); n < 1 || n > 3 || !strings.Contains(text, "~") {
-			t.Errorf("300 changes within the time of a frame are %d frames: %q", n, text)
+			t.Errorf("300 changes within the duration of a frame: got %d frames, want 1 to 3: %q", n, text)
 		}
 
-		// 200 changes and 100 keys a second.
+		// 200 changes and 100 keys per second.
 		for i := range 1000 {
 			deliver(modified(pod(t, fmt.Sprintf("web-%02d", i%30), []string{"Running", "Pending"}[i/30%2], 400+i)))
 			if i%2 == 0 {
@@ -95,15 +95,15 @@ func TestFrames(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		if n, _ := out.take(); n < 5*20 || n > 5*framesPerSecond+1 {
-			t.Errorf("5 s of changes and keys are %d frames", n)
+			t.Errorf("5 s of changes and keys: got %d frames, want %d to %d", n, 5*20, 5*framesPerSecond+1)
 		}
 		stop()
 		running.Wait()
-		time.Sleep(time.Second) // the last tick has nobody who waits for it
+		time.Sleep(time.Second) // the goroutine of the last tick ends after the program
 	})
 }
 
-// TestOnlyVisible: of the rows that are not seen, none is looked at for a frame.
+// TestOnlyVisible checks that drawing a frame does not read rows that are not visible.
 func TestOnlyVisible(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	for i := range 1000 {
@@ -112,7 +112,7 @@ func TestOnlyVisible(t *testing.T) {
 	s.deliver(synced())
 	order := s.table.sections[0].order
 	for i := s.body() - 1; i < len(order); i++ {
-		order[i] = nil // who looks at it panics
+		order[i] = nil // reading it panics
 	}
 	s.send(changedMsg{})
 	s.shows(`web-0000[\s\S]*web-0018`)

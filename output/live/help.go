@@ -4,43 +4,43 @@ import "strings"
 
 const helpText = `
 # Rows
-✗ ◌            has failed, is not ready (by its status); these come first, and
-               STATE says why where the other columns do not
-+ ~ -          was added, changed, deleted some seconds ago
-               cells that changed are marked, and fade
+✗ ◌            failed, or not ready, according to its status; these come first,
+               and STATE shows the reason unless another column does
++ ~ -          added, changed, deleted a few seconds ago
+               changed cells are highlighted, and fade
 
 # Keys
 ↑ ↓ or k j, pgup pgdn, home end or g G, wheel: move; ← → in a text
-tab            to the next resource; shift+tab: to the one before
-enter          what changed of the object since the start, and who did it
-d              its YAML, values of Secrets masked
-e              the Events about it, asked from the server now
+tab            next resource; shift+tab: previous resource
+enter          changes of the object since the start, and who made them
+d              its YAML, with the values of Secrets masked
+e              the Events about it, fetched from the server
 y              copy its name to the clipboard of the terminal (OSC 52)
-/              show only rows with these words; !word: those without it
-/where EXPR    show only objects of which an expression in CEL holds, as with
-               --where, such as: where object.spec.nodeName == 'a'; or a word:
-               ready, unready, failed, restarted, evicted
-/who:NAME      show only what a program with that name changed, also before the start;
-               enter then shows only its changes
-esc            clear the filter, go back
+/              show only rows with these words; !word: only rows without it
+/where EXPR    show only objects for which a CEL expression holds, as with
+               --where, for example: where object.spec.nodeName == 'a';
+               or a word: ready, unready, failed, restarted, evicted
+/who:NAME      show only objects that a field manager with this name changed,
+               also before the start; enter then shows only its changes
+esc            clear the filter, or go back
 s              sort: not ready first, name, newest first, last changed first
-p              pause: hold the table as it is; events are counted meanwhile
-l              what was said about the watch: losses, gaps, missing rights
-?              this
-q, ctrl+c      end; ctrl+z and fg work
+p              pause: freeze the table; it counts the events until you resume
+l              messages about the watch: lost connections, gaps, denied access
+?              this help
+q, ctrl+c      quit; ctrl+z suspends, fg resumes
 
 # In a recording (--from)
-← →            to the change before, to the next; what is noise is passed over
-[ ]            a minute back, a minute on
-f F            to the next failure, to the one before
-               the top line says the time, and whether it is known what was
-               there: if not, why stands above the keys
+← →            previous change, next change; noise is skipped
+[ ]            a minute back, a minute forward
+f F            next failure, previous failure
+               the top line shows the time, and whether the state at that time
+               is known; if not, the line above the keys shows the reason
 
-# How much is kept
-The last 100 states of each object since the start, 64 MB of all together
-(packed); then the oldest are forgotten, and the changes say so. A deleted
-object goes with its changes when its row does, after 8 seconds. Of a recording
-256 MB are kept, of deleted objects, too.
+# Retained history
+Up to 100 states of each object since the start, and 64 MB for all objects
+(compressed). Beyond that, states are dropped, and the changes show where. The
+changes of a deleted object are dropped with its row, after 8 seconds. Of a
+recording, 256 MB are retained, including deleted objects.
 `
 
 const helpTitle = "help"

@@ -72,7 +72,7 @@ func (v *view) problemOf(s *section) string {
 	return ""
 }
 
-// clustersOf returns the cluster of the watches, or the number of clusters if there are several.
+// clustersOf returns the name of the cluster of some watches, or the number of clusters if there are several.
 func clustersOf(links []*event.WatchState) string {
 	names := map[string]bool{}
 	for _, l := range links {

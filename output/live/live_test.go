@@ -32,7 +32,7 @@ var (
 		`{"name":"IP","type":"string","format":"","priority":1},{"name":"Node","type":"string","format":"","priority":1}]`
 )
 
-// pod is a pod of some phase, as the server shows it in a table.
+// pod returns a pod with a phase, and with the row that a server sends for it.
 func pod(t testing.TB, name, phase string, version int) event.Object {
 	t.Helper()
 	text, err := json.Marshal(name)
@@ -46,7 +46,7 @@ func pod(t testing.TB, name, phase string, version int) event.Object {
 	return o.WithRow(`{` + podTable + `,"cells":[` + quoted + `,"1/1","` + phase + `","0","5m","10.0.0.1","node-1"]}`)
 }
 
-// screen is a model with a clock of its own, on a screen of some size.
+// screen is a model with a simulated clock.
 type screen struct {
 	*model
 	t     testing.TB
@@ -78,7 +78,7 @@ func (s *screen) send(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// press sends keys by their names.
+// press sends keys, given by their names or characters.
 func (s *screen) press(keys ...string) {
 	s.t.Helper()
 	for _, key := range keys {
@@ -86,6 +86,7 @@ func (s *screen) press(keys ...string) {
 	}
 }
 
+// keyOf returns the message for a key, given by its name or character.
 func keyOf(name string) tea.KeyPressMsg {
 	named := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab,
@@ -98,7 +99,7 @@ func keyOf(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// typed sends a text, letter by letter.
+// typed sends the characters of a text.
 func (s *screen) typed(text string) {
 	s.t.Helper()
 	for _, r := range text {
@@ -122,13 +123,13 @@ func (s *screen) deliver(events ...event.Event) {
 	s.send(changedMsg{})
 }
 
-// pass lets time go by.
+// pass advances the clock, and sends a tick.
 func (s *screen) pass(d time.Duration) {
 	s.clock = s.clock.Add(d)
 	s.send(tickMsg{})
 }
 
-// text is what is on the screen, without colours, and without the spaces at the ends.
+// text returns the text on the screen, without styles and trailing spaces.
 func (s *screen) text() string {
 	var lines []string
 	for line := range strings.SplitSeq(ansi.Strip(s.View().Content), "\n") {
@@ -137,18 +138,19 @@ func (s *screen) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// shows reports on the screen if it has none that matches.
+// shows ends the test unless pattern matches the text on the screen. ^ and $ match at lines.
 func (s *screen) shows(pattern string) {
 	s.t.Helper()
 	if !regexp.MustCompile(`(?m)` + pattern).MatchString(s.text()) {
-		s.t.Fatalf("there is no %q on the screen:\n%s", pattern, s.text())
+		s.t.Fatalf("%q does not match the screen:\n%s", pattern, s.text())
 	}
 }
 
+// lacks ends the test if pattern matches the text on the screen.
 func (s *screen) lacks(pattern string) {
 	s.t.Helper()
 	if regexp.MustCompile(`(?m)` + pattern).MatchString(s.text()) {
-		s.t.Fatalf("there is %q on the screen:\n%s", pattern, s.text())
+		s.t.Fatalf("%q matches the screen:\n%s", pattern, s.text())
 	}
 }
 
@@ -162,13 +164,13 @@ func removed(o event.Object) event.Event { return event.Event{Type: event.Delete
 
 func synced() event.Event { return event.Event{Type: event.Synced, Count: 1} }
 
-// rows are the lines of the table.
+// rows returns the lines of the table.
 func (s *screen) rows() string {
 	lines := strings.Split(s.text(), "\n")
 	return strings.Join(lines[s.above():len(lines)-linesBelow], "\n")
 }
 
-// order is the names of the rows on the screen.
+// order returns the names of the visible rows.
 func (s *screen) order() string {
 	var names []string
 	for line := range strings.SplitSeq(s.rows(), "\n") {
@@ -177,7 +179,7 @@ func (s *screen) order() string {
 	return strings.Join(names, " ")
 }
 
-// TestTable: what is there, what happens to it, and what becomes of that with time.
+// TestTable checks the rows of existing, changed, added and deleted objects, and their highlights as time passes.
 func TestTable(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	s.shows(`waiting for the server`)
@@ -186,30 +188,29 @@ func TestTable(t *testing.T) {
 	s.shows(`^   NAME   READY  STATUS   RESTARTS  AGE +IP        NODE$`)
 	s.shows(`^◌  web-b  1/1    Pending  0         5m +10.0.0.1  node-1$`)
 	if got := s.order(); got != "web-b web-a web-c" {
-		t.Errorf("the order is %s", got)
+		t.Errorf("got order %s, want web-b web-a web-c", got)
 	}
-
 	s.deliver(modified(pod(t, "web-b", "Running", 2)))
 	s.shows(`^ ~ web-b  1/1    Running `)
 	if !strings.Contains(s.View().Content, "\x1b[1;36mRunning") {
-		t.Errorf("what changed does not stand out: %q", s.View().Content)
+		t.Errorf("the changed cell is not highlighted: %q", s.View().Content)
 	}
 	if got := s.order(); got != "web-b web-a web-c" {
-		t.Errorf("it leaves its place at once: %s", got)
+		t.Errorf("web-b moved as soon as it became ready: %s", got)
 	}
 	s.pass(brightFor)
 	if content := s.View().Content; strings.Contains(content, "\x1b[1;36mRunning") || !strings.Contains(content, "\x1b[36mRunning") {
-		t.Errorf("what changed does not fade: %q", content)
+		t.Errorf("the changed cell does not fade: %q", content)
 	}
 	s.pass(fadingFor)
 	if got := s.order(); got != "web-a web-b web-c" || strings.Contains(s.View().Content, "36m") {
-		t.Errorf("it is not settled: %s\n%q", got, s.View().Content)
+		t.Errorf("after the highlights: got order %s, want web-a web-b web-c without highlights\n%q", got, s.View().Content)
 	}
 
 	s.deliver(removed(pod(t, "web-a", "Running", 3)), event.Event{Type: event.Added, Object: pod(t, "web-d", "Running", 4)})
 	s.shows(`^ - web-a`)
 	s.shows(`^ \+ web-d`)
-	s.deliver(modified(pod(t, "web-d", "Running", 5))) // what is new stays new
+	s.deliver(modified(pod(t, "web-d", "Running", 5))) // a new object keeps its sign
 	s.shows(`^ \+ web-d`)
 	s.shows(`^ pods in shop  3 objects`)
 	s.pass(deletedFor)
@@ -217,8 +218,8 @@ func TestTable(t *testing.T) {
 	s.shows(`^   web-d`)
 }
 
-// TestWithoutColour: what changed is seen without colour, too.
-func TestWithoutColour(t *testing.T) {
+// TestWithoutColor checks that changes are visible without color.
+func TestWithoutColor(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) { o.Color = false })
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
 	s.press("down")
@@ -227,15 +228,15 @@ func TestWithoutColour(t *testing.T) {
 	s.deliver(modified(pod(t, "web-a", "Failed", 2)))
 	content := s.View().Content
 	if regexp.MustCompile(`\x1b\[[0-9;]*3[0-7]m`).MatchString(content) {
-		t.Errorf("there is colour: %q", content)
+		t.Errorf("the frame has colors: %q", content)
 	}
 	if !strings.Contains(content, "\x1b[1;4mRunning") {
-		t.Errorf("what changed does not stand out: %q", content)
+		t.Errorf("the changed cell is not highlighted: %q", content)
 	}
 	s.shows(`^✗~ web-a`)
 }
 
-// TestTitle: on a narrow screen the end of the title stays, which says where.
+// TestTitle checks that on a narrow screen, the title keeps its end, which has the namespace.
 func TestTitle(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
@@ -244,7 +245,7 @@ func TestTitle(t *testing.T) {
 	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
-// TestNoHealth checks that there is no verdict if the watched resources have no state.
+// TestNoHealth checks that the screen does not say "no problems" if the watched resources have no status.
 func TestNoHealth(t *testing.T) {
 	configMaps := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true), Namespace: "shop"}
 	s := newScreen(t, 120, 24, func(o *Options) { o.Targets = []event.Target{configMaps} })
@@ -253,8 +254,8 @@ func TestNoHealth(t *testing.T) {
 	s.shows(`^ the watched resources have no health status$`)
 }
 
-// TestUnsafeNames checks that a name that could control the terminal, or run when it is pasted into a shell, is neither shown
-// nor copied as it is.
+// TestUnsafeNames checks that names are escaped on the screen and in the clipboard, because they could control the terminal, or
+// run commands when they are pasted into a shell.
 func TestUnsafeNames(t *testing.T) {
 	const name, escaped = "a\x1b[201~\ncurl x|sh\n\u200b", `a\u001b[201~\u000acurl x|sh\u000a\u200b`
 	s := newScreen(t, 120, 24, func(o *Options) { o.Title = "prod\x1b]0;x\a\u202e: pods" })
@@ -269,7 +270,7 @@ func TestUnsafeNames(t *testing.T) {
 	}
 }
 
-// TestKeysShown: where not all keys have room, those for help and the end do.
+// TestKeysShown checks that the keys for help and quit have priority if there is no room for all keys.
 func TestKeysShown(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
@@ -279,10 +280,10 @@ func TestKeysShown(t *testing.T) {
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.shows(`^ ↵ changes  .*↑↓←→ scroll  esc back$`)
 	s.press("esc", "p")
-	s.shows(`^ PAUSED 0 events since, p goes on  ↵ changes  .*  \? help  q quit$`)
+	s.shows(`^ PAUSED 0 events since, p resumes  ↵ changes  .*  \? help  q quit$`)
 }
 
-// TestKeysInHelp: the help has each key that moves.
+// TestKeysInHelp checks that the help includes each key that moves the selection.
 func TestKeysInHelp(t *testing.T) {
 	keys, _, _ := strings.Cut(strings.TrimLeft(strings.SplitAfter(helpText, "# Keys")[1], "\n"), "\nenter")
 	names := map[string]string{"up": "↑", "down": "↓", "pgdown": "pgdn", "home": "home", "end": "end", "shift+tab": "shift+tab"}
@@ -293,8 +294,8 @@ func TestKeysInHelp(t *testing.T) {
 	}
 }
 
-// TestSizes: on a screen of any size, no line is too wide and there are not too many,
-// whatever is shown.
+// TestSizes checks for many screen sizes and contents that a frame has neither too many nor too wide lines, and no control
+// characters.
 func TestSizes(t *testing.T) {
 	long := strings.Repeat("a-long-name-", 6)
 	hostile := "w\u0301e\x1b[31m\u202eb\u009b語語-" + long
@@ -306,14 +307,14 @@ func TestSizes(t *testing.T) {
 			t.Helper()
 			lines := strings.Split(s.View().Content, "\n")
 			if len(lines) > size[1] {
-				t.Fatalf("%d lines on %v", len(lines), size)
+				t.Fatalf("got %d lines on a screen of %v", len(lines), size)
 			}
 			for _, line := range lines {
 				if got := ansi.StringWidthWc(line); got > size[0] {
-					t.Fatalf("%d columns on %v: %q", got, size, line)
+					t.Fatalf("got a line of width %d on a screen of %v: %q", got, size, line)
 				}
 				if plain := ansi.Strip(line); strings.ContainsAny(plain, "\x1b\u202e\u009b\t") {
-					t.Fatalf("not safe: %q", plain)
+					t.Fatalf("got control characters: %q", plain)
 				}
 			}
 		}
@@ -341,8 +342,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestCursor: the selection stays on its object and at its place on the screen, wherever
-// rows come and go.
+// TestCursor checks that the selection stays on its object and in its line when other rows are added or removed.
 func TestCursor(t *testing.T) {
 	s := newScreen(t, 80, 20, nil)
 	for i := range 40 {
@@ -366,7 +366,7 @@ func TestCursor(t *testing.T) {
 	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-11", "Running", 1)}, event.Event{Type: event.Added, Object: pod(t, "web-13", "Pending", 1)})
 	s.pass(time.Second)
 	if got := line(); got != before {
-		t.Errorf("it is in line %d, and was in %d", got, before)
+		t.Errorf("the selected row moved from line %d to %d", before, got)
 	}
 	s.send(tea.WindowSizeMsg{Width: 50, Height: 12})
 	line()
@@ -382,12 +382,12 @@ func TestCursor(t *testing.T) {
 	s.shows(`^   NAME `)
 }
 
-// TestFilter: words, words that must not be there, and expressions.
+// TestFilter checks filters with words, excluded words and expressions.
 func TestFilter(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) {
 		o.CompileCondition = func(text string) (func(string, event.Object) bool, error) {
 			if text != "pending" {
-				return nil, fmt.Errorf("no expression: %s", text)
+				return nil, fmt.Errorf("invalid expression: %s", text)
 			}
 			return func(_ string, o event.Object) bool { return strings.Contains(o.Raw(), `"phase":"Pending"`) }, nil
 		}
@@ -403,22 +403,22 @@ func TestFilter(t *testing.T) {
 	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-d", "Running", 1)}, event.Event{Type: event.Added, Object: pod(t, "api-e", "Running", 1)})
 	s.shows(`web-d`)
 	s.lacks(`api-e`)
-	s.send(tea.KeyPressMsg{Code: 's', Mod: tea.ModAlt}) // Escape and s, typed fast
+	s.send(tea.KeyPressMsg{Code: 's', Mod: tea.ModAlt}) // Escape followed quickly by s
 	s.shows(`api-e`)
 	s.shows(`sorted: name`)
 
 	s.press("/")
 	s.typed("where")
-	s.shows(`api-e`) // so far it may become an expression
+	s.shows(`api-e`) // may become an expression
 	s.press("enter")
-	s.shows(`no matches among 5 objects`) // it is a word
+	s.shows(`no matches among 5 objects`) // is a word
 	s.press("esc")
 
 	s.press("/")
 	s.typed("where nonsense")
-	s.shows(`api-e`) // what is no words yet hides nothing
+	s.shows(`api-e`) // an expression applies only after Enter
 	s.press("enter")
-	s.shows(`no expression: nonsense`)
+	s.shows(`invalid expression: nonsense`)
 	for range len("nonsense") {
 		s.press("backspace")
 	}
@@ -431,8 +431,8 @@ func TestFilter(t *testing.T) {
 	s.lacks(`web-b`)
 }
 
-// TestWho: only what a program wrote, once that is typed; words beside it go on as before.
-func TestWho(t *testing.T) {
+// TestManagerFilter checks that who: shows only objects that a field manager changed, also together with words.
+func TestManagerFilter(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	by := func(name, manager string) event.Event {
 		o := pod(t, name, "Running", 1)
@@ -442,7 +442,7 @@ func TestWho(t *testing.T) {
 	s.deliver(by("web-a", "argocd-controller"), by("web-b", "kubectl-edit"), by("api-c", "argocd-controller"), synced())
 	s.press("/")
 	s.typed("who:")
-	s.shows(`web-b`) // it is being typed
+	s.shows(`web-b`) // the filter is not complete yet
 	s.typed("Argo")
 	s.press("enter")
 	s.shows(`web-a`)
@@ -453,15 +453,16 @@ func TestWho(t *testing.T) {
 	s.press("enter")
 	s.shows(`web-a`)
 	s.lacks(`web-b|api-c`)
-	// Words find programs, too; what is not to be there is not looked for in these.
+	// Words match managers, too.
 	s.press("esc", "/")
 	s.typed("kubectl-ed")
 	s.shows(`web-b`)
 	s.lacks(`web-a|api-c`)
 }
 
-// TestWhoChanged: with who: in force the changes of an object are those of that program, and it says what it leaves out.
-func TestWhoChanged(t *testing.T) {
+// TestChangesOfManager checks that with a who: filter, the changes of an object are limited to that manager, with the number of the
+// others.
+func TestChangesOfManager(t *testing.T) {
 	s := newScreen(t, 100, 24, nil)
 	by := func(version int, level, labels, field, manager string) event.Object {
 		o := pod(t, "web-a", "Running", version)
@@ -480,7 +481,7 @@ func TestWhoChanged(t *testing.T) {
 	s.press("esc", "/")
 	s.typed("who:argo")
 	s.press("enter")
-	s.shows(`web-a`) // its change is held, though no field is its own any more
+	s.shows(`web-a`) // an earlier state has the manager, although it owns no field any more
 	s.press("/", "backspace", "backspace", "backspace", "backspace")
 	s.typed("flux")
 	s.press("enter")
@@ -496,12 +497,13 @@ func TestWhoChanged(t *testing.T) {
 	s.shows(`1 change by other managers not shown \(/who:argo\)`)
 	s.lacks(`a → b`)
 	s.deliver(removed(by(5, "trace", "b", "level", "argocd-controller")))
-	s.shows(`- po/web-a`) // who deleted it is not known
+	s.shows(`- po/web-a`) // deletions are always shown, because their author is unknown
 	s.shows(`1 change by other managers not shown \(/who:argo\)`)
 }
 
-// TestMakers: one of several programs is enough, and of what nobody is known to have changed that is said.
-func TestMakers(t *testing.T) {
+// TestChangesOfSeveralManagers checks that changes by any of several managers are shown, and that changes by other managers and by
+// unknown managers are counted separately.
+func TestChangesOfSeveralManagers(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	by := func(version int, level, manager string) event.Object {
 		o := pod(t, "web-a", "Running", version)
@@ -522,11 +524,11 @@ func TestMakers(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "three → four") || strings.Contains(got, "four → five") {
-		t.Errorf("what others changed is shown:\n%s", got)
+		t.Errorf("changes by other managers are shown:\n%s", got)
 	}
 }
 
-// TestStatus: what the server calls the status, and the namespace, are not cut so far that they say nothing.
+// TestStatus checks that the STATUS and NAMESPACE columns remain readable on a narrow screen.
 func TestStatus(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) { o.ShowNamespaces = true })
 	crashes := func(namespace string) event.Event {
@@ -540,7 +542,7 @@ func TestStatus(t *testing.T) {
 	s.shows(`paym\S+-us  payment\S+-us .*CrashLoopBackOff`)
 }
 
-// TestState: why an object is not ready stands in its row on every width, where the server's columns do not say it.
+// TestState checks that rows show the reason why an object is not ready at any width, unless the server's columns do.
 func TestState(t *testing.T) {
 	columns := strings.Join([]string{definition("Name", "string", "name"), definition("Ready", "string", ""), definition("Up-to-date", "string", ""), definition("Available", "string", ""), definition("Age", "string", "")}, ",")
 	deploy := func(name, condition string) event.Event {
@@ -558,22 +560,22 @@ func TestState(t *testing.T) {
 		s.deliver(deploy("cart", progress("False", "ProgressDeadlineExceeded")), deploy("search", progress("True", "ReplicaSetUpdated")), initial(pod(t, "web-a", "Running", 1)), synced())
 		if width < 60 {
 			s.shows(`(?i)✗ +cart +progress deadli…`)
-			continue // for ages there is no room beside why
+			continue // there is no room for other columns
 		} else {
 			s.shows(`(?i)✗ +cart +progress deadline exceeded`)
 		}
 		s.shows(`◌ +search +0/2 pods availa`)
 		s.shows(`AGE`)
-		s.lacks(`PODS.* STATE`) // all is said
+		s.lacks(`PODS.* STATE`) // the server's columns have the reasons
 	}
 }
 
-// TestSearch: while an expression is asked about many objects, keys, changes and time go
-// on, with the rows from before; another question takes the place of the first.
+// TestSearch checks that the screen stays responsive while an expression is evaluated for many objects, with the previous rows, and
+// that another filter or Escape ends the search.
 func TestSearch(t *testing.T) {
 	slow := func(want string) func(string, event.Object) bool {
 		return func(_ string, o event.Object) bool {
-			time.Sleep(synchronousTime / 10) // as a large object takes
+			time.Sleep(synchronousTime / 10) // as for a large object
 			return strings.Contains(o.Raw(), want)
 		}
 	}
@@ -584,71 +586,69 @@ func TestSearch(t *testing.T) {
 		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
 	}
 	s.deliver(synced())
-	ask := func(expression string) tea.Cmd {
+	enterFilter := func(expression string) tea.Cmd {
 		s.press("/")
 		s.send(tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl})
 		s.typed(expression)
 		return s.send(keyOf("enter"))
 	}
-	goOn := ask("where web-07")
-	if goOn == nil {
-		t.Fatal("it has asked all at once")
+	next := enterFilter("where web-07")
+	if next == nil {
+		t.Fatal("the search ended at once")
 	}
-	s.shows(`looking, \d+ % /where web-07 esc stops`)
+	s.shows(`searching, \d+ % /where web-07 esc stops`)
 	s.press("down")
 	s.deliver(modified(pod(t, "web-00", "Failed", 2)))
 	s.shows(`web-00 .*Failed`)
 	s.shows(`web-03`)
 
-	// Another question.
-	instead := ask("XYZ")
-	if instead != nil {
-		t.Error("words wait for something")
+	// Another filter replaces the search.
+	if enterFilter("XYZ") != nil {
+		t.Error("a filter with words needs a search")
 	}
 	s.shows(`no matches among 100 objects`)
-	if s.send(goOn()) != nil {
-		t.Error("the first question goes on")
+	if s.send(next()) != nil {
+		t.Error("the first search continues after another filter")
 	}
 	s.press("esc")
 	s.shows(`web-03`)
 
-	// To its end, with what has changed meanwhile.
-	goOn = ask("where Failed")
+	// A complete search includes objects that changed in the meantime.
+	next = enterFilter("where Failed")
 	s.deliver(modified(pod(t, "web-99", "Failed", 3)))
-	for goOn != nil {
-		s.shows(`looking`)
-		goOn = s.send(goOn())
+	for next != nil {
+		s.shows(`searching`)
+		next = s.send(next())
 	}
-	s.lacks(`looking`)
+	s.lacks(`searching`)
 	s.shows(`2 of 100 objects`)
 	s.shows(`web-00[\s\S]*web-99`)
 	s.press("esc")
 	s.shows(`100 objects`)
 
-	// Escape ends it and leaves the rows.
-	goOn = ask("where Failed")
+	// Escape ends the search and keeps the rows.
+	next = enterFilter("where Failed")
 	s.press("esc")
-	s.lacks(`looking`)
-	if s.send(goOn()) != nil {
-		t.Error("it goes on after Escape")
+	s.lacks(`searching`)
+	if s.send(next()) != nil {
+		t.Error("the search continues after Escape")
 	}
 	s.shows(`^ pods in shop  100 objects`)
 }
 
-// TestSuspendsOnce: a second Ctrl-Z that comes before the first has stopped the process does
-// not stop it again as soon as it goes on.
-func TestSuspendsOnce(t *testing.T) {
+// TestSuspendOnce checks that a second Ctrl-Z before the process has stopped does not stop it again after it continues.
+func TestSuspendOnce(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)
 	ctrlZ := tea.KeyPressMsg{Code: 'z', Mod: tea.ModCtrl}
 	if s.send(ctrlZ) == nil {
 		t.Fatal("Ctrl-Z does nothing")
 	}
 	if s.send(ctrlZ) != nil {
-		t.Error("it is to be stopped twice")
+		t.Error("the second Ctrl-Z suspends the process again")
 	}
 }
 
-// TestPaste: what is pasted into a filter is one line; elsewhere it presses no keys.
+// TestPaste checks that text that is pasted into a filter becomes one line, and that other pasted text does not act as keys.
 func TestPaste(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
@@ -661,20 +661,20 @@ func TestPaste(t *testing.T) {
 	s.shows(`^   web-b`)
 	s.lacks(`web-a`)
 
-	// Of a long one the end is seen, and the caret behind it.
+	// The end of a long filter is visible, with the caret after it.
 	s.send(tea.PasteMsg{Content: strings.Repeat(" 語w", 40) + " end"})
 	s.shows(`^ /….* end$`)
 	if caret := s.View().Cursor; caret == nil || caret.X != 39 || caret.Y != 9 {
-		t.Errorf("the caret is at %v", caret)
+		t.Errorf("the caret is at %v, want 39, 9", caret)
 	}
 }
 
-// TestFilterOnce: an expression is asked about each object once, not for another order.
+// TestFilterOnce checks that an expression is evaluated once per object, and not again for another order or a pause.
 func TestFilterOnce(t *testing.T) {
-	asked := 0
+	evaluated := 0
 	s := newScreen(t, 80, 24, func(o *Options) {
 		o.CompileCondition = func(string) (func(string, event.Object) bool, error) {
-			return func(string, event.Object) bool { asked++; return true }, nil
+			return func(string, event.Object) bool { evaluated++; return true }, nil
 		}
 	})
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
@@ -682,12 +682,12 @@ func TestFilterOnce(t *testing.T) {
 	s.typed("where true")
 	s.press("enter", "s", "p", "s", "p")
 	s.shows(`2 of 2 objects`)
-	if asked != 2 {
-		t.Errorf("it is asked %d times", asked)
+	if evaluated != 2 {
+		t.Errorf("the expression was evaluated %d times, want 2", evaluated)
 	}
 }
 
-// TestSort: each order.
+// TestSort checks each sort order.
 func TestSort(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), initial(pod(t, "web-c", "Pending", 1)), synced())
@@ -695,13 +695,13 @@ func TestSort(t *testing.T) {
 	s.deliver(modified(pod(t, "web-b", "Running", 2)))
 	for _, want := range []string{"web-c web-a web-b", "web-a web-b web-c", "web-a web-b web-c", "web-b web-a web-c", "web-c web-a web-b"} {
 		if got := s.order(); got != want {
-			t.Errorf("%s: %s, want %s", orderNames[s.table.order], got, want)
+			t.Errorf("%s: got %s, want %s", orderNames[s.table.order], got, want)
 		}
 		s.press("s")
 	}
 }
 
-// TestPause: a table that is paused stays as it is, and catches up.
+// TestPause checks that a paused table does not change, and shows the current state when it resumes.
 func TestPause(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
@@ -710,13 +710,13 @@ func TestPause(t *testing.T) {
 	s.pass(time.Minute)
 	s.shows(`^◌  web-a  1/1    Pending  0         5m`)
 	s.lacks(`web-b`)
-	s.shows(`PAUSED 2 events since, p goes on`)
+	s.shows(`PAUSED 2 events since, p resumes`)
 	s.press("p")
 	s.shows(`web-a  1/1    Running  0         6m`)
 	s.shows(`web-b`)
 }
 
-// TestDetails: what changed of an object, with what became of the watch, and its YAML.
+// TestDetails checks the pagers with the changes of an object, its YAML, the messages about the watch, and the help.
 func TestDetails(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
@@ -741,8 +741,7 @@ func TestDetails(t *testing.T) {
 	s.shows(`^ Keys$`)
 }
 
-// TestPagerTitle: of an object with a long name the end of that is seen, and from the help
-// one comes back to where one was.
+// TestPagerTitle checks that the title of a pager shows the end of a long name, and that the help returns to the previous pager.
 func TestPagerTitle(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	s.deliver(initial(pod(t, "web-with-a-name-that-is-far-too-long-for-this-screen-x2k4j", "Running", 1)), synced())
@@ -756,7 +755,7 @@ func TestPagerTitle(t *testing.T) {
 	s.shows(`^ pods in shop`)
 }
 
-// TestSecret: no value of a Secret is on the screen.
+// TestSecret checks that values of Secrets are masked.
 func TestSecret(t *testing.T) {
 	secrets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true), Namespace: "shop"}
 	secret := func(value string) event.Object {
@@ -772,41 +771,41 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestEvents: the Events about an object, and why there are none.
+// TestEvents checks the pager with the Events about an object, and its text if there are none or fetching them fails.
 func TestEvents(t *testing.T) {
 	var found []kubeevent.Event
 	var failure error
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
-	ask := func() {
+	fetch := func() {
 		t.Helper()
 		cmd := s.send(keyOf("e"))
 		s.shows(`fetching events`)
 		s.send(cmd())
 	}
 	s.FetchEvents = func(_ context.Context, _ string, _ event.Object) ([]kubeevent.Event, error) { return found, failure }
-	ask()
+	fetch()
 	s.shows(`no events about it`)
 	s.press("esc")
 	failure = fmt.Errorf("no \x1b[31mright")
-	ask()
+	fetch()
 	s.shows(`no \\u001b\[31mright`)
 	s.press("esc")
 	failure, found = nil, []kubeevent.Event{{LastSeen: time.Now(), Type: "Warning", Reason: "FailedScheduling", Message: "no\nnode", ReportingComponent: "scheduler", Count: 3}}
-	ask()
+	fetch()
 	s.shows(`0s ago +×3 Warning FailedScheduling +scheduler$`)
 	s.shows(`^ +no node$`)
 	s.press("esc")
 	found[0].InvolvedObject = owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "web-a"}
-	ask()
+	fetch()
 	s.shows(`×3 Warning FailedScheduling +scheduler$`)
 	s.press("esc")
 	found[0].InvolvedObject.Name = "web-\x1b"
-	ask()
+	fetch()
 	s.shows(`×3 Warning FailedScheduling pod/web-\\u001b +scheduler$`)
 }
 
-// TestConnection: how the connection is, and where it was lost.
+// TestConnection checks how the screen shows the state of the connection, and the section with a lost or denied watch.
 func TestConnection(t *testing.T) {
 	s := newScreen(t, 100, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
 	s.shows(`◌ connecting · no event yet`)
@@ -836,7 +835,7 @@ func TestConnection(t *testing.T) {
 	s.shows(`^   DEPLOYMENTS.*! denied, trying again`)
 }
 
-// TestPosition: if not all rows are seen, it says which are.
+// TestPosition checks that the screen shows the range of visible rows if not all rows are visible.
 func TestPosition(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
 	s.deliver(event.Event{Type: event.Added, Initial: true, Object: pod(t, "web-d", "Running", 1), Target: deploys})
@@ -853,7 +852,7 @@ func TestPosition(t *testing.T) {
 	s.shows(` 2-18 of 18$`)
 	s.lacks(`web-d`)
 	s.shows(`^   web-00 `)
-	s.Note(s.clock, strings.Repeat("what is said has more room ", 4))
+	s.Note(s.clock, strings.Repeat("notes get more room than the range ", 4))
 	s.send(changedMsg{})
 	s.shows(`^ ! .{72,}…$`)
 	s.pass(time.Minute)
@@ -866,9 +865,8 @@ func TestPosition(t *testing.T) {
 	s.lacks(` of 18`)
 }
 
-// TestNothingMoves: the words at the top stay in their place, however long ago something
-// was.
-func TestNothingMoves(t *testing.T) {
+// TestStableTopLine checks that advancing ages do not move the other words in the top line.
+func TestStableTopLine(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
 	at := func() string {
@@ -884,18 +882,18 @@ func TestNothingMoves(t *testing.T) {
 		for range 700 {
 			s.pass(time.Second)
 			got, want := at(), want
-			if _, state, _ := strings.Cut(got, "✗"); lost { // but for the number itself
+			if _, state, _ := strings.Cut(got, "✗"); lost { // ignore the age itself
 				got, want = strings.TrimSuffix(got, "✗"+state), want[:strings.Index(want, "✗")]
 			}
 			if got != want {
-				t.Fatalf("%q is %q by now", want, got)
+				t.Fatalf("got %q, want %q", got, want)
 			}
 		}
 	}
 }
 
-// TestLeaves: an object of which --where does not hold any more is none of the table.
-func TestLeaves(t *testing.T) {
+// TestWhere checks that objects leave the table when --where no longer selects them.
+func TestWhere(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) {
 		o.Where = func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), `"phase":"Pending"`) }
 	})
@@ -907,7 +905,7 @@ func TestLeaves(t *testing.T) {
 	s.shows(`web-a`)
 }
 
-// TestHistory: of very many states the oldest are forgotten, and that is said.
+// TestHistory checks that the changes of an object with very many states have a note about the dropped ones.
 func TestHistory(t *testing.T) {
 	const changes = 150
 	s := newScreen(t, 100, 30, nil)
@@ -926,7 +924,7 @@ func TestHistory(t *testing.T) {
 	s.shows(fmt.Sprintf("Phase-%d → Phase-%d", changes-2, changes-1))
 }
 
-// TestConcurrent: events come while the screen is drawn and keys are pressed.
+// TestConcurrent delivers events while the screen is drawn and keys are pressed.
 func TestConcurrent(t *testing.T) {
 	s := newScreen(t, 100, 30, nil)
 	var events []event.Event
@@ -947,11 +945,11 @@ func TestConcurrent(t *testing.T) {
 				done <- err
 				return
 			}
-			s.Note(start, "said")
+			s.Note(start, "note")
 		}
 		done <- nil
 	}()
-	// A round of keys ends in the table, which goes on.
+	// The keys of a round end in the table, resumed.
 	round := []string{"down", "s", "p", "enter", "end", "esc", "p", "d", "esc", "end", "l", "esc", "home"}
 	for {
 		for _, key := range round {
@@ -959,7 +957,7 @@ func TestConcurrent(t *testing.T) {
 			s.send(changedMsg{})
 			s.pass(100 * time.Millisecond)
 			if s.text() == "" {
-				t.Fatal("nothing is drawn")
+				t.Fatal("the frame is empty")
 			}
 		}
 		select {
@@ -975,8 +973,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestProblems: above the table stands what needs a look, since when and after what, as far as there
-// is room.
+// TestProblems checks the list of problems above the table, and that it needs a minimum height.
 func TestProblems(t *testing.T) {
 	s := newScreen(t, 120, 24, nil)
 	s.deliver(initial(pod(t, "web-0", "Running", 1)))
@@ -994,7 +991,7 @@ func TestProblems(t *testing.T) {
 	s.pass(time.Second)
 	s.shows(`^ … and 7 more$|^   … and 7 more$`)
 	if got := s.above() - rows; got != 4 {
-		t.Errorf("%d more lines", got)
+		t.Errorf("the list of problems takes %d more lines, want 4", got)
 	}
 	s.press("enter")
 	s.lacks(`and 7 more`)
@@ -1014,8 +1011,8 @@ func TestProblems(t *testing.T) {
 	s.shows(`^ no problems$`)
 }
 
-// TestProblemsBelow: where a line has no room for the change that somebody made before, that stands below it.
-func TestProblemsBelow(t *testing.T) {
+// TestCauseLine checks that the change before a problem is on a second line if there is no room for it on the first.
+func TestCauseLine(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	imaged := func(phase string, version int, image string) event.Object {
 		o := pod(t, "web-0", phase, version)
@@ -1033,8 +1030,7 @@ func TestProblemsBelow(t *testing.T) {
 	s.shows(`^ ✗ po/web-0  the pod failed  since \d\d:\d\d:\d\d  after image .*payments:2$`)
 }
 
-// TestCutTitle: of a long title the cluster and the namespace are left, and as much as there is room
-// for of what is watched.
+// TestCutTitle checks that a shortened title keeps the cluster and the namespace, and as many resources as there is room for.
 func TestCutTitle(t *testing.T) {
 	c := &canvas{Method: ansi.WcWidth}
 	for _, test := range []struct {
@@ -1048,7 +1044,7 @@ func TestCutTitle(t *testing.T) {
 	} {
 		got := c.cutTitle("admin: pods, configmaps in namespace shop", test.room)
 		if w := c.StringWidth(got); w > test.room || got != test.want {
-			t.Errorf("%d: %q", test.room, got)
+			t.Errorf("width %d: got %q, want %q", test.room, got, test.want)
 		}
 	}
 }

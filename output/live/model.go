@@ -260,7 +260,7 @@ func (m *model) tableKeys() string {
 		return m.timeControl.keys(left + m.finder.describe())
 	}
 	if paused := m.view.paused; paused != nil {
-		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+text.Count(m.events-paused.events, "event")+" since, p goes on ")
+		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+text.Count(m.events-paused.events, "event")+" since, p resumes ")
 	}
 	left += m.finder.describe()
 	keys := []string{"↵ changes", "d yaml", "e events", "/ filter", "s sort", "p pause", "y copy", "? help", "q quit"}

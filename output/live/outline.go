@@ -2,19 +2,21 @@ package live
 
 import "slices"
 
-// span is where a section stands among all lines.
+// span is the position of a section in the table.
 type span struct {
 	*section
-	line, first int // of its header, and the number of its first row among all
+	line  int // line of the header
+	first int // index of the section's first row among all rows
 }
 
-// outline is where the sections of a table stand, each a header and rows, then an empty line.
+// outline has the positions of the sections of a table. Each section has a header and its rows. An empty line separates two
+// sections.
 type outline struct {
 	spans       []span
 	lines, rows int
 }
 
-// outlineOf leaves out sections without rows, unless show says otherwise.
+// outlineOf returns the outline of sections. It leaves out sections without rows, unless show returns true for them.
 func outlineOf(sections []*section, show func(*section) bool) (o outline) {
 	for _, s := range sections {
 		if len(s.order) == 0 && !show(s) {
@@ -30,7 +32,7 @@ func outlineOf(sections []*section, show func(*section) bool) (o outline) {
 	return o
 }
 
-// lineOf returns the line of a row by its number among all.
+// lineOf returns the line of a row, given its index among all rows.
 func (o *outline) lineOf(row int) int {
 	for _, s := range slices.Backward(o.spans) {
 		if row >= s.first {
@@ -40,7 +42,8 @@ func (o *outline) lineOf(row int) int {
 	return 0
 }
 
-// at returns the section in a line and which of its rows, -1 for its header; nil for an empty line.
+// at returns the section in a line, and the index of the row in the section, which is -1 for the header. The section of an empty
+// line is nil.
 func (o *outline) at(line int) (*span, int) {
 	for i := range slices.Backward(o.spans) {
 		s := &o.spans[i]
@@ -55,16 +58,16 @@ func (o *outline) at(line int) (*span, int) {
 	return nil, 0
 }
 
-// row returns a row by its number among all; nil if there is none.
-func (o *outline) row(number int) (*section, *row) {
-	if s, i := o.at(o.lineOf(number)); s != nil && i >= 0 {
+// row returns a row and its section, given its index among all rows. It returns nil if there is none.
+func (o *outline) row(index int) (*section, *row) {
+	if s, i := o.at(o.lineOf(index)); s != nil && i >= 0 {
 		return s.section, s.order[i]
 	}
 	return nil, nil
 }
 
-// before is how many rows stand above a line.
-func (o *outline) before(line int) int {
+// rowsAbove returns the number of rows above a line.
+func (o *outline) rowsAbove(line int) int {
 	rows := 0
 	for _, s := range o.spans {
 		rows += min(max(line-s.line-1, 0), len(s.order))

@@ -27,13 +27,13 @@ type pager struct {
 	back    *pager // previous pager; nil means the table
 }
 
-// heading returns the title, and whether the object was deleted.
+// heading returns the title, and states whether the object was deleted or replaced by one of the same name.
 func (p *pager) heading(now time.Time) string {
 	switch {
 	case p.row == nil || !p.row.deleted:
 		return p.title
 	case p.present() != p.row:
-		return "before it came back: " + p.title
+		return "before it was recreated: " + p.title
 	}
 	return "deleted " + output.FormatAge(now, p.row.at) + " ago: " + p.title
 }

@@ -66,7 +66,8 @@ func (p *problems) lines() []string {
 	return append(lines, "")
 }
 
-// noProblemsText returns the text for an empty list. It claims that there are no problems only if that is known.
+// noProblemsText returns the text for an empty list. It says that there are no problems only if all watches are connected, or
+// if the shown time of a recording is known.
 func (p *problems) noProblemsText() string {
 	if objects, _, _ := p.shown().total(); objects == 0 {
 		return ""

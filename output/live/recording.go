@@ -32,8 +32,8 @@ type loadedRange struct {
 	unknown  func(time.Time) string
 }
 
-// SetLoaded reports that all events between from and to have been delivered. end is the time to show if the screen starts
-// at the end. unknown returns why the state at a time is not known, or "" if it is.
+// SetLoaded tells the screen that all events between from and to have been delivered. end is the time to show if the screen
+// starts at the end. unknown returns the reason why the state at a time is not known, or "" if it is known.
 func (s *Screen) SetLoaded(from, end, to time.Time, unknown func(time.Time) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Screen) SetLoaded(from, end, to time.Time, unknown func(time.Time) stri
 	s.touch()
 }
 
-// takeRecorded updates the time up to which the recording has been read.
+// takeRecorded notes how far the recording has been read, and counts its events.
 func (s *store) takeRecorded(changes []inventory.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *store) takeRecorded(changes []inventory.Change) {
 	s.touch()
 }
 
-// whyUnknown returns why the state at the shown time is not known. It returns "" if it is known, or while the recording
-// is being read.
+// whyUnknown returns the reason why the state at the shown time is not known. It returns "" if the state is known, or while the
+// recording is being read.
 func (s *store) whyUnknown() string {
 	switch p := s.timeView; {
 	case p.loaded == nil:
@@ -87,7 +87,7 @@ func (p *timeView) withoutLater(h inventory.History) inventory.History {
 	return h
 }
 
-// tableAt returns the table at a time, with the highlights of the latest changes. Order and filter are those of like.
+// tableAt returns the table at a time, with highlights of the latest changes, and with the order and filter of like.
 func (s *store) tableAt(at time.Time, like *table) *table {
 	t := newTable(func(*inventory.Entry) {}, s.histories)
 	t.order, t.filter = like.order, like.filter
@@ -120,8 +120,8 @@ func (r *timeControl) show() {
 	r.paused = &pause{table: r.tableAt(r.timeView.at, r.shown()), at: r.timeView.at}
 }
 
-// refresh shows what has been read since the last call, and reports whether that changed the table. If soon is true, the
-// call does nothing while the recording is still being read, so that the table is drawn once a second.
+// refresh shows the events that have been read since the last call, and reports whether there are any. If soon is true, the call
+// does nothing while the recording is still being read, so that the table is drawn only once a second.
 func (r *timeControl) refresh(soon bool) bool {
 	if r == nil || r.shownUntil.Equal(r.timeView.read) && r.shownComplete || soon && r.timeView.loaded == nil && !r.shownUntil.IsZero() {
 		return false
@@ -227,7 +227,7 @@ func (r *timeControl) keys(left string) string {
 	return r.keysBehind(left, []string{"←→ change", "[] minute", "fF failure", "↵ changes", "d yaml", "/ filter", "s sort", "? help", "q quit"})
 }
 
-// position returns the shown time and whether the state is known, in a long and a short form.
+// position returns the shown time and whether the state at that time is known, in a long and a short form.
 func (s *statusLine) position() []string {
 	look, sign, word := fine, "●", "known"
 	switch p := s.timeView; {
@@ -249,7 +249,7 @@ func (s *statusLine) position() []string {
 	}
 }
 
-// unknown returns why the shown state is not known, and whether that is so.
+// unknown returns a message with the reason why the shown state is not known. It returns false if the state is known.
 func (s *statusLine) unknown() (string, bool) {
 	if why := s.whyUnknown(); why != "" {
 		return s.paint(alarm, "!") + " " + output.EscapeLine(why), true

@@ -9,9 +9,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// newPast is a screen that shows a recording of a minute, of which is not known what was there from
-// second 40 to 45.
-func newPast(t *testing.T, at time.Time) *screen {
+// newRecordingScreen returns a screen that shows a time of a recording of a minute. SetLoaded has not been called yet.
+func newRecordingScreen(t *testing.T, at time.Time) *screen {
 	s := newScreen(t, 100, 24, func(o *Options) { o.Recording = &Recording{InitialTime: at} })
 	s.clock = start.Add(24 * time.Hour)
 	after := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
@@ -29,7 +28,8 @@ func newPast(t *testing.T, at time.Time) *screen {
 	return s
 }
 
-func (s *screen) read() {
+// setLoaded completes the recording. Its state is not known between seconds 40 and 45.
+func (s *screen) setLoaded() {
 	(&Screen{s.store}).SetLoaded(start, start.Add(time.Minute), start.Add(time.Minute), func(t time.Time) string {
 		if at := t.Sub(start); at > 40*time.Second && at < 45*time.Second {
 			return "not known: connection lost"
@@ -52,11 +52,12 @@ func TestStartWhileReading(t *testing.T) {
 	}
 }
 
-// TestRewind: it shows what was there, and keys go from change to change, by a minute, and to what fails.
+// TestRewind checks that the screen shows the objects at a time, and that keys move the time to the next change, by a minute, or to
+// the next failure.
 func TestRewind(t *testing.T) {
-	s := newPast(t, start.Add(42*time.Second))
+	s := newRecordingScreen(t, start.Add(42*time.Second))
 	s.shows(`◌ .*:00:42 read to \S+:00:50`)
-	s.read()
+	s.setLoaded()
 	s.shows(`✗ .*:00:42 not known`)
 	s.shows(`! not known: connection lost`)
 	s.lacks(`before all is connected`)
@@ -96,12 +97,12 @@ func TestRewind(t *testing.T) {
 	s.shows(`:00:20 known`)
 }
 
-// TestRewindReading: before all is read, no key goes where it is not known what was.
-func TestRewindReading(t *testing.T) {
-	s := newPast(t, time.Time{})
+// TestRewindWhileReading checks that keys do not move the time while the recording is being read.
+func TestRewindWhileReading(t *testing.T) {
+	s := newRecordingScreen(t, time.Time{})
 	s.press("left")
 	s.shows(`the recording is still being read`)
-	s.read()
+	s.setLoaded()
 	s.shows(`:01:00 known`)
 	s.shows(`web-2 +1/1 +Running`)
 	s.press("l")

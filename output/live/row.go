@@ -76,7 +76,7 @@ func (r *row) shortState() string {
 	return output.EscapeLine(r.ShortReason())
 }
 
-// isUnknown reports whether the object has a status without evidence of its state. It is no problem.
+// isUnknown reports whether the object has a status that does not show whether it is ready. This is not a problem.
 func (r *row) isUnknown() bool {
 	return r.Status == kstatus.UnknownStatus && r.EventType == "" && r.Message != ""
 }

@@ -56,7 +56,7 @@ func New(o Options) *Screen {
 }
 
 // ErrQuit means that the user quit the screen.
-var ErrQuit = errors.New("the user ended it")
+var ErrQuit = errors.New("the user quit")
 
 // framesPerSecond is the maximum frame rate.
 const framesPerSecond = 30

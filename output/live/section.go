@@ -44,7 +44,7 @@ type section struct {
 	stateWidth int
 	// sets has the columns by cluster. The section has their union.
 	sets map[string][]inventory.Column
-	// order has the shown rows in order.
+	// order has the shown rows in their sort order.
 	order []*row
 	// notReady and deletedCount are numbers of rows.
 	notReady, deletedCount int

@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// table has all rows and the order of the shown ones.
+// table has all rows, and the sort order of the shown rows.
 type table struct {
 	sections []*section
 	order    order

@@ -202,7 +202,7 @@ func (v *view) scroll(by int) {
 
 // visibleRows returns the indices of the first and last visible row below the header in line top.
 func (v *view) visibleRows(o *outline, top int) (first, last int) {
-	return o.before(top + 1), o.before(top+v.body()) - 1
+	return o.rowsAbove(top + 1), o.rowsAbove(top+v.body()) - 1
 }
 
 func (v *view) click(y int) {
@@ -227,7 +227,7 @@ func (v *view) position() string {
 	return fmt.Sprintf("%d-%d of %d", first+1, last+1, o.rows)
 }
 
-// describeSelected returns what is known about the selected row apart from its cells.
+// describeSelected returns the name and the state of the selected object, and how often and when it changed.
 func (v *view) describeSelected() string {
 	s, r := v.selected()
 	if r == nil {
