@@ -65,9 +65,9 @@ func asOf(i *Inventory, some []*Entry, t time.Time) (then []*Entry) {
 	return then
 }
 
-// asOf returns the entry as it was at a time, or nil if it had not been seen or its state was evicted. It requires
-// Inventory.mu to be held. All states except the last are shared, and their Entry is the live one, of which only
-// immutable fields may be read.
+// asOf returns the entry as it was at a time, or nil if it had not been seen or its state was evicted. It requires Inventory.mu to be
+// held. It copies only the last state. The other states are shared, and their Entry is the live one: only its immutable fields may be
+// read.
 func (o *Entry) asOf(t time.Time) *Entry {
 	n := o.until(t)
 	if n == 0 || n < len(o.states) && o.states[n].EvictedSince(o.states[n-1]) > 0 {

@@ -66,8 +66,8 @@ func (s *seen) deliver(events ...event.Event) []Change {
 	return s.changes
 }
 
-// there returns the names and versions of the existing objects.
-func (s *seen) there() string {
+// existing returns the names and versions of the existing objects.
+func (s *seen) existing() string {
 	s.t.Helper()
 	all, err := s.ListAt(Now, nil)
 	if err != nil {
@@ -109,11 +109,11 @@ func TestLifecycle(t *testing.T) {
 	if changes[0].Before != c.State || changes[0].State.Entry != c.State.Entry || changes[1].Before != nil {
 		t.Errorf("%+v", changes)
 	}
-	if got := s.there(); got != "a2 b3" {
+	if got := s.existing(); got != "a2 b3" {
 		t.Error(got)
 	}
 	s.deliver(of(event.Deleted, pod("a", "u1", "4", "Running"), 3))
-	if got := s.there() + ", " + s.history("pods/u1"); got != "b3, A1 M2 D4" {
+	if got := s.existing() + ", " + s.history("pods/u1"); got != "b3, A1 M2 D4" {
 		t.Error(got)
 	}
 	c = s.deliver(of(event.Added, pod("a", "u9", "5", "Running"), 5))[0]
@@ -129,7 +129,7 @@ func TestLifecycle(t *testing.T) {
 	}
 	s.Forget(ended[0].Entry)
 	s.Forget(c.State.Entry) // no effect: the object exists
-	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.ListDeleted()) > 0 {
+	if got := s.existing() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
 	if changes := s.deliver(event.Event{Type: event.Synced, Target: pods}); len(changes) != 1 || changes[0].State != nil {
@@ -144,7 +144,7 @@ func TestModifiedFirst(t *testing.T) {
 	if c[0].Before != nil || c[0].Diff != nil || c[1].Before != nil {
 		t.Errorf("%+v", c)
 	}
-	if got := s.there() + ", " + s.history("pods/u2"); got != "a2, D3" {
+	if got := s.existing() + ", " + s.history("pods/u2"); got != "a2, D3" {
 		t.Error(got)
 	}
 }
@@ -176,7 +176,7 @@ func TestReappeared(t *testing.T) {
 	s := newSeen(t, Options{MaxDeleted: 10})
 	o := pod("a", "u1", "1", "Running")
 	s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 1), of(event.Added, o, 2))
-	if got := s.there() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.ListDeleted()) > 0 {
+	if got := s.existing() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.ListDeleted()) > 0 {
 		t.Error(got)
 	}
 }
@@ -188,7 +188,7 @@ func TestLateDeletion(t *testing.T) {
 	before, now := pod("a", "u1", "1", "Running"), pod("a", "u2", "2", "Running")
 	s.deliver(of(event.Added, before, 0), of(event.Deleted, before, 1), of(event.Added, now, 1), of(event.Deleted, before, 2))
 	c := s.deliver(of(event.Modified, pod("a", "u2", "3", "Failed"), 3))[0]
-	if got := s.there() + ", " + s.history("pods/u2"); got != "a3, A2 M3" || c.Before == nil {
+	if got := s.existing() + ", " + s.history("pods/u2"); got != "a3, A2 M3" || c.Before == nil {
 		t.Error(got)
 	}
 }
@@ -197,12 +197,12 @@ func TestLateDeletion(t *testing.T) {
 func TestWhere(t *testing.T) {
 	s := newSeen(t, Options{Where: func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), "Running") }})
 	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Pending"), 0))
-	if got := s.there(); got != "a1" {
+	if got := s.existing(); got != "a1" {
 		t.Error(got)
 	}
 	c := s.deliver(of(event.Modified, pod("a", "u1", "3", "Pending"), 1))[0]
-	if c.State != nil || c.Before == nil || s.there() != "" || s.history("pods/u1") != "not held" {
-		t.Errorf("%+v, %s", c, s.there())
+	if c.State != nil || c.Before == nil || s.existing() != "" || s.history("pods/u1") != "not held" {
+		t.Errorf("%+v, %s", c, s.existing())
 	}
 }
 

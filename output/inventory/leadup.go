@@ -49,7 +49,7 @@ const (
 const maxTransitions = 10_000
 
 // FindLeadUp returns the retained intentional changes within the duration before at, when the object with had a problem.
-// It considers the cluster of that object. Values are masked as o says. It compares many states and returns early with
+// It considers the cluster of that object. o configures the comparison and the masks. It compares many states and returns early with
 // ctx.Err() if ctx is done.
 func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, before time.Duration, o change.Options) (l LeadUp, err error) {
 	from, n := at.Add(-before), newProximityFinder(i, with)

@@ -25,7 +25,7 @@ type Problem struct {
 	State *State
 	// ObjectCount is the number of unhealthy objects.
 	ObjectCount int
-	// Failed is true if the objects will not recover by themselves, as far as their status says.
+	// Failed is true if the objects will not recover by themselves according to their status.
 	Failed bool
 	// Since is when the problem began. Zero means that it began before the object was first seen.
 	Since time.Time

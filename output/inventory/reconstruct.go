@@ -18,7 +18,7 @@ type ReconstructedChange struct {
 }
 
 // Reconstruct returns the changes that an initial object and its revisions show for the time before the watch began, in
-// order of time. Values are masked as o says.
+// order of time. o configures the comparison and the masks.
 func (past History) Reconstruct(revisions []event.Object, o change.Options) (all []ReconstructedChange) {
 	if !past.Entry.Initial {
 		return nil

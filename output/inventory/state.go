@@ -268,7 +268,7 @@ func (s *State) ToEvent(before *State) event.Event {
 	return e
 }
 
-// DiffStates returns the difference of two states, masked as o says. It includes the writers even if
+// DiffStates returns the difference of two states with the masks of o. It includes the writers even if
 // Options.OmitManagedFields is set.
 func DiffStates(before, after *State, o change.Options) change.Result {
 	return change.Diff(before.content.unpack(), after.content.unpack(), o)

@@ -53,8 +53,8 @@ type Options struct {
 	Noise Noise
 	// Masks hide values. Nil hides none.
 	Masks *Masks
-	// DistinctObjects is true if old and new are not two states of one object, but objects of two clusters. Their
-	// managed fields then do not show who removed something.
+	// DistinctObjects is true if old and new are not two states of one object, but objects of two clusters. The
+	// writer of removals and moves is then unknown.
 	DistinctObjects bool
 }
 
@@ -70,7 +70,7 @@ func Diff(old, new string, o Options) Result {
 	w := walk{options: o, masks: o.Masks.rules(old, new), path: make(Path, 0, 16)}
 	before, after := managedFieldsOf(old), managedFieldsOf(new)
 	w.fields = fields{old: before.Raw, new: after.Raw, distinctObjects: o.DistinctObjects}
-	if before.Raw != after.Raw && !w.reports(managedFields) { // replace them by a short noise change
+	if before.Raw != after.Raw && !w.reports(managedFields) { // replace them by different numbers, which are not reported either
 		old, new = replace(old, before, "0"), replace(new, after, "1")
 	}
 	was, is := sparse(old, new)

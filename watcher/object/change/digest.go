@@ -116,8 +116,9 @@ func (d *Digester) facts(p Pattern, object string) (facts []fact) {
 	return facts
 }
 
-// enter returns the value below the named fields and pushes them to the path. found is false if there is no such value.
-func (w *walk) enter(names []string, value gjson.Result) (gjson.Result, bool) {
+// enter follows the named fields from value and appends them to the path. It returns the part of value to which they lead. found is
+// false if there is no such part.
+func (w *walk) enter(names []string, value gjson.Result) (part gjson.Result, found bool) {
 	for _, name := range names {
 		if !value.IsObject() {
 			return value, false

@@ -62,7 +62,7 @@ var defaultNoise = sync.OnceValue(func() Noise {
 		),
 		// Controllers move the condition that they set to the end.
 		UnorderedLists: mustParse("status"),
-		// Controllers omit 0, and write it where there was no number.
+		// Controllers sometimes omit 0 and sometimes write it.
 		OptionalZeros: mustParse("status"),
 	}
 })
