@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// serverModule is the module of kube-apiserver and kubectl: its version is
-// theirs, whatever they say themselves when they were built as modules.
+// serverModule is the module of kube-apiserver and kubectl. If they were built as dependencies, their version
+// commands do not report its version.
 const serverModule = "k8s.io/kubernetes"
 
-// describe returns what is measured on what machine, in a paragraph.
+// describe returns a paragraph with the machine, the programs and the parameters.
 func describe(o options) (string, error) {
 	dwatch, err := buildinfo.ReadFile(o.dwatch)
 	if err != nil {
@@ -42,7 +42,7 @@ func describe(o options) (string, error) {
 		thousands(o.pods), thousands(o.updates), thousands(o.paced), o.rate, o.starts, o.rounds), nil
 }
 
-// describeKubectl returns what kubectl is measured.
+// describeKubectl returns the version of kubectl, or "no kubectl" if it is left out.
 func describeKubectl(o options) (string, error) {
 	if o.without == kubectlName {
 		return "no kubectl", nil
@@ -54,7 +54,7 @@ func describeKubectl(o options) (string, error) {
 	return "kubectl " + versionOf(info, serverModule), nil
 }
 
-// clusterPath returns the path of the binary that bed starts.
+// clusterPath returns the path of the binary that testenv starts.
 func clusterPath() string {
 	if path := os.Getenv("DWATCH_CLUSTER"); path != "" {
 		return path
@@ -81,32 +81,31 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// notes returns what the reader of the tables has to know.
+// notes returns the text that explains the tables of watches.
 func notes() string {
-	return strings.ReplaceAll(`dwatch is ~dwatch pods -A~, kubectl is ~kubectl get pods -A --watch --output-watch-events -o json~ with
-~--chunk-size=0~ (else it prints each 500 of the initial pods as one event), curl is a watch of the same
-pods that begins with what is there. kubectl table is ~kubectl get pods -A --watch~, and kubectl jsonpath, with
-~--chunk-size=0~, a jsonpath of three values. --where has a condition on two fields, which holds for all of them.
-Of dwatch serve it is what a viewer of its page gets, with nine others, who come when all pods are out. One
-program runs at a time, its stdout into a pipe. Ratios are of medians, and to the kubectl that prints the same:
-below 1, dwatch has less. Times count from the start of the process; "first out" of dwatch list is its first
-byte. MB are 10^6 bytes, and memory is what is resident. Latency is from just before an update is sent to the
-server until its line is read; the update sets two annotations of a pod of less than 2 KB, of which there are a
-hundred among the others; no row of a table says when a pod was updated. Updates at full speed set those of pods
-of 9 KB, and come as fast as the server writes them beside the reader. At the start on one object kubectl is
-~kubectl get configmaps~, with its cache of discovery filled.
+	return strings.ReplaceAll(`dwatch is ~dwatch pods -A~, and kubectl is ~kubectl get pods -A --watch --output-watch-events -o json~ with
+~--chunk-size=0~ (otherwise it prints each 500 initial pods as one event). curl is a watch of the same pods that begins with the
+existing pods. kubectl table is ~kubectl get pods -A --watch~. kubectl jsonpath prints three values with ~--chunk-size=0~.
+--where has a condition on two fields that matches all pods. For dwatch serve, the messages to one of ten viewers of its page are
+measured. The other nine connect when all pods have been sent. The programs run one at a time, with stdout connected to a pipe.
+Ratios are ratios of medians, compared with the kubectl that prints the same format. Below 1, dwatch needs less. Times count from
+the start of the process. "first out" of dwatch list is its first byte. 1 MB is 10^6 bytes, and memory is resident memory. Latency
+is the time from just before the update request until its line is read. These updates set two annotations of one of a hundred
+pods of less than 2 KB. Tables do not show the time of an update, so they have no latency. Updates at full speed change pods of
+9 KB, as fast as the server can write them while the reader runs. The start on one object is measured with
+~kubectl get configmaps~ for kubectl, with a filled discovery cache.
 `, "~", "`")
 }
 
-// deliveryNotes returns what the reader of the table of deliveries has to know.
+// deliveryNotes returns the text that explains the table of deliveries.
 func deliveryNotes() string {
-	return fmt.Sprintf(strings.ReplaceAll(`~dwatch send pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
-when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
-receiver, with net/http as it is. ~dwatch send pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a
-stream in files, all of which wait when the server comes; bare nats.go publishes the same bodies with ids and as many
-acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch send pods -- true~
-runs a program for each of %[3]s events, or all there are, from its start to its end; the shell, for the same lines,
-does nothing else. These take turns. Ratios of this table are medians of those of single turns.
-With ~--state~, what waits is in its file.
-`, "~", "`"), posters, thousands(sent), thousands(runs), publishing)
+	return fmt.Sprintf(strings.ReplaceAll(`~dwatch send pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB. All of them are in
+its queue when the receiver begins to answer. The bare Go client posts the same bodies from %[1]d goroutines to the same receiver,
+with net/http. ~dwatch send pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a stream on
+disk. All of them are in its queue when the server starts. bare nats.go publishes the same bodies with IDs and the same number of
+unacknowledged messages. Both rates are from the times at which the server stored the first and the last message.
+~dwatch send pods -- true~ runs a program for each of %[3]s events, or all if there are fewer. Its rate is from start to end. The
+shell does the same for the same lines. The contenders take turns. Ratios in this table are medians of the ratios of single turns.
+With ~--state~, the queue is in a file.
+`, "~", "`"), webhookWorkers, thousands(webhookEvents), thousands(commandEvents), publishWorkers)
 }

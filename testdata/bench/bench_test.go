@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, wrong := range []string{"-n=1", "-rounds=-1", "-without=curl", "-updates=1", "-rate=0", "-paced=0", "-starts=0", "extra"} {
 		if _, err := parse([]string{wrong}); err == nil {
-			t.Errorf("%s is no error", wrong)
+			t.Errorf("parse(%s) returned no error", wrong)
 		}
 	}
 }
@@ -37,16 +37,16 @@ func TestPercentile(t *testing.T) {
 	}
 	for _, test := range tests {
 		if got := percentile(test.values, test.p); math.Abs(got-test.want) > 1e-9 {
-			t.Errorf("p%g of %v: %g, want %g", test.p, test.values, got, test.want)
+			t.Errorf("p%g of %v: got %g, want %g", test.p, test.values, got, test.want)
 		}
 	}
 	if got := percentile(nil, 50); !math.IsNaN(got) {
-		t.Errorf("of nothing: %g", got)
+		t.Errorf("got %g without values, want NaN", got)
 	}
 	values := []float64{2, 1}
 	percentile(values, 50)
 	if !cmp.Equal(values, []float64{2, 1}) {
-		t.Errorf("the values were changed: %v", values)
+		t.Errorf("percentile changed its argument: %v", values)
 	}
 }
 
@@ -69,12 +69,12 @@ func TestFormat(t *testing.T) {
 	}
 	for _, test := range tests {
 		if test.got != test.want {
-			t.Errorf("%q, want %q", test.got, test.want)
+			t.Errorf("got %q, want %q", test.got, test.want)
 		}
 	}
 }
 
-// measured are results of which something was measured.
+// measured returns results with some values.
 func measured() results {
 	found := results{}
 	for _, value := range []float64{3, 1, 2} {
@@ -92,8 +92,8 @@ func measured() results {
 	return found
 }
 
-// Each subject has a table, of those of whom something was measured, with the ratios to
-// what prints the same; what nobody has is left out.
+// TestTables checks that each subject has a table with the contenders that have results, and with ratios to the program
+// with the same output. Tables and ratios without values are left out.
 func TestTables(t *testing.T) {
 	text := measured().tables(options{pods: 20000, updates: 5000, rate: 200})
 	got := strings.Split(regexp.MustCompile(` +`).ReplaceAllString(regexp.MustCompile(`(?m)^\|-.*\n`).ReplaceAllString(text, ""), " "), "\n")
@@ -127,22 +127,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// No table is too wide to be read, even beside the version before.
+// TestTablesAreNarrow checks that tables with all columns, including the ratios to an older dwatch, are not too wide.
 func TestTablesAreNarrow(t *testing.T) {
 	found := results{}
-	for _, name := range inTables() {
+	for _, name := range tableOrder() {
 		for m := range sentRate {
 			found.add(name, m, 1)
 		}
 	}
 	for line := range strings.Lines(found.tables(options{pods: 20000, updates: 5000, rate: 200})) {
 		if columns := strings.Count(line, "|") - 1; columns > 8 {
-			t.Errorf("%d columns: %s", columns, line)
+			t.Errorf("got %d columns, want at most 8: %s", columns, line)
 		}
 	}
 }
 
-// A dwatch from before there were commands has flags for them.
+// TestDialect checks the command lines of a dwatch with commands, and of an older one with flags instead.
 func TestDialect(t *testing.T) {
 	for _, test := range []struct {
 		commands bool
@@ -158,12 +158,12 @@ func TestDialect(t *testing.T) {
 		{true, func(d dialect) []string { return d.stream("pods") }, "dw pods"},
 	} {
 		if got := strings.Join(test.got(dialect{"dw", test.commands}), " "); got != test.want {
-			t.Errorf("%s, want %s", got, test.want)
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }
 
-// Of what a viewer gets, each object counts once, and each change.
+// TestPageMessage checks that there is one line for each new object and one for each change.
 func TestPageMessage(t *testing.T) {
 	known := map[string]bool{}
 	for _, step := range []struct{ message, want string }{
@@ -175,11 +175,11 @@ func TestPageMessage(t *testing.T) {
 	} {
 		got := pageMessage([]byte(step.message), known)
 		if string(got) != step.want {
-			t.Errorf("%s: %q", step.message, got)
+			t.Errorf("%s: got %q, want %q", step.message, got, step.want)
 		}
 		if strings.Contains(step.message, "MODIFIED") {
 			if at, err := pageLines.writtenAt(got); err != nil || !at.Equal(time.Unix(1_700_000_000, 1)) {
-				t.Errorf("%v, %v", at, err)
+				t.Errorf("got time %v, %v", at, err)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func TestPageMessage(t *testing.T) {
 func TestLightPods(t *testing.T) {
 	for pods, want := range map[int]int{2: 1, 20: 2, 1000: 100, 100000: 100} {
 		if got := lightPods(pods); got != want {
-			t.Errorf("%d of %d, want %d", got, pods, want)
+			t.Errorf("got %d small pods of %d, want %d", got, pods, want)
 		}
 	}
 }
@@ -228,11 +228,11 @@ func TestParseIO(t *testing.T) {
 	}
 }
 
-// TestShardTables finds a line for each number of shards of each server, and what is less than without them.
+// TestShardTables checks that there is a row for each number of shards of each server, with ratios to no shards.
 func TestShardTables(t *testing.T) {
 	found := results{}
 	if got := found.shards(options{}); got != "" {
-		t.Errorf("there is a table of nothing: %s", got)
+		t.Errorf("got a table without results: %s", got)
 	}
 	for _, server := range shardServers {
 		for _, n := range shardCounts {
@@ -242,9 +242,9 @@ func TestShardTables(t *testing.T) {
 		}
 	}
 	got := found.shards(options{updates: 5000})
-	for _, want := range []string{"| server selects, no shards ", "| server sends all, 4 shards ", "| 2.00 MB | 0.25 |", "5,000 changes"} {
+	for _, want := range []string{"| server selects, no shards ", "| server sends all, 4 shards ", "| 2.00 MB | 0.25 |", "5,000 updates"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
+			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func TestShardTables(t *testing.T) {
 func TestParseStat(t *testing.T) {
 	got, err := parseStat("cpu  1 2 4 1000 1000 8 16 32 64 128\ncpu0 1 2 4 1000\n")
 	if want := 630 * time.Millisecond; err != nil || got != want {
-		t.Errorf("%v, %v, want %v", got, err, want)
+		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	for _, wrong := range []string{"", "cpu 1 2 3\n", "intr 1 2 3 4 5 6 7 8 9\n", "cpu 1 2 3 4 5 6 7 x\n"} {
 		if _, err := parseStat(wrong); err == nil {
@@ -262,18 +262,18 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestWrittenAt(t *testing.T) {
-	for line, of := range map[string]language{
+	for line, of := range map[string]lineFormat{
 		`{"type":"MODIFIED","object":{"metadata":{"managedFields":[{"f:dwatch.test/written-at":{}}],"annotations":{"dwatch.test/written-at":"1700000000000000001"}}}}`: jsonLines,
 		"09:00:00 ~ default po/a  metadata.annotations[dwatch.test/written-at]  1600000000000000001 → 1700000000000000001  cluster\n":                                  changeLines,
 		`09:00:00 ~ default po/a  metadata.annotations  + {"dwatch.test/written-at":"1700000000000000001"}  cluster`:                                                   changeLines,
 	} {
 		got, err := of.writtenAt([]byte(line))
 		if err != nil || !got.Equal(time.Unix(1_700_000_000, 1)) || !of.isEvent([]byte(line)) {
-			t.Errorf("%v, %v: %s", got, err, line)
+			t.Errorf("got %v, %v: %s", got, err, line)
 		}
 	}
 	for _, wrong := range []string{"", `{"f:dwatch.test/written-at":{}}`, `"dwatch.test/written-at":"now"`} {
-		for _, of := range []language{jsonLines, changeLines} {
+		for _, of := range []lineFormat{jsonLines, changeLines} {
 			if _, err := of.writtenAt([]byte(wrong)); err == nil {
 				t.Errorf("%q is no error", wrong)
 			}
@@ -305,7 +305,7 @@ func TestLeavesOut(t *testing.T) {
 		{options{only: tableName}, curlName, false},
 	} {
 		if got := test.leavesOut(test.name); got != test.want {
-			t.Errorf("%+v: %s: %v", test.options, test.name, got)
+			t.Errorf("%+v: leavesOut(%s) is %v", test.options, test.name, got)
 		}
 	}
 }
@@ -318,12 +318,12 @@ func TestTableLines(t *testing.T) {
 		"default   web   1/1\n":                true,
 	} {
 		if got := tableLines.isEvent([]byte(line)); got != want {
-			t.Errorf("%v: %s", got, line)
+			t.Errorf("isEvent is %v: %s", got, line)
 		}
 	}
 }
 
-// The ratio of what takes turns is of each turn: what was slow then was so for both.
+// TestPaired checks that ratios are computed for each turn, because load affects both values of a turn.
 func TestPaired(t *testing.T) {
 	found := results{}
 	for i, slow := range []float64{1, 10, 100} {
@@ -331,9 +331,9 @@ func TestPaired(t *testing.T) {
 		found.add(shellName, sentRate, 1/slow)
 	}
 	if got := found.paired(commandName, shellName, sentRate); math.Abs(got-3) > 1e-9 {
-		t.Errorf("%v, want 3", got)
+		t.Errorf("got ratio %v, want 3", got)
 	}
 	if got := found.paired(commandName, postName, sentRate); !math.IsNaN(got) {
-		t.Errorf("%v of nothing", got)
+		t.Errorf("got %v without values, want NaN", got)
 	}
 }

@@ -10,25 +10,24 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// batch is how many pods are made at a time, in a namespace of their own: so no
-// single step takes too long, and there is progress to see.
+// batch is the number of pods per namespace. Pods are created one namespace at a time, so that no step takes too long
+// and progress is visible.
 const batch = 10000
 
-// heavy is the namespace of the first batch, which is updated at full speed.
+// heavy is the namespace of the first batch, whose pods are updated at full speed.
 const heavy = "bench-01"
 
-// light is the namespace of the small pods, which are what is updated to measure
-// latency: the server writes one of 9 KB in 3 ms of CPU, beside which a watcher's
-// part would not be seen.
+// light is the namespace of the small pods, which are updated to measure latency. An update of a pod of 9 KB takes the
+// server 3 ms of CPU, and the latency of a watcher would be negligible in comparison.
 const light = "bench-light"
 
-// lightPods returns how many of the pods are small.
+// lightPods returns the number of small pods among the pods.
 func lightPods(pods int) int { return min(max(pods/10, 1), 100) }
 
-// lonely is the namespace with one object, which start-up is measured on.
+// lonely is the namespace with a single object, which is used to measure start-up.
 const lonely = "bench-start"
 
-// lonelyObjects are that namespace and its object.
+// lonelyObjects is the manifest of this namespace and its object.
 const lonelyObjects = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -43,18 +42,18 @@ data:
   key: value
 `
 
-// startCluster starts a cluster that ends with ctx, if it is not stopped before.
+// startCluster starts a cluster. It stops when ctx ends, unless it is stopped before.
 func startCluster(ctx context.Context, flags ...string) (*testenv.Cluster, error) {
-	say("starting the cluster")
+	progress("starting the cluster")
 	cluster, err := testenv.StartCluster(flags...)
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { cluster.Stop() }) // what runs against it then fails at once
+	context.AfterFunc(ctx, func() { cluster.Stop() }) // so that its clients fail immediately
 	return cluster, nil
 }
 
-// fill makes the pods and the lonely object. dir is for temporary files.
+// fill creates the pods and the lonely object. dir is for temporary files.
 func fill(cluster *testenv.Cluster, pods int, dir string) error {
 	manifest := filepath.Join(dir, "lonely.yaml")
 	if err := os.WriteFile(manifest, []byte(lonelyObjects), 0o600); err != nil {
@@ -69,7 +68,7 @@ func fill(cluster *testenv.Cluster, pods int, dir string) error {
 	}
 	for i, made := 1, small; made < pods; i++ {
 		count := min(batch, pods-made)
-		say("making pods: %d of %d", made, pods)
+		progress("making pods: %d of %d", made, pods)
 		if _, err := cluster.Run("pods", strconv.Itoa(count), "--namespace", fmt.Sprintf("bench-%02d", i)); err != nil {
 			return err
 		}
@@ -78,8 +77,8 @@ func fill(cluster *testenv.Cluster, pods int, dir string) error {
 	return nil
 }
 
-// churn starts to write updates to the pods of a namespace, rate a second or,
-// with 0, as fast as the server takes them. The caller must receive the result.
+// churn starts to update the pods of a namespace, at rate updates per second. A rate of 0 means as fast as the server
+// allows. The caller must receive the result.
 func churn(cluster *testenv.Cluster, namespace string, updates int, rate float64) <-chan error {
 	done := make(chan error, 1)
 	go func() {

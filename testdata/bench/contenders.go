@@ -9,7 +9,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// The names of the contenders. The others are compared with the last two.
+// Names of the contenders.
 const (
 	dwatchName     = "dwatch"
 	dwatchOldName  = "dwatch --old"
@@ -21,79 +21,77 @@ const (
 	kubectlName    = "kubectl"
 	curlName       = "curl"
 
-	// In another format each is compared with the kubectl that prints the same.
+	// Other output formats are compared with the same format of kubectl.
 	tableName           = "dwatch -o table"
 	jsonPathName        = "dwatch -o jsonpath"
 	kubectlTableName    = "kubectl table"
 	kubectlJSONPathName = "kubectl jsonpath"
 )
 
-// compared are those that are compared with kubectl, in the order of the tables, each with
-// the kubectl that prints the same.
-var compared = []struct{ name, kubectl string }{
+// comparisons are the contenders that are compared with kubectl, in the order of the tables, and the kubectl with the
+// same output.
+var comparisons = []struct{ name, kubectl string }{
 	{dwatchName, kubectlName}, {dwatchOldName, kubectlName}, {changesName, kubectlName}, {viewName, kubectlName},
 	{whereName, kubectlName}, {pageName, kubectlName}, {dwatchListName, kubectlName},
 	{tableName, kubectlTableName}, {jsonPathName, kubectlJSONPathName},
 }
 
-// written is a template that shows when a pod was updated.
-const written = `jsonpath={.metadata.namespace} {.metadata.name} {.metadata.annotations.dwatch\.test/written-at}{"\n"}`
+// writtenTemplate prints the time at which a pod was updated.
+const writtenTemplate = `jsonpath={.metadata.namespace} {.metadata.name} {.metadata.annotations.dwatch\.test/written-at}{"\n"}`
 
-// passesAll is a condition that looks at two fields, and holds for every object: so
-// that what is printed is what a plain stream prints.
+// passesAll is a condition that reads two fields and matches every object, so the output is the same as without it.
 const passesAll = "object.?status.?phase.orValue('') != 'Nope' && object.metadata.namespace != 'x'"
 
-// watchQuery asks the server for what dwatch asks it for: a stream that begins
-// with what is there.
+// watchQuery is the query of dwatch's watch requests. The stream begins with the existing objects.
 const watchQuery = "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
-// contender is a program to measure, with its arguments for each job.
+// contender is a program to measure, with its command line for each job.
 type contender struct {
 	name  string   // in the table
-	watch []string // follows all pods, one event a line; or
-	list  []string // prints all pods and ends
+	watch []string // watches all pods and prints one line per event; nil if list is set
+	list  []string // prints all pods and exits
 	start []string // prints the lonely object
-	page  bool     // it prints nothing: its page is read instead
-	language
+	page  bool     // prints nothing and serves a page, whose messages are read
+	lineFormat
 }
 
-// field is all contenders, in the order of the table, with what they share.
-type field struct {
+// contenderSet contains all contenders in the order of the tables, and their common environment.
+type contenderSet struct {
 	contenders []contender
-	env        []string // of every child
+	env        []string // environment of all children
 	versions   []version
 }
 
-// newField prepares the contenders for a cluster. dir is for their files, and is
-// their home: nothing that the user has set up has a part in it.
-func newField(cluster *testenv.Cluster, opts options, dir string) (*field, error) {
+// newContenderSet prepares the contenders for a cluster. dir is for their files and their home directory, so that the
+// user's configuration has no effect.
+func newContenderSet(cluster *testenv.Cluster, opts options, dir string) (*contenderSet, error) {
 	curl, err := curlTo(cluster, dir)
 	if err != nil {
 		return nil, err
 	}
 	kubectl, pods := opts.kubectl, "/api/v1/pods"
-	f := &field{env: append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+dir, "KUBECACHEDIR=")}
+	f := &contenderSet{env: append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+dir, "KUBECACHEDIR=")}
 	if f.versions, err = versionsOf(opts); err != nil {
 		return nil, err
 	}
 	for _, v := range f.versions {
 		f.addDwatch(v)
 	}
-	// Without --chunk-size=0 kubectl prints each 500 of the initial objects as one
-	// event, of a list. Time, CPU and memory are much the same.
+	// Without --chunk-size=0, kubectl prints each 500 initial objects as one event of a list. Time, CPU and memory are
+	// about the same.
 	f.add(kubectlName, contender{
 		watch: []string{kubectl, "get", "pods", "-A", "--watch", "--output-watch-events", "-o", "json", "--chunk-size=0"},
-		start: append([]string{kubectl, "get", "-o", "json"}, one...),
+		start: append([]string{kubectl, "get", "-o", "json"}, lonelyArgs...),
 	})
 	f.add(kubectlTableName, contender{
-		watch:    []string{kubectl, "get", "pods", "-A", "--watch"},
-		start:    append([]string{kubectl, "get"}, one...),
-		language: tableLines,
+		watch:      []string{kubectl, "get", "pods", "-A", "--watch"},
+		start:      append([]string{kubectl, "get"}, lonelyArgs...),
+		lineFormat: tableLines,
 	})
 	f.add(kubectlJSONPathName, contender{
-		watch:    []string{kubectl, "get", "pods", "-A", "--watch", "--chunk-size=0", "-o", written},
-		start:    append([]string{kubectl, "get", "-o", `jsonpath={.items[*].metadata.name}{"\n"}`}, one...),
-		language: writtenLines,
+		watch:      []string{kubectl, "get", "pods", "-A", "--watch", "--chunk-size=0", "-o", writtenTemplate},
+		start:      append([]string{kubectl, "get", "-o", `jsonpath={.items[*].metadata.name}{"\n"}`}, lonelyArgs...),
+		lineFormat: writtenLines,
 	})
 	f.add(curlName, contender{
 		watch: curl(pods),
@@ -103,8 +101,8 @@ func newField(cluster *testenv.Cluster, opts options, dir string) (*field, error
 	return f, nil
 }
 
-// leavesOut reports whether a contender does not take part. Curl always does: it makes the
-// server read all pods.
+// leavesOut reports whether a contender is left out. curl is always included, because it makes the server read all
+// pods during the warm-up.
 func (o options) leavesOut(name string) bool {
 	switch {
 	case name == curlName:
@@ -117,24 +115,24 @@ func (o options) leavesOut(name string) bool {
 	return name == o.without
 }
 
-func (f *field) add(name string, c contender) {
+func (f *contenderSet) add(name string, c contender) {
 	c.name = name
 	if c.isEvent == nil {
-		c.language = jsonLines
+		c.lineFormat = jsonLines
 	}
 	f.contenders = append(f.contenders, c)
 }
 
-// one is the lonely object, as a program is asked for it.
-var one = []string{"configmaps", "--namespace", lonely}
+// lonelyArgs are the arguments for the lonely object.
+var lonelyArgs = []string{"configmaps", "--namespace", lonely}
 
-// addDwatch adds what is measured of one dwatch.
-func (f *field) addDwatch(d version) {
-	stream := func(name string, of language, flags ...string) {
+// addDwatch adds the contenders of one version of dwatch.
+func (f *contenderSet) addDwatch(d version) {
+	stream := func(name string, of lineFormat, flags ...string) {
 		f.add(d.named(name), contender{
-			watch:    d.stream(slices.Concat([]string{"pods", "-A"}, flags)...),
-			start:    d.stream(slices.Concat(one, flags)...),
-			language: of,
+			watch:      d.stream(slices.Concat([]string{"pods", "-A"}, flags)...),
+			start:      d.stream(slices.Concat(lonelyArgs, flags)...),
+			lineFormat: of,
 		})
 	}
 	stream(dwatchName, jsonLines)
@@ -142,14 +140,14 @@ func (f *field) addDwatch(d version) {
 	stream(changesName, jsonLines, "--changes")
 	stream(viewName, changeLines, "-o", "changes")
 	stream(whereName, jsonLines, "--where", passesAll)
-	f.add(d.named(pageName), contender{watch: d.serve("pods", "-A"), start: d.serve(one...), page: true, language: pageLines})
-	f.add(d.named(dwatchListName), contender{list: d.list("pods", "-A"), start: d.list(one...)})
+	f.add(d.named(pageName), contender{watch: d.serve("pods", "-A"), start: d.serve(lonelyArgs...), page: true, lineFormat: pageLines})
+	f.add(d.named(dwatchListName), contender{list: d.list("pods", "-A"), start: d.list(lonelyArgs...)})
 	stream(tableName, tableLines, "-o", "table")
-	stream(jsonPathName, writtenLines, "-o", written)
+	stream(jsonPathName, writtenLines, "-o", writtenTemplate)
 }
 
-// curlTo returns what makes curl's command line for a watch of path. It writes
-// the token and the certificate into dir, so that curl reads them from files.
+// curlTo returns a function that builds the curl command line to watch a path. It writes the token and the
+// certificate to files in dir, which curl reads.
 func curlTo(cluster *testenv.Cluster, dir string) (func(path string) []string, error) {
 	config, err := cluster.Config("")
 	if err != nil {

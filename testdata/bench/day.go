@@ -20,7 +20,7 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// What is asked of a recording of a day, which nobody could wait for: it is made up.
+// Names of the queries on the recording of a day, and the parameters of its generated content.
 const (
 	dayName     = "a recording of a day"
 	dayList     = "list --at"
@@ -32,12 +32,12 @@ const (
 	dayPodBytes = 3400
 )
 
-// day measures how large a recording of a day is, and what it takes to ask it.
+// day measures the size of a generated recording of a day, and queries on it.
 func (b *bench) day(ctx context.Context) error {
 	if b.dayEvents == 0 {
 		return nil
 	}
-	say("a recording of a day, of %s events", thousands(b.dayEvents))
+	progress("a recording of a day, of %s events", thousands(b.dayEvents))
 	dir, began := filepath.Join(b.dir, "day"), time.Now().Add(-25*time.Hour).Truncate(time.Second)
 	if err := writeDay(ctx, dir, began, b.dayEvents); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (b *bench) day(ctx context.Context) error {
 	b.found.add(dayName, bytesOut, float64(size))
 	at := began.Add(13*time.Hour + 7*time.Minute).Format(time.RFC3339)
 	for range b.rounds {
-		for _, ask := range []struct {
+		for _, q := range []struct {
 			name string
 			argv []string
 			want int // lines at least
@@ -58,7 +58,7 @@ func (b *bench) day(ctx context.Context) error {
 			{dayScan, b.versions[0].stream("pods", "-A", "--from", dir, "-o", "name", "--where", "has(object.status) && object.status.restarts > 100"), 0},
 			{daySeldom, b.versions[0].stream("secrets", "-A", "--from", dir, "-o", "name", "--where", "object.metadata.name == 's'"), 2},
 		} {
-			if err := b.ask(ctx, ask.name, ask.argv, ask.want); err != nil {
+			if err := b.query(ctx, q.name, q.argv, q.want); err != nil {
 				return err
 			}
 		}
@@ -66,15 +66,15 @@ func (b *bench) day(ctx context.Context) error {
 	return nil
 }
 
-// ask runs a program to its end, and notes what it took.
-func (b *bench) ask(ctx context.Context, name string, argv []string, want int) error {
+// query runs a program to its end and measures it.
+func (b *bench) query(ctx context.Context, name string, argv []string, want int) error {
 	p, err := start(ctx, argv, b.env, false)
 	if err != nil {
 		return err
 	}
 	peak, done := int64(0), make(chan struct{})
 	sampled := make(chan struct{})
-	go func() { // of a process that has ended the kernel says nothing
+	go func() { // memory must be read before the process exits
 		defer close(sampled)
 		for tick := time.NewTicker(5 * time.Millisecond); ; {
 			if m, err := memoryOf(p.pid()); err == nil {
@@ -108,7 +108,7 @@ func (b *bench) ask(ctx context.Context, name string, argv []string, want int) e
 	return p.end(nil)
 }
 
-// sizeOf returns how many bytes the files of a directory have.
+// sizeOf returns the total size of the files in a directory.
 func sizeOf(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -128,16 +128,16 @@ var (
 	seldomChanged = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true)}
 )
 
-// made makes up the versions of objects.
-type made struct {
+// generator generates versions of objects.
+type generator struct {
 	random  *rand.Rand
 	version int
 	specs   [dayPods / dayReplicas]string
 }
 
-// pod is the next version of a pod: what changes is what changes of those that are real, the time and the
-// manager's, a counter, and something that nobody could foresee.
-func (m *made) pod(n int, at time.Time) event.Object {
+// pod returns the next version of a pod. As in real pods, the time, the managed fields, a counter and some
+// unpredictable text change.
+func (m *generator) pod(n int, at time.Time) event.Object {
 	m.version++
 	own := &m.specs[n/dayReplicas]
 	if *own == "" {
@@ -152,13 +152,14 @@ func (m *made) pod(n int, at time.Time) event.Object {
 		m.random.Uint32(), at.UTC().Format(time.RFC3339), id.Name, id.Namespace, id.ResourceVersion, n, n%7, *own, m.version/dayPods%10))
 }
 
-func (m *made) secret() event.Object {
+// secret returns the next version of the Secret.
+func (m *generator) secret() event.Object {
 	m.version++
 	id := &event.Identity{APIVersion: "v1", Kind: "Secret", Namespace: "ns-1", Name: "s", ResourceVersion: fmt.Sprint(m.version)}
 	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"ns-1","resourceVersion":%q,"uid":"u"}}`, id.ResourceVersion))
 }
 
-// writeDay records events that come evenly in a day, one of which is of a resource that seldom changes.
+// writeDay records events at equal intervals over a day. One of them changes a resource that seldom changes.
 func writeDay(ctx context.Context, dir string, began time.Time, events int) error {
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {
@@ -185,7 +186,7 @@ func writeDay(ctx context.Context, dir string, began time.Time, events int) erro
 		}
 		err = errors.Join(err, r.Deliver(ctx, batch))
 	}
-	m := &made{random: rand.New(rand.NewPCG(1, 2))}
+	m := &generator{random: rand.New(rand.NewPCG(1, 2))}
 	var first []event.Event
 	for n := range dayPods {
 		first = append(first, event.Event{Type: event.Added, Target: dayTarget, Object: m.pod(n, now), Initial: true})
@@ -205,7 +206,7 @@ func writeDay(ctx context.Context, dir string, began time.Time, events int) erro
 	return errors.Join(err, r.Close(), context.Cause(ctx))
 }
 
-// days is the table of what was measured.
+// days returns the table of the recording of a day.
 func (r results) days(events int) string {
 	if r[dayName] == nil {
 		return ""
@@ -216,6 +217,6 @@ func (r results) days(events int) string {
 	}
 	size := r.median(dayName, bytesOut)
 	return "**A recording of a day**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(
-		"It is made up: %s events of %s pods of 3.6 KB, ten of a template, which come evenly. It takes %s: %s bytes an event.\n",
+		"The recording is generated: %s events of %s pods of 3.6 KB, ten per template, at equal intervals. Its size is %s: %s bytes an event.\n",
 		thousands(events), thousands(dayPods), megabytes(size), significant(size/float64(events), 3))
 }

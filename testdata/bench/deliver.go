@@ -19,33 +19,33 @@ import (
 	"dwatch/testdata/stderrlog"
 )
 
-// The contenders that deliver, each beside what it is compared with.
+// Names of the contenders that deliver, and of the clients that they are compared with.
 const (
 	webhookName = "dwatch send --to http://"
 	postName    = "bare Go client"
 	commandName = "dwatch send -- true"
 	shellName   = "while read -r l; do true; done"
-	// kept is what is added to a name if what waits is in the file of --state.
-	kept = " --state FILE"
+	// stateSuffix is added to a name if the queue is in the file of --state.
+	stateSuffix = " --state FILE"
 )
 
 const (
-	// sent is how many events are delivered to a webhook: as many as the queue holds.
-	sent = 5000
-	// runs is how many events a command is run for: it takes seconds, beside which the
-	// start of dwatch is little. All ways take turns, commandTurns times in a round.
-	runs, commandTurns = 5000, 2
-	// posters is how many are delivered to a webhook at the same time.
-	posters = 8
-	// deliveryPatience bounds one measurement.
-	deliveryPatience = time.Minute
+	// webhookEvents is the number of events to deliver to a webhook. It is the size of the queue.
+	webhookEvents = 5000
+	// commandEvents is the number of events for which a command runs. This takes seconds, so the start of dwatch
+	// has little effect. commandTurns is the number of turns of all contenders in a round.
+	commandEvents, commandTurns = 5000, 2
+	// webhookWorkers is the number of concurrent requests to a webhook.
+	webhookWorkers = 8
+	// deliveryTimeout limits one measurement.
+	deliveryTimeout = time.Minute
 )
 
-// deliver measures the ways to a receiver once.
+// deliver measures all ways to deliver once.
 func (b *bench) deliver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 12*deliveryPatience)
+	ctx, cancel := context.WithTimeout(ctx, 12*deliveryTimeout)
 	defer cancel()
-	n := min(sent, b.pods-lightPods(b.pods))
+	n := min(webhookEvents, b.pods-lightPods(b.pods))
 	r, err := newReceiver(n)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (b *bench) deliver(ctx context.Context) error {
 	defer r.server.Close()
 	var events []byte
 	for _, v := range b.versions {
-		if _, err := b.webhook(ctx, r, n, v, webhookName+kept, "--state", b.stateFile("webhook")); err != nil {
+		if _, err := b.webhook(ctx, r, n, v, webhookName+stateSuffix, "--state", b.stateFile("webhook")); err != nil {
 			return err
 		}
 		if events, err = b.webhook(ctx, r, n, v, webhookName); err != nil {
@@ -71,26 +71,25 @@ func (b *bench) deliver(ctx context.Context) error {
 		return err
 	}
 	for range commandTurns {
-		if err := b.commands(ctx, min(runs, n), file); err != nil {
+		if err := b.commands(ctx, min(commandEvents, n), file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stateFile is a file of --state that does not exist yet.
+// stateFile returns a path for --state at which no file exists.
 func (b *bench) stateFile(name string) string {
 	path := filepath.Join(b.dir, name+".state")
-	os.Remove(path) // of the round before
+	os.Remove(path) // from the previous round
 	return path
 }
 
-// webhook measures dwatch from the moment when all events wait in its queue, and returns
-// them.
+// webhook measures dwatch from the moment when all events are in its queue, and returns the events.
 func (b *bench) webhook(ctx context.Context, r *receiver, n int, v version, name string, flags ...string) ([]byte, error) {
 	r.begin(true)
 	cmd := b.send(ctx, v, append([]string{"pods", "-n", heavy, "--count", strconv.Itoa(n),
-		"--to", r.url, "--workers", strconv.Itoa(posters), "--drain", deliveryPatience.String()}, flags...)...)
+		"--to", r.url, "--workers", strconv.Itoa(webhookWorkers), "--drain", deliveryTimeout.String()}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (b *bench) webhook(ctx context.Context, r *receiver, n int, v version, name
 	return bytes.Join(r.bodies, nil), err
 }
 
-// post measures the bare client, which posts the same events.
+// post measures the minimal HTTP client, which posts the same events.
 func (b *bench) post(ctx context.Context, r *receiver, n int, file string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -134,7 +133,7 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 	if err != nil {
 		return err
 	}
-	each := []string{"pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryPatience.String()}
+	each := []string{"pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryTimeout.String()}
 	type way struct {
 		name string
 		cmd  *exec.Cmd
@@ -143,7 +142,7 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 	for _, v := range b.versions {
 		ways = append(ways,
 			way{v.named(commandName), b.send(ctx, v, slices.Concat(each, []string{"--", program})...)},
-			way{v.named(commandName + kept), b.send(ctx, v, slices.Concat(each, []string{"--state", b.stateFile(v.named("dwatch-command")), "--", program})...)})
+			way{v.named(commandName + stateSuffix), b.send(ctx, v, slices.Concat(each, []string{"--state", b.stateFile(v.named("dwatch-command")), "--", program})...)})
 	}
 	for _, way := range ways {
 		began := time.Now()
@@ -155,7 +154,7 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 	return nil
 }
 
-// send is a dwatch that delivers.
+// send returns a command for a dwatch that delivers.
 func (b *bench) send(ctx context.Context, v version, args ...string) *exec.Cmd {
 	argv := v.send(args...)
 	return b.child(ctx, argv[0], argv[1:]...)
@@ -167,17 +166,17 @@ func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cm
 	return cmd
 }
 
-// deliveries is the table of what was measured. The ratio is the median of those of the
-// turns: what the machine was busy with then met both.
+// deliveries returns the table of deliveries. Each ratio is the median of the ratios of all turns, because the two
+// values of a turn were measured under similar load.
 func (r results) deliveries() string {
-	lines := [][]string{{"", "events a second", "beside", "events a second", "ratio"}}
+	lines := [][]string{{"", "events a second", "compared with", "events a second", "ratio"}}
 	for _, pair := range [][2]string{
-		{webhookName, postName}, {webhookName + kept, webhookName},
-		{natsName, publishName}, {natsName + kept, natsName},
-		{commandName, shellName}, {commandName + kept, commandName},
-		{webhookName, before(webhookName)}, {webhookName + kept, before(webhookName + kept)},
-		{natsName, before(natsName)}, {natsName + kept, before(natsName + kept)},
-		{commandName, before(commandName)}, {commandName + kept, before(commandName + kept)},
+		{webhookName, postName}, {webhookName + stateSuffix, webhookName},
+		{natsName, publishName}, {natsName + stateSuffix, natsName},
+		{commandName, shellName}, {commandName + stateSuffix, commandName},
+		{webhookName, before(webhookName)}, {webhookName + stateSuffix, before(webhookName + stateSuffix)},
+		{natsName, before(natsName)}, {natsName + stateSuffix, before(natsName + stateSuffix)},
+		{commandName, before(commandName)}, {commandName + stateSuffix, before(commandName + stateSuffix)},
 	} {
 		if r[pair[0]] == nil || r[pair[1]] == nil {
 			continue
@@ -188,15 +187,15 @@ func (r results) deliveries() string {
 	return markdown(lines)
 }
 
-// receiver takes what is posted to it.
+// receiver is a webhook that records requests.
 type receiver struct {
 	url    string
 	server *http.Server
 	n      int
 
 	arrived chan arrival
-	held    chan struct{} // closed when it answers
-	bodies  [][]byte      // of the last run
+	held    chan struct{} // closed when it begins to answer
+	bodies  [][]byte      // of the last run, after rate
 }
 
 type arrival struct {
@@ -215,7 +214,7 @@ func newReceiver(n int) (*receiver, error) {
 	return r, nil
 }
 
-// begin prepares for a run. If it holds, nothing is answered before release.
+// begin prepares for a run. If hold is true, no request is answered before release.
 func (r *receiver) begin(hold bool) {
 	r.held = make(chan struct{})
 	if !hold {
@@ -225,7 +224,7 @@ func (r *receiver) begin(hold bool) {
 
 func (r *receiver) release() { close(r.held) }
 
-// ServeHTTP implements http.Handler. The body is read into a slice of its size.
+// ServeHTTP implements http.Handler. It allocates the exact size of each body.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body := bytes.NewBuffer(make([]byte, 0, q.ContentLength+bytes.MinRead))
 	if _, err := body.ReadFrom(q.Body); err != nil {
@@ -236,7 +235,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// rate returns how many came a second, from the first answer to the last.
+// rate returns the number of requests per second, from the first answer to the last.
 func (r *receiver) rate() (float64, error) {
 	var first, last time.Time
 	r.bodies = nil
@@ -249,14 +248,13 @@ func (r *receiver) rate() (float64, error) {
 			last = a.at
 			r.bodies = append(r.bodies, a.body)
 		default:
-			return 0, fmt.Errorf("%d of %d events came", len(r.bodies), r.n)
+			return 0, fmt.Errorf("received %d of %d events", len(r.bodies), r.n)
 		}
 	}
 	return float64(r.n-1) / last.Sub(first).Seconds(), nil
 }
 
-// postCommand makes this program the bare client: postCommand URL FILE posts each line
-// of a file.
+// postCommand runs this program as the minimal HTTP client: postCommand URL FILE posts each line of a file.
 const postCommand = "post"
 
 func postAll(args []string) error {
@@ -267,9 +265,9 @@ func postAll(args []string) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: posters}}
-	bodies, errs := make(chan []byte, posters), make(chan error, posters)
-	for range posters {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: webhookWorkers}}
+	bodies, errs := make(chan []byte, webhookWorkers), make(chan error, webhookWorkers)
+	for range webhookWorkers {
 		go func() {
 			var failed error
 			for body := range bodies {
@@ -282,7 +280,7 @@ func postAll(args []string) error {
 		bodies <- body
 	}
 	close(bodies)
-	for range posters {
+	for range webhookWorkers {
 		err = errors.Join(err, <-errs)
 	}
 	return err

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// beforeName stands for dwatch in the names of what is measured of -before.
+// beforeName replaces "dwatch" in the names of contenders that run the binary of -before.
 const beforeName = "before"
 
-// before is the contender that one of dwatch's is compared with.
+// before returns the contender of the older dwatch that corresponds to a contender of dwatch.
 func before(name string) string { return strings.Replace(name, "dwatch", beforeName, 1) }
 
-// version is a dwatch that is measured, or the one before it.
+// version is a dwatch binary to measure: the current one or the one of -before.
 type version struct {
 	dialect
-	named func(string) string // of its contenders, from the names of dwatch's
+	named func(string) string // returns the name of a contender in this version
 }
 
-// versionsOf returns dwatch, and the one before it if there is one.
+// versionsOf returns the current dwatch, and the older one if there is one.
 func versionsOf(o options) ([]version, error) {
 	versions := []version{{named: func(name string) string { return name }}, {named: before}}
 	for i, path := range []string{o.dwatch, o.before} {
@@ -35,14 +35,13 @@ func versionsOf(o options) ([]version, error) {
 	return versions, nil
 }
 
-// dialect is how a dwatch is told what to do: one that is older than its commands, as that
-// of -before may be, has flags for it.
+// dialect builds command lines for a dwatch binary. The binary of -before may have flags instead of the commands.
 type dialect struct {
 	path     string
 	commands bool
 }
 
-// dialectOf asks a dwatch.
+// dialectOf finds out whether a dwatch binary has commands.
 func dialectOf(path string) (dialect, error) {
 	help, err := exec.Command(path, "--help").Output()
 	if err != nil {
@@ -51,18 +50,18 @@ func dialectOf(path string) (dialect, error) {
 	return dialect{path, bytes.Contains(help, []byte("\n  serve "))}, nil
 }
 
-// stream prints events.
+// stream returns the command line that prints events.
 func (d dialect) stream(args ...string) []string { return slices.Concat([]string{d.path}, args) }
 
-// list prints what exists, and ends.
+// list returns the command line that prints existing objects and exits.
 func (d dialect) list(args ...string) []string { return d.command("list", args, "--list") }
 
-// serve serves a page, and prints nothing.
+// serve returns the command line that serves a page and prints nothing.
 func (d dialect) serve(args ...string) []string {
 	return d.command("serve", args, "-o", "none", "--serve")
 }
 
-// send delivers events, by the flags that say where to.
+// send returns the command line that delivers events to the receiver in args.
 func (d dialect) send(args ...string) []string { return d.command("send", args) }
 
 func (d dialect) command(name string, args []string, flags ...string) []string {

@@ -11,8 +11,8 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// What is measured of several clusters: all of them in one run, each in a run of its own, and that
-// as if it were one program.
+// Names of the measurements of several clusters: all clusters in one run, each cluster in its own run, and the
+// latter without the memory and CPU time of the additional binaries.
 const (
 	fleetName   = "5 clusters in one dwatch"
 	singlesName = "5 dwatch, a cluster each"
@@ -20,20 +20,20 @@ const (
 )
 
 const (
-	// fleetSize is how many clusters are watched.
+	// fleetSize is the number of clusters.
 	fleetSize = 5
-	// fleetObjects are in each, and fleetUpdates follow.
+	// fleetObjects and fleetUpdates are the number of objects and updates in each cluster.
 	fleetObjects, fleetUpdates = 2000, 20000
 )
 
-// used is what a run has used.
-type used struct {
+// usage is the resource usage of a run.
+type usage struct {
 	cpu    float64 // s
-	memory float64 // bytes, at most
-	binary float64 // bytes of it that are the program itself
+	memory float64 // peak in bytes
+	binary float64 // part of the peak that is the program itself, in bytes
 }
 
-// fleet measures several clusters, of servers that only send, in this process.
+// fleet measures several clusters. Their servers run in this process and only send events.
 func (b *bench) fleet(ctx context.Context) error {
 	sender := &testenv.FakeServers{Objects: fleetObjects, Updates: fleetUpdates}
 	server := httptest.NewServer(sender)
@@ -47,7 +47,7 @@ func (b *bench) fleet(ctx context.Context) error {
 	if err := sender.WriteKubeconfig(path, server.URL, names...); err != nil {
 		return err
 	}
-	var singles, binaries used
+	var singles, binaries usage
 	for i, name := range names {
 		one, err := b.watchFleet(ctx, path, name)
 		if err != nil {
@@ -67,23 +67,23 @@ func (b *bench) fleet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bound := used{cpu: singles.cpu - binaries.cpu, memory: singles.memory - binaries.memory}
-	for name, u := range map[string]used{fleetName: all, singlesName: singles, boundName: bound} {
+	bound := usage{cpu: singles.cpu - binaries.cpu, memory: singles.memory - binaries.memory}
+	for name, u := range map[string]usage{fleetName: all, singlesName: singles, boundName: bound} {
 		b.found.add(name, churnCPU, u.cpu)
 		b.found.add(name, churnPeak, u.memory)
 	}
 	return nil
 }
 
-// watchFleet watches some of the clusters until all that is sent is out.
-func (b *bench) watchFleet(ctx context.Context, kubeconfig string, names ...string) (u used, err error) {
+// watchFleet measures a dwatch that watches some of the clusters, until it has printed all events.
+func (b *bench) watchFleet(ctx context.Context, kubeconfig string, names ...string) (u usage, err error) {
 	argv := b.versions[0].stream("cm", "-o", "json", "-q", "--kubeconfig", kubeconfig, "--context", strings.Join(names, ","))
 	p, err := start(ctx, argv, b.env, false)
 	if err != nil {
 		return u, err
 	}
 	want := len(names) * (fleetObjects + fleetUpdates)
-	got, err := p.lines.follow(want, churnPatience, nil)
+	got, err := p.lines.follow(want, churnTimeout, nil)
 	if err != nil {
 		return u, p.end(fmt.Errorf("%d of %d events seen: %w", got, want, err))
 	}
@@ -92,10 +92,10 @@ func (b *bench) watchFleet(ctx context.Context, kubeconfig string, names ...stri
 		return u, p.end(err)
 	}
 	m, err := memoryOf(p.pid())
-	return used{cpu.Seconds(), float64(m.peak), float64(m.binary)}, p.end(err)
+	return usage{cpu.Seconds(), float64(m.peak), float64(m.binary)}, p.end(err)
 }
 
-// startBinary returns the CPU time of a dwatch that does nothing, in s.
+// startBinary returns the CPU time of dwatch --version in s.
 func (b *bench) startBinary(ctx context.Context) (float64, error) {
 	argv := b.versions[0].stream("--version")
 	cmd := b.child(ctx, argv[0], argv[1:]...)
@@ -103,7 +103,7 @@ func (b *bench) startBinary(ctx context.Context) (float64, error) {
 	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), err
 }
 
-// fleets is the table of what was measured. The ratio is the median of those of the rounds.
+// fleets returns the table of several clusters. Each ratio is the median of the ratios of all rounds.
 func (r results) fleets() string {
 	if r[fleetName] == nil {
 		return ""
@@ -121,8 +121,9 @@ func (r results) fleets() string {
 		lines = append(lines, line)
 	}
 	return "**Five clusters**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(strings.ReplaceAll(
-		`~dwatch cm --context c1,c2,c3,c4,c5~ of servers that only send, %s ConfigMaps of 1.2 KB and %s updates each, until
-all are out; and the same for one context, five times, one after the other. A binary is the memory of
-a run that holds pages of the program itself, and the CPU of ~dwatch --version~. "of it" is what one dwatch takes of that.
+		`~dwatch cm --context c1,c2,c3,c4,c5~ watches servers that only send events, %s ConfigMaps of 1.2 KB and %s updates each,
+until all events are printed. Then one dwatch per context does the same, one after the other. "these, less 4 binaries" leaves out the
+memory of a run that is the program itself, and the CPU time of ~dwatch --version~, four times. "of it" is the share of this
+value that one dwatch for all clusters needs.
 `, "~", "`"), thousands(fleetObjects), thousands(fleetUpdates))
 }

@@ -18,17 +18,17 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// The contenders that publish, and how many acknowledgements each has under way.
+// Names of the contenders that publish, and the maximum number of unacknowledged messages of each.
 const (
-	natsName    = "dwatch send --to nats://"
-	publishName = "bare nats.go"
-	publishing  = 64
+	natsName       = "dwatch send --to nats://"
+	publishName    = "bare nats.go"
+	publishWorkers = 64
 )
 
-// jetStream measures dwatch, and a bare client that publishes the same events.
+// jetStream measures dwatch, and a minimal client that publishes the same events.
 func (b *bench) jetStream(ctx context.Context, n int, file string) error {
-	// A stream keeps what it has, and drops repeats for two minutes: in that of a round
-	// before, the same events would be stored twice, or not at all.
+	// Each round has its own server. The stream of an earlier round would drop the same events as duplicates for
+	// two minutes, and later store them twice.
 	dir, err := os.MkdirTemp(b.dir, "nats-")
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	defer func() { s.Kill() }()
 	streams := map[string]string{"bare": publishName}
 	for _, v := range b.versions {
-		streams[v.named("dwatch")], streams[v.named("dwatch-kept")] = v.named(natsName), v.named(natsName+kept)
+		streams[v.named("dwatch")], streams[v.named("dwatch-kept")] = v.named(natsName), v.named(natsName+stateSuffix)
 	}
 	for prefix := range streams {
 		if err := withStream(ctx, s, prefix, func(jetstream.Stream) error { return nil }); err != nil {
@@ -75,15 +75,15 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	return nil
 }
 
-// askEvery is how often dwatch is asked how much waits.
+// askEvery is the interval at which dwatch is asked for the length of its queue.
 const askEvery = 50 * time.Millisecond
 
-// deliverToStream runs dwatch, whose events all wait when the server comes, until all are
-// in the stream of a prefix.
+// deliverToStream runs dwatch until all events are in the stream of a prefix. It starts the server when all events are
+// in dwatch's queue.
 func (b *bench) deliverToStream(ctx context.Context, s *testenv.NATS, n int, v version, prefix string, flags ...string) error {
 	s.Kill()
 	cmd := b.send(ctx, v, append([]string{"pods", "-n", heavy, "--where", fmt.Sprintf("object.metadata.name <= 'pod-%05d'", n),
-		"--to", "nats://" + s.Address + "/" + prefix, "--workers", strconv.Itoa(publishing), "--max-backoff", "100ms"}, flags...)...)
+		"--to", "nats://" + s.Address + "/" + prefix, "--workers", strconv.Itoa(publishWorkers), "--max-backoff", "100ms"}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *bench) deliverToStream(ctx context.Context, s *testenv.NATS, n int, v v
 	defer stop()
 	lines, text, all := bufio.NewScanner(stderr), "", fmt.Sprintf(" %d waiting,", n)
 	for lines.Scan() {
-		if text == "" { // now it knows what the signal means
+		if text == "" { // dwatch handles the signal from its first line on
 			go func() {
 				tick := time.NewTicker(askEvery)
 				defer tick.Stop()
@@ -116,7 +116,7 @@ func (b *bench) deliverToStream(ctx context.Context, s *testenv.NATS, n int, v v
 	return nil
 }
 
-// awaitStored returns when n messages are in a stream, or more.
+// awaitStored waits until a stream contains at least n messages.
 func awaitStored(ctx context.Context, s *testenv.NATS, prefix string, n int) error {
 	return withStream(ctx, s, prefix, func(stream jetstream.Stream) error {
 		tick := time.NewTicker(askEvery)
@@ -131,8 +131,7 @@ func awaitStored(ctx context.Context, s *testenv.NATS, prefix string, n int) err
 	})
 }
 
-// withStream calls do with the stream that takes what begins with prefix, which is made
-// if it is not there.
+// withStream calls do with the stream for subjects that start with prefix, and creates the stream if necessary.
 func withStream(ctx context.Context, s *testenv.NATS, prefix string, do func(jetstream.Stream) error) error {
 	nc, err := nats.Connect(s.Address)
 	if err != nil {
@@ -150,17 +149,17 @@ func withStream(ctx context.Context, s *testenv.NATS, prefix string, do func(jet
 	return do(stream)
 }
 
-// storedRate returns how many messages a stream has stored a second, by its own clock.
+// storedRate returns the number of messages that a stream has stored per second, by the clock of the server.
 func storedRate(ctx context.Context, s jetstream.Stream, n int) (float64, error) {
 	state := s.CachedInfo().State
 	if state.Msgs != uint64(n) {
-		return 0, fmt.Errorf("%d of %d events are stored", state.Msgs, n)
+		return 0, fmt.Errorf("the stream has %d of %d events", state.Msgs, n)
 	}
 	return float64(n-1) / state.LastTime.Sub(state.FirstTime).Seconds(), nil
 }
 
-// publishCommand makes this program the bare client: publishCommand ADDRESS FILE publishes
-// each line of a file, with an id.
+// publishCommand runs this program as the minimal NATS client: publishCommand ADDRESS FILE publishes each line of a
+// file with an ID.
 const publishCommand = "publish"
 
 func publishAll(args []string) error {
@@ -176,9 +175,9 @@ func publishAll(args []string) error {
 		return err
 	}
 	defer nc.Close()
-	var failed error // of one of them, which is told before all are complete
+	var failed error // the error of a message; the handler is called before PublishAsyncComplete
 	js, err := jetstream.New(nc,
-		jetstream.WithPublishAsyncMaxPending(publishing),
+		jetstream.WithPublishAsyncMaxPending(publishWorkers),
 		jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, _ *nats.Msg, err error) { failed = err }))
 	if err != nil {
 		return err
@@ -187,7 +186,7 @@ func publishAll(args []string) error {
 	for body := range bytes.Lines(text) {
 		n++
 		m := &nats.Msg{Subject: fmt.Sprint("bare.core.pods.bench.pod-", n), Data: body}
-		if _, err := js.PublishMsgAsync(m, jetstream.WithMsgID(strconv.Itoa(n)), jetstream.WithStallWait(deliveryPatience)); err != nil {
+		if _, err := js.PublishMsgAsync(m, jetstream.WithMsgID(strconv.Itoa(n)), jetstream.WithStallWait(deliveryTimeout)); err != nil {
 			return err
 		}
 	}

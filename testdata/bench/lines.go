@@ -12,31 +12,30 @@ type source interface {
 	SetReadDeadline(time.Time) error
 }
 
-// lineReader splits what it reads into lines, and knows when each had arrived.
-// It costs little: large reads, no copy but of a line cut by the end of a read.
-// An error takes nothing away: after a deadline, reading goes on where it was.
+// lineReader splits its input into lines and records when each line arrived. It is cheap: it makes large
+// reads, and only copies a line that is split between two reads. After an error such as a missed deadline,
+// reading can continue.
 type lineReader struct {
 	from source
-	// isEvent tells whether a line is the event of an object.
+	// isEvent reports whether a line is an event of an object.
 	isEvent func(line []byte) bool
 	buf     []byte
-	line    int // where the next line begins in buf
-	seen    int // up to where buf holds no end of that line
-	end     int // up to where buf is filled
+	line    int // start of the next line in buf
+	seen    int // buf contains no line break between line and seen
+	end     int // end of the data in buf
 
-	at    time.Time // when the read that completed the newest line returned
-	taken int64     // bytes of all lines handed out
+	at    time.Time // time of the last read, which completed the latest line
+	taken int64     // number of bytes in all returned lines
 }
 
-// newLineReader returns a reader of the lines of from, which are JSON.
+// newLineReader returns a reader for lines with JSON events.
 func newLineReader(from source) *lineReader {
 	return &lineReader{from: from, isEvent: jsonLines.isEvent, buf: make([]byte, pipeSize)}
 }
 
-// next returns the next line with its end, valid until the next call. It fails
-// with os.ErrDeadlineExceeded when nothing comes for as long as patience, and
-// with io.EOF at the end, where half a line is worth nothing.
-func (l *lineReader) next(patience time.Duration) ([]byte, error) {
+// next returns the next line including its line break. It is valid until the next call. The error is
+// os.ErrDeadlineExceeded if no data arrives within the timeout. At the end it is io.EOF, and an incomplete line is dropped.
+func (l *lineReader) next(timeout time.Duration) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.seen:l.end], '\n'); i >= 0 {
 			line := l.buf[l.line : l.seen+i+1]
@@ -46,7 +45,7 @@ func (l *lineReader) next(patience time.Duration) ([]byte, error) {
 		}
 		l.seen = l.end
 		l.makeRoom()
-		if err := l.from.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := l.from.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			return nil, err
 		}
 		n, err := l.from.Read(l.buf[l.end:])
@@ -58,7 +57,7 @@ func (l *lineReader) next(patience time.Duration) ([]byte, error) {
 	}
 }
 
-// makeRoom makes buf take at least as much again as the begun line.
+// makeRoom moves the incomplete line to the start of buf, and doubles buf if the line fills more than half of it.
 func (l *lineReader) makeRoom() {
 	begun := l.end - l.line
 	to := l.buf
@@ -69,11 +68,10 @@ func (l *lineReader) makeRoom() {
 	l.buf, l.line, l.seen, l.end = to, 0, begun, begun
 }
 
-// follow reads until so many events have come, and returns how many have. It
-// calls see, if there is one, for each of them.
-func (l *lineReader) follow(events int, patience time.Duration, see func(line []byte)) (int, error) {
+// follow reads the given number of events and returns how many it has read. It calls see for each event unless see is nil.
+func (l *lineReader) follow(events int, timeout time.Duration, see func(line []byte)) (int, error) {
 	for got := 0; got < events; {
-		line, err := l.next(patience)
+		line, err := l.next(timeout)
 		if err != nil {
 			return got, err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script is a source that gives one piece a read, and no data in time for "".
+// script is a source that returns one element per read, and a missed deadline for "".
 type script []string
 
 func (s *script) SetReadDeadline(time.Time) error { return nil }
@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 		t.Error(diff)
 	}
 	if want := int64(len(strings.Join(want, "")) - len("late")); lines.taken != want {
-		t.Errorf("%d bytes taken, want %d", lines.taken, want)
+		t.Errorf("got %d bytes, want %d", lines.taken, want)
 	}
 }
 
@@ -63,11 +63,11 @@ func TestFollow(t *testing.T) {
 	}
 	lines := newLineReader(&pieces)
 	if got, err := lines.follow(1, time.Second, nil); got != 1 || err != nil {
-		t.Errorf("%d events, %v", got, err)
+		t.Errorf("got %d events, %v, want 1", got, err)
 	}
 	seen := 0
 	got, err := lines.follow(3, time.Second, func([]byte) { seen++ })
 	if got != 2 || seen != 2 || !errors.Is(err, io.EOF) {
-		t.Errorf("%d events, %d seen, %v", got, seen, err)
+		t.Errorf("got %d events, %d calls of see, %v, want 2, 2 and EOF", got, seen, err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// podMark is in a printed list once for each pod.
+// podMark occurs once for each pod in a printed list.
 const podMark = `"kind": "Pod"`
 
-// list measures a contender that prints all pods and ends.
+// list measures a contender that prints all pods and exits.
 func (b *bench) list(ctx context.Context, c contender) error {
 	p, err := start(ctx, c.list, b.env, false)
 	if err != nil {
@@ -38,20 +38,20 @@ func (b *bench) list(ctx context.Context, c contender) error {
 	return p.end(nil)
 }
 
-// listing is what is found out about a list while it is read. It is read in
-// large pieces rather than lines, of which an indented list has millions.
+// listing reads a list and measures it. It reads large chunks instead of lines, because an indented list has
+// millions of lines.
 type listing struct {
-	first time.Time // when the first piece had come
+	first time.Time // when the first chunk arrived
 	bytes int64
 	pods  int
-	peak  int64 // memory of the process, in bytes
+	peak  int64 // peak memory of the process in bytes
 
-	looked time.Time // when peak was read
+	sampledAt time.Time // when peak was read last
 }
 
-// read reads all that p prints.
+// read reads the complete output of p.
 func (l *listing) read(p *process) error {
-	if err := p.stdout.SetReadDeadline(time.Now().Add(syncPatience)); err != nil {
+	if err := p.stdout.SetReadDeadline(time.Now().Add(syncTimeout)); err != nil {
 		return err
 	}
 	buf, kept := make([]byte, pipeSize), 0
@@ -70,20 +70,19 @@ func (l *listing) read(p *process) error {
 		l.bytes += int64(n)
 		piece := buf[:kept+n]
 		l.pods += bytes.Count(piece, []byte(podMark))
-		kept = copy(buf, piece[max(0, len(piece)-len(podMark)+1):]) // a mark may be cut in two
-		l.look(p, now)
+		kept = copy(buf, piece[max(0, len(piece)-len(podMark)+1):]) // podMark may be split between two reads
+		l.sampleMemory(p, now)
 	}
 }
 
-// look reads the memory now and then: at the end, when a watcher is asked, a
-// program that has printed its list is gone. As the peak never falls, what is
-// missed is what a last few milliseconds add.
-func (l *listing) look(p *process, now time.Time) {
-	if now.Sub(l.looked) < 5*time.Millisecond {
+// sampleMemory reads the peak memory at most every 5 ms, because it cannot be read after the process has exited. The
+// result misses only an increase in the last few milliseconds.
+func (l *listing) sampleMemory(p *process, now time.Time) {
+	if now.Sub(l.sampledAt) < 5*time.Millisecond {
 		return
 	}
-	l.looked = now
-	if m, err := memoryOf(p.pid()); err == nil { // else it has just ended
+	l.sampledAt = now
+	if m, err := memoryOf(p.pid()); err == nil { // an error means that it has just exited
 		l.peak = m.peak
 	}
 }

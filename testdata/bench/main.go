@@ -1,23 +1,22 @@
-// Command bench measures dwatch beside kubectl and curl on the test bed, and
-// prints narrow Markdown tables, one a subject: run it from the root of the repository, by make
-// bench or by
+// Command bench compares dwatch with kubectl and curl on a test cluster and prints Markdown tables,
+// one for each subject. Run it in the root of the repository with make bench or with
 //
 //	go run ./testdata/bench [-n PODS] [-rounds R] ...
 //
-//	fill the cluster -> warm up -> rounds -> medians -> table
+//	fill the cluster -> warm up -> rounds -> medians -> tables
 //
-//	a round: every contender in turn, alone: watch all pods until all are out,
-//	         rest, follow updates at full speed, follow updates at a steady rate;
-//	         then every contender in turn, some times: start on one small object;
-//	         then the ways to a receiver, each beside a bare one, several clusters
-//	         in one run, several rules, and shards if they are
-//	         chosen; at the end a recording
+//	round: each contender in turn, alone: watch all pods until all are printed,
+//	       wait, receive updates at full speed, receive updates at a steady rate.
+//	       Then each contender in turn, several times: start on one small object.
+//	       Then delivery, each way compared with a minimal client, several clusters
+//	       in one run, several rules, and shards if they are selected.
+//	After the last round: recordings.
 //
-// Progress goes to stderr. One file a subject: cluster.go fills and changes the
-// cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
-// it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, rules.go, shards.go, recording.go and day.go measure, results.go and table.go make the
-// tables.
+// Progress is printed to stderr. cluster.go creates and updates the objects. contenders.go, dialect.go
+// and format.go describe the programs and their output. process.go, lines.go and viewers.go run them
+// and read their output. proc.go reads the resources that they use, and share.go measures other
+// programs. watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, rules.go, shards.go,
+// recording.go and day.go measure. results.go and table.go create the tables.
 package main
 
 import (
@@ -33,25 +32,25 @@ import (
 	"syscall"
 )
 
-// options are the command line.
+// options are the flags.
 type options struct {
-	pods    int     // how many pods are watched
-	rounds  int     // how often everything is measured
-	updates int     // written at full speed, in each measurement
-	paced   int     // written at the steady rate, in each measurement
+	pods    int     // number of pods to watch
+	rounds  int     // number of rounds
+	updates int     // number of updates at full speed in each measurement
+	paced   int     // number of updates at the steady rate in each measurement
 	rate    float64 // the steady rate, in updates per second
-	starts  int     // how often a round starts each contender on one object
+	starts  int     // number of starts of each contender on one object in each round
 	dwatch  string  // path of the binary
-	before  string  // path of another dwatch to compare with; empty: none
+	before  string  // path of another dwatch to compare with, or empty
 	kubectl string  // path of the binary
-	without string  // the contender to leave out
-	only    string  // the contenders to measure, separated by commas; empty: all
-	deliver bool    // delivery is measured
-	fleet   bool    // several clusters are
-	record  bool    // recordings are
-	rules   bool    // rules are
-	shards  bool    // shards are: only if they are chosen
-	// dayEvents is how many events the recording of a day has; 0: there is none.
+	without string  // a contender to leave out, or empty
+	only    string  // contenders to measure, separated by commas; all if empty
+	deliver bool    // select delivery
+	fleet   bool    // select several clusters
+	record  bool    // select recordings
+	rules   bool    // select rules
+	shards  bool    // select shards, which are not measured by default
+	// dayEvents is the number of events in the recording of a day. Zero disables this measurement.
 	dayEvents int
 }
 
@@ -75,14 +74,13 @@ func main() {
 	}
 }
 
-// run is the program.
 func run(ctx context.Context, args []string) error {
 	opts, err := parse(args)
 	if err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("the benchmark reads CPU and memory from Linux's /proc: it does not run on %s", runtime.GOOS)
+		return fmt.Errorf("the benchmark needs /proc of Linux to measure CPU and memory: it does not run on %s", runtime.GOOS)
 	}
 	about, err := describe(opts)
 	if err != nil {
@@ -100,7 +98,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
+	about += fmt.Sprintf("\nOther programs used %.0f %% of the CPU during the benchmark.", percent)
 	if about += "\n\n"; opts.measures(false) {
 		about += found.tables(opts) + notes() + "\n"
 	}
@@ -112,12 +110,12 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// measures reports whether a part is measured that was chosen, or not: without a choice all are.
-func (o options) measures(chosen bool) bool {
-	return chosen || !o.deliver && !o.fleet && !o.record && !o.rules && !o.shards
+// measures reports whether a part is measured. selected is its flag. If no flag is set, all parts except shards are measured.
+func (o options) measures(selected bool) bool {
+	return selected || !o.deliver && !o.fleet && !o.record && !o.rules && !o.shards
 }
 
-// parse reads the command line.
+// parse parses and checks the flags.
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -130,30 +128,30 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
-	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery, and what else is chosen so")
-	flags.BoolVar(&o.fleet, "clusters", false, "measure nothing but several clusters in one run, and what else is chosen so")
-	flags.BoolVar(&o.rules, "rules", false, "measure nothing but rules, and what else is chosen so")
-	flags.BoolVar(&o.shards, "shards", false, "measure nothing but shards, which are not measured otherwise, and what else is chosen so")
-	flags.BoolVar(&o.record, "recording", false, "measure nothing but recordings, and what else is chosen so")
-	flags.IntVar(&o.dayEvents, "day", 1_000_000, "ask a recording of a day of `N` events; 0: none")
-	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
-	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
+	flags.BoolVar(&o.deliver, "delivery", false, "measure only delivery and other selected parts")
+	flags.BoolVar(&o.fleet, "clusters", false, "measure only several clusters in one run and other selected parts")
+	flags.BoolVar(&o.rules, "rules", false, "measure only rules and other selected parts")
+	flags.BoolVar(&o.shards, "shards", false, "measure only shards, which are not measured by default, and other selected parts")
+	flags.BoolVar(&o.record, "recording", false, "measure only recordings and other selected parts")
+	flags.IntVar(&o.dayEvents, "day", 1_000_000, "measure queries on a recording of a day with `N` events; 0 disables it")
+	flags.StringVar(&o.without, "without", "", "leave out a `contender`; kubectl needs about 14 GB of memory for 100,000 pods")
+	flags.StringVar(&o.only, "only", "", "measure only these `contenders` and curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
-	if !o.measures(o.deliver || o.record) { // nothing is asked of the pods
+	if !o.measures(o.deliver || o.record) { // no part uses the pods
 		o.pods = 2
 	}
-	// A rate from the first event to the last needs two.
+	// There are two kinds of pods. A rate is measured between the first and the last of at least two updates.
 	// The pods are of two kinds.
 	if o.pods < 2 || o.rounds < 1 || o.updates < 2 || o.paced < 1 || o.starts < 1 || o.rate <= 0 {
-		return o, errors.New("there must be something to measure: the numbers are positive, -n and -updates at least 2")
+		return o, errors.New("numbers must be positive, and -n and -updates at least 2")
 	}
 	if !slices.Contains([]string{"", dwatchOldName, dwatchListName, kubectlName}, o.without) {
-		return o, fmt.Errorf("-without %q: it can be %s, %q or %q", o.without, kubectlName, dwatchOldName, dwatchListName)
+		return o, fmt.Errorf("-without %q: must be %s, %q or %q", o.without, kubectlName, dwatchOldName, dwatchListName)
 	}
 	return o, nil
 }

@@ -9,16 +9,16 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// bench is one run on one cluster.
+// bench is one run of the benchmark on one cluster.
 type bench struct {
 	options
-	*field
+	*contenderSet
 	cluster *testenv.Cluster
-	dir     string // for files
+	dir     string // for temporary files
 	found   results
 }
 
-// measure starts a cluster, measures everything on it and ends it.
+// measure starts a cluster, measures everything on it and stops it.
 func measure(ctx context.Context, opts options) (found results, err error) {
 	dir, err := os.MkdirTemp("", "dwatch-bench-")
 	if err != nil {
@@ -34,17 +34,17 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 			err = stopErr
 		}
 		if ctx.Err() != nil {
-			err = context.Cause(ctx) // rather than what came of it
+			err = context.Cause(ctx) // rather than the errors that it caused
 		}
 	}()
-	field, err := newField(cluster, opts, dir)
+	set, err := newContenderSet(cluster, opts, dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := fill(cluster, opts.pods, dir); err != nil {
 		return nil, err
 	}
-	b := &bench{options: opts, field: field, cluster: cluster, dir: dir, found: results{}}
+	b := &bench{options: opts, contenderSet: set, cluster: cluster, dir: dir, found: results{}}
 	if err := b.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 	if !opts.measures(opts.record) {
 		return b.found, nil
 	}
-	if err := b.recording(ctx); ctx.Err() == nil && err != nil { // on a busy machine the server cuts off a kubectl that is late, which ends
-		say("no recordings: %v", err)
+	if err := b.recording(ctx); ctx.Err() == nil && err != nil { // on a busy machine, the server may close a watch of kubectl that is too slow, and kubectl ends
+		progress("no recordings: %v", err)
 		for _, name := range []string{recordName, compressedName, plainName, printName} {
 			delete(b.found, name)
 		}
@@ -65,10 +65,10 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 	return b.found, b.day(ctx)
 }
 
-// warmUp starts everything once, unmeasured: it fills the contenders' caches of
-// discovery, brings the binaries into memory, and makes the server read all pods.
+// warmUp starts each contender once without measuring. This fills the discovery caches, loads the binaries
+// into memory, and makes the server read all pods.
 func (b *bench) warmUp(ctx context.Context) error {
-	say("warming up")
+	progress("warming up")
 	for _, c := range b.contenders {
 		if _, err := b.startOnce(ctx, c); err != nil {
 			return err
@@ -79,12 +79,11 @@ func (b *bench) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.lines.follow(b.pods, syncPatience, nil)
+	_, err = p.lines.follow(b.pods, syncTimeout, nil)
 	return p.end(err)
 }
 
-// round measures all contenders once, in turn: whatever drifts with time, such
-// as the server's memory, then meets them all.
+// round measures all contenders once, in turn. Slow changes, such as of the server's memory, then affect all of them.
 func (b *bench) round(ctx context.Context, number int) error {
 	for _, part := range []struct {
 		name     string
@@ -100,7 +99,7 @@ func (b *bench) round(ctx context.Context, number int) error {
 		if !part.measured {
 			continue
 		}
-		say("round %d of %d: %s", number, b.rounds, part.name)
+		progress("round %d of %d: %s", number, b.rounds, part.name)
 		if err := part.measure(ctx); err != nil {
 			return err
 		}
@@ -108,10 +107,10 @@ func (b *bench) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// watching measures what watches.
+// watching measures the contenders that watch or list pods.
 func (b *bench) watching(ctx context.Context) error {
 	for _, c := range b.contenders {
-		say("%s", c.name)
+		progress("%s", c.name)
 		job := b.watch
 		if c.watch == nil {
 			job = b.list
@@ -120,7 +119,7 @@ func (b *bench) watching(ctx context.Context) error {
 			return err
 		}
 	}
-	say("starts")
+	progress("starts")
 	for range b.starts {
 		for _, c := range b.contenders {
 			seconds, err := b.startOnce(ctx, c)
@@ -133,5 +132,5 @@ func (b *bench) watching(ctx context.Context) error {
 	return nil
 }
 
-// say tells on stderr how far the benchmark is.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
+// progress prints a line about the progress to stderr.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// memory is what a process uses, in bytes.
+// memory is the memory of a process in bytes.
 type memory struct {
-	peak int64 // resident, at most, since its start
-	now  int64 // resident
-	// binary is what is resident of files: the program itself.
+	peak int64 // maximum resident memory since its start
+	now  int64 // resident memory
+	// binary is the resident memory of mapped files, which are mostly the program itself.
 	binary int64
 }
 
-// memoryOf asks the kernel for the memory of a process. What wait reports would
-// not do: its peak includes that of the parent before the exec.
+// memoryOf reads the memory of a process. The peak that wait reports cannot be used, because it includes the
+// memory of the parent before exec.
 func memoryOf(pid int) (memory, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -25,7 +25,7 @@ func memoryOf(pid int) (memory, error) {
 	return parseStatus(string(status))
 }
 
-// bytesReadBy asks the kernel how much a process has read, from the network and of files.
+// bytesReadBy returns the number of bytes that a process has read from the network and from files.
 func bytesReadBy(pid int) (int64, error) {
 	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {
@@ -34,17 +34,17 @@ func bytesReadBy(pid int) (int64, error) {
 	return parseIO(string(io))
 }
 
-// parseIO reads the content of /proc/PID/io, which begins with what was read.
+// parseIO parses the first line of /proc/PID/io, which contains the number of bytes read.
 func parseIO(io string) (int64, error) {
 	line, _, _ := strings.Cut(io, "\n")
 	value, found := strings.CutPrefix(line, "rchar: ")
 	if !found {
-		return 0, fmt.Errorf("/proc/PID/io begins with %q", line)
+		return 0, fmt.Errorf("unexpected first line of /proc/PID/io: %q", line)
 	}
 	return strconv.ParseInt(value, 10, 64)
 }
 
-// parseStatus reads the content of /proc/PID/status.
+// parseStatus parses /proc/PID/status.
 func parseStatus(status string) (memory, error) {
 	var m memory
 	for name, to := range map[string]*int64{"VmHWM:": &m.peak, "VmRSS:": &m.now, "RssFile:": &m.binary} {

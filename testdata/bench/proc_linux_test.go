@@ -17,7 +17,7 @@ func TestOwnUsage(t *testing.T) {
 	}
 	after, err := cpuTime(os.Getpid())
 	if used := after - before; err != nil || used <= 0 || used > 10*time.Second {
-		t.Errorf("used %v, %v", used, err)
+		t.Errorf("got CPU time %v, %v", used, err)
 	}
 	m, err := memoryOf(os.Getpid())
 	if err != nil || m.now < 1<<20 || m.peak < m.now/2 {
@@ -37,21 +37,21 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestProcess reads and lists a child that says what dwatch would.
+// TestProcess reads the output of a child that prints an event like dwatch.
 func TestProcess(t *testing.T) {
 	p, err := start(t.Context(), []string{"printf", `{"type":"ADDED","object":{}}\n`}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := p.lines.follow(1, time.Minute, nil); got != 1 || err != nil {
-		t.Errorf("%d events, %v", got, err)
+		t.Errorf("got %d events, %v, want 1", got, err)
 	}
 	if seconds := p.since(p.lines.at); seconds <= 0 || seconds > 60 {
-		t.Errorf("after %g s", seconds)
+		t.Errorf("the line arrived %g s after the start, want between 0 and 60", seconds)
 	}
 	_, err = p.lines.next(time.Minute)
 	if err = p.end(err); err == nil || !strings.Contains(err.Error(), "it ended too early") {
-		t.Errorf("the end is reported as %v", err)
+		t.Errorf("got error %v at the end, want one that says that the process ended too early", err)
 	}
 }
 
@@ -62,14 +62,14 @@ func TestProcessErrors(t *testing.T) {
 	}
 	_, err = p.lines.next(time.Minute)
 	if err = p.end(err); err == nil || !strings.Contains(err.Error(), "No such file") {
-		t.Errorf("what it wrote to stderr is not in %v", err)
+		t.Errorf("got error %v, want one with the stderr of the process", err)
 	}
 	if _, err := start(t.Context(), []string{"/nonesuch"}, nil, false); err == nil {
-		t.Error("no program is no error")
+		t.Error("start of a missing program returned no error")
 	}
 }
 
-// TestListing cuts the marks of pods in two in every way.
+// TestListing reads a list byte by byte, so that podMark is split at every position.
 func TestListing(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What is measured of recordings: each takes the same changes at the same time.
+// Names of the contenders for recordings. All receive the same changes at the same time.
 const (
 	recordName     = "dwatch record"
 	compressedName = "kubectl get -w -o json, zstd"
@@ -25,17 +25,16 @@ const (
 )
 
 const (
-	// recorded is the namespace of what is recorded: so many pods, and updates of them.
+	// recorded is the namespace of the pods that are recorded and updated.
 	recorded                     = "bench-record"
 	recordedPods, recordedWrites = 200, 1000
-	// recordedRate is how many updates are written a second: what is flushed less often is
-	// compressed better.
+	// recordedRate is the number of updates per second. It affects the size, because fewer flushes compress better.
 	recordedRate = 50
 )
 
-// recording measures how many bytes an event takes in a recording, and in what kubectl prints, compressed.
+// recording measures the bytes per event in a recording, and in the compressed output of kubectl.
 func (b *bench) recording(ctx context.Context) error {
-	say("recording")
+	progress("recording")
 	if _, err := b.cluster.Run("pods", strconv.Itoa(recordedPods), "--namespace", recorded); err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (b *bench) recording(ctx context.Context) error {
 	}
 	var reading sync.WaitGroup
 	var unread error
-	reading.Go(func() { _, unread = printed.lines.follow(recordedPods+recordedWrites, churnPatience, nil) })
+	reading.Go(func() { _, unread = printed.lines.follow(recordedPods+recordedWrites, churnTimeout, nil) })
 	defer reading.Wait()
 	defer printed.end(nil)
 	size, err := b.compress(ctx, r, func() error { return errors.Join(b.used(recordName, r.process), b.used(printName, printed)) })
@@ -72,15 +71,15 @@ func (b *bench) recording(ctx context.Context) error {
 	return err
 }
 
-// used notes how much CPU a program has used by now.
+// used records the CPU time that a program has used so far.
 func (b *bench) used(name string, p *process) error {
 	used, err := cpuTime(p.pid())
 	b.found.add(name, churnCPU, used.Seconds())
 	return err
 }
 
-// compress has kubectl print what is there and the updates, which it lets be written once the recorder
-// has begun, too, and returns the size of that when it is compressed. begun is called in between.
+// compress compresses the output of kubectl for the existing pods and the updates, and returns its size. It writes the
+// updates after the recorder has recorded the existing pods, and calls begun before.
 func (b *bench) compress(ctx context.Context, r *recorder, begun func() error) (size compressed, err error) {
 	p, err := start(ctx, []string{b.kubectl, "get", "pods", "-n", recorded, "--watch", "--output-watch-events", "-o", "json", "--chunk-size=0"}, b.env, false)
 	if err != nil {
@@ -97,7 +96,7 @@ func (b *bench) compress(ctx context.Context, r *recorder, begun func() error) (
 			failed = err
 		}
 	}
-	if _, err := p.lines.follow(recordedPods, syncPatience, see); err != nil {
+	if _, err := p.lines.follow(recordedPods, syncTimeout, see); err != nil {
 		return size, p.end(err)
 	}
 	if err := r.await(ctx, recordedPods); err != nil {
@@ -111,7 +110,7 @@ func (b *bench) compress(ctx context.Context, r *recorder, begun func() error) (
 	b.found.add(compressedName, bytesOut, float64(size.after))
 	b.found.add(plainName, bytesOut, float64(size.before))
 	done := churn(b.cluster, recorded, recordedWrites, recordedRate)
-	got, err := p.lines.follow(recordedWrites, churnPatience, see)
+	got, err := p.lines.follow(recordedWrites, churnTimeout, see)
 	if err != nil {
 		err = fmt.Errorf("%d of %d updates seen: %w", got, recordedWrites, err)
 	}
@@ -123,7 +122,7 @@ func (b *bench) compress(ctx context.Context, r *recorder, begun func() error) (
 	return size, p.end(err)
 }
 
-// compressed is a size, in bytes. What is written to it counts as compressed.
+// compressed is a size in bytes before and after compression. It is the io.Writer of the compressed data.
 type compressed struct{ before, after int }
 
 func (c *compressed) Write(p []byte) (int, error) {
@@ -131,7 +130,7 @@ func (c *compressed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// recorder is a dwatch that records.
+// recorder is a dwatch record process.
 type recorder struct {
 	*bench
 	*process
@@ -144,9 +143,9 @@ func (b *bench) record(ctx context.Context) (*recorder, error) {
 	return &recorder{b, p, dir}, err
 }
 
-// await waits until so many events are recorded.
+// await waits until this number of events has been recorded.
 func (r *recorder) await(ctx context.Context, events int) error {
-	ctx, cancel := context.WithTimeout(ctx, deliveryPatience)
+	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()
 	for {
 		found, err := r.count(ctx)
@@ -161,15 +160,15 @@ func (r *recorder) await(ctx context.Context, events int) error {
 	}
 }
 
-// count returns how many events are recorded by now. Of the end not all is known yet, which is no
-// error here.
+// count returns the number of events recorded so far. It ignores errors of dwatch, because the end of the recording
+// is still incomplete.
 func (r *recorder) count(ctx context.Context) (int, error) {
 	argv := r.versions[0].stream("pods", "-n", recorded, "--from", r.dir, "-o", "name", "-q")
 	out, _ := r.child(ctx, argv[0], argv[1:]...).Output()
 	return bytes.Count(out, []byte("\n")), context.Cause(ctx)
 }
 
-// finish ends the recorder as a person would, and returns the size of the recording.
+// finish interrupts the recorder as a user would, and returns the size of the recording.
 func (r *recorder) finish() (size int64, err error) {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		return 0, r.end(err)
@@ -181,8 +180,8 @@ func (r *recorder) finish() (size int64, err error) {
 	return size, r.end(err)
 }
 
-// recordings is the table of what was measured: of each first what is there at the begin of the updates,
-// then what is at their end.
+// recordings returns the table of recordings. The first value of each metric is from the start of the updates, and
+// the second from their end.
 func (r results) recordings() string {
 	if r[recordName] == nil {
 		return ""
@@ -193,7 +192,7 @@ func (r results) recordings() string {
 		}
 		return (r[name][m][1] - r[name][m][0]) / float64(of)
 	}
-	lines := [][]string{{"", "bytes a pod at the begin", "bytes an update", "/ kubectl", "CPU an update", "/ printed"}}
+	lines := [][]string{{"", "bytes a pod at the start", "bytes an update", "/ kubectl", "CPU an update", "/ printed"}}
 	for _, name := range []string{recordName, compressedName, plainName, printName} {
 		line := []string{name, "", "", "", "", ""}
 		if sizes := r[name][bytesOut]; sizes != nil {
@@ -207,9 +206,9 @@ func (r results) recordings() string {
 		lines = append(lines, line)
 	}
 	return "**Recordings**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(strings.ReplaceAll(
-		`~dwatch record DIR pods~, ~dwatch pods --show-managed-fields~ and ~kubectl get pods --watch --output-watch-events -o json~ take the same
-at the same time: %s pods of 9 KB, and %s updates of them, %d a second. What kubectl prints goes through the zstd of klauspost/compress,
-at its default level, as one stream that is flushed where the updates begin and at their end. The recording has its index, its marks and
-proofs besides, and is flushed each second.
+		`~dwatch record DIR pods~, ~dwatch pods --show-managed-fields~ and ~kubectl get pods --watch --output-watch-events -o json~ receive
+the same events at the same time: %s pods of 9 KB, and %s updates, %d a second. The output of kubectl is compressed with zstd
+(klauspost/compress) at its default level, as one stream that is flushed at the start and the end of the updates. The recording also
+contains its index, status events and proofs, and is flushed each second.
 `, "~", "`"), thousands(recordedPods), thousands(recordedWrites), recordedRate)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// metric is something that is measured: a row of the table.
+// metric identifies a measured quantity: a column of a table.
 type metric int
 
 const (
@@ -29,7 +29,7 @@ const (
 	onePeak                   // bytes
 )
 
-// results has what was measured: one value for each time, by contender.
+// results contains the measured values of each contender, one for each measurement.
 type results map[string]map[metric][]float64
 
 func (r results) add(contender string, m metric, value float64) {
@@ -39,12 +39,11 @@ func (r results) add(contender string, m metric, value float64) {
 	r[contender][m] = append(r[contender][m], value)
 }
 
-// median returns the median of what was measured of a contender; NaN if nothing
-// was.
+// median returns the median of a contender's values, or NaN if there are none.
 func (r results) median(contender string, m metric) float64 { return percentile(r[contender][m], 50) }
 
-// paired returns the median of the ratios of what was measured of two contenders, each
-// time one after the other; NaN if nothing was.
+// paired returns the median of the ratios of two contenders that were measured in turns, or NaN if there are none. The
+// two values of each ratio are from the same turn.
 func (r results) paired(one, other string, m metric) float64 {
 	var ratios []float64
 	for i := range min(len(r[one][m]), len(r[other][m])) {
@@ -53,8 +52,7 @@ func (r results) paired(one, other string, m metric) float64 {
 	return percentile(ratios, 50)
 }
 
-// percentile returns the value that p percent of values do not exceed; between
-// two of them it is in proportion. Without values it is NaN.
+// percentile returns the p-th percentile of values, with linear interpolation. It returns NaN without values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -17,16 +17,17 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// sendName is one dwatch send, which rules are compared with.
+// sendName is one dwatch send, with which rules are compared.
 const sendName = "dwatch send"
 
-// ruleCounts are how many rules are measured.
+// ruleCounts are the numbers of rules to measure.
 var ruleCounts = []int{1, 10, 50}
 
 const (
-	// ruleObjects are there, and ruleUpdates follow at ruleRate a second: of every ruleMark-th a receiver is told, by each rule.
+	// ruleObjects is the number of initial objects. ruleUpdates follow, ruleRate per second. Each rule sends every
+	// ruleMark-th update to a receiver.
 	ruleObjects, ruleUpdates, ruleRate, ruleMark = 1000, 20000, 2000, 100
-	// marked is the condition for that.
+	// marked is the condition of all rules.
 	marked = "has(object.data.mark)"
 )
 
@@ -37,32 +38,32 @@ func rulesName(n int) string {
 	return fmt.Sprintf("%s -f, %d rules", sendName, n)
 }
 
-// rules measures rules, of a server that only sends, in this process.
+// rules measures rules. The server runs in this process and only sends events.
 func (b *bench) rules(ctx context.Context) error {
 	server := httptest.NewServer(&testenv.FakeServers{Objects: ruleObjects, Updates: ruleUpdates, Rate: ruleRate, TimestampEvery: ruleMark})
 	defer server.Close()
 	defer server.CloseClientConnections()
-	told := &markReceiver{late: make(chan float64, ruleUpdates)}
-	receiver := httptest.NewServer(told)
-	defer receiver.Close()
+	receiver := &markReceiver{delays: make(chan float64, ruleUpdates)}
+	webhook := httptest.NewServer(receiver)
+	defer webhook.Close()
 	kubeconfig, file := filepath.Join(b.dir, "rules"), filepath.Join(b.dir, "rules.yaml")
 	if err := new(testenv.FakeServers).WriteKubeconfig(kubeconfig, server.URL, "c1"); err != nil {
 		return err
 	}
 	common := []string{"-q", "--kubeconfig", kubeconfig, "--context", "c1"}
 	for _, v := range b.versions {
-		if err := b.told(ctx, v, told, sendName, 1, append(common, "cm", "--where", marked, "--to", receiver.URL)); err != nil {
+		if err := b.measureSend(ctx, v, receiver, sendName, 1, append(common, "cm", "--where", marked, "--to", webhook.URL)); err != nil {
 			return err
 		}
 		for _, n := range ruleCounts {
 			text := "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
 			for i := range n {
-				text += fmt.Sprintf("- {name: r%d, resources: [cm], where: %q, to: %q}\n", i, marked, receiver.URL)
+				text += fmt.Sprintf("- {name: r%d, resources: [cm], where: %q, to: %q}\n", i, marked, webhook.URL)
 			}
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				return err
 			}
-			if err := b.told(ctx, v, told, rulesName(n), n, append(common, "-f", file)); err != nil {
+			if err := b.measureSend(ctx, v, receiver, rulesName(n), n, append(common, "-f", file)); err != nil {
 				return err
 			}
 		}
@@ -70,26 +71,26 @@ func (b *bench) rules(ctx context.Context) error {
 	return nil
 }
 
-// told measures one dwatch, from the first message to a receiver to the last.
-func (b *bench) told(ctx context.Context, v version, to *markReceiver, name string, rules int, args []string) error {
+// measureSend measures one dwatch from the first message to the receiver to the last.
+func (b *bench) measureSend(ctx context.Context, v version, to *markReceiver, name string, rules int, args []string) error {
 	name = v.named(name)
-	say("%s", name)
+	progress("%s", name)
 	p, err := start(ctx, v.send(args...), b.env, false)
 	if err != nil {
 		return err
 	}
 	var began time.Duration
-	var late []float64
+	var delays []float64
 	for range rules * ruleUpdates / ruleMark {
 		select {
-		case l := <-to.late:
-			late = append(late, l)
-		case <-time.After(churnPatience):
-			return p.end(fmt.Errorf("%d of %d messages came", len(late), rules*ruleUpdates/ruleMark))
+		case l := <-to.delays:
+			delays = append(delays, l)
+		case <-time.After(churnTimeout):
+			return p.end(fmt.Errorf("received %d of %d messages", len(delays), rules*ruleUpdates/ruleMark))
 		case <-ctx.Done():
 			return p.end(context.Cause(ctx))
 		}
-		if len(late) == 1 {
+		if len(delays) == 1 {
 			if began, err = cpuTime(p.pid()); err != nil {
 				return p.end(err)
 			}
@@ -102,14 +103,14 @@ func (b *bench) told(ctx context.Context, v version, to *markReceiver, name stri
 	}
 	b.found.add(name, churnCPU, (ended-began).Seconds()/(ruleUpdates-ruleMark))
 	b.found.add(name, churnPeak, float64(m.peak))
-	b.found.add(name, latency, percentile(late, 50))
-	b.found.add(name, latencyP99, percentile(late, 99))
+	b.found.add(name, latency, percentile(delays, 50))
+	b.found.add(name, latencyP99, percentile(delays, 99))
 	return p.end(nil)
 }
 
-// markReceiver finds out how late what it is told was sent.
+// markReceiver measures the delay between the server sending an update and the arrival of its message.
 type markReceiver struct {
-	late chan float64 // s
+	delays chan float64 // s
 }
 
 var markForm = regexp.MustCompile(`"mark":"(\d+)"`)
@@ -123,12 +124,12 @@ func (r *markReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "no mark", http.StatusBadRequest)
 		return
 	}
-	at, _ := strconv.ParseInt(string(found[1]), 10, 64) // of digits
-	r.late <- now.Sub(time.Unix(0, at)).Seconds()
+	at, _ := strconv.ParseInt(string(found[1]), 10, 64) // markForm only matches digits
+	r.delays <- now.Sub(time.Unix(0, at)).Seconds()
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// rules is the table of what was measured. The ratio is the median of those of the rounds.
+// rules returns the table of rules. Each ratio is the median of the ratios of all rounds.
 func (r results) rules() string {
 	if r[sendName] == nil {
 		return ""
@@ -151,9 +152,9 @@ func (r results) rules() string {
 		}
 	}
 	return "**Rules**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(strings.ReplaceAll(
-		`A server that only sends, %s ConfigMaps of 1.2 KB and %s updates a second for %d s; each rule has a condition of its own, which holds for
-every %dth update, and tells a webhook of it. CPU is that for an event of the watch, with what it takes to tell all webhooks; "as
-many" is so many times what one ~dwatch send~ took. Latency is from the moment when the server sends to that when the webhook has
-the request.
+		`The server only sends events: %s ConfigMaps of 1.2 KB, and %s updates a second for %d s. Each rule has its own condition, which
+matches every %dth update, and sends these updates to a webhook. CPU is the time for an event of the watch, including the messages to
+all webhooks. "as many" is the value of one ~dwatch send~ times the number of rules. Latency is the time from when the server sends an
+update until the webhook receives the request.
 `, "~", "`"), thousands(ruleObjects), thousands(ruleRate), ruleUpdates/ruleRate, ruleMark)
 }

@@ -12,17 +12,17 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// shardObjects are how many small pods the shards share.
+// shardObjects is the number of small pods that are divided among the shards.
 const shardObjects = 100_000
 
-// shardCounts are how many shards are measured. The first is none, which the others are compared with.
+// shardCounts are the numbers of shards to measure. The first stands for no shards, with which the others are compared.
 var shardCounts = []int{1, 2, 4}
 
-// shardServers are the servers that they ask.
+// shardServers are the kinds of servers.
 var shardServers = []struct {
 	name  string
 	flags []string
-	// says is what each of several shards says of it at the start.
+	// says is the text in the first message of each shard if there are several.
 	says string
 }{
 	{"server selects", []string{"--apiserver-arg", "feature-gates=ShardedListAndWatch=true"}, "as the server selects it"},
@@ -36,7 +36,7 @@ func shardsName(server string, n int) string {
 	return fmt.Sprintf("%s, %d shards", server, n)
 }
 
-// shards measures shards, with a cluster for each kind of server.
+// shards measures shards, with one cluster for each kind of server.
 func (b *bench) shards(ctx context.Context) error {
 	for _, server := range shardServers {
 		cluster, err := startCluster(ctx, append([]string{"--light-pods", strconv.Itoa(shardObjects)}, server.flags...)...)
@@ -50,7 +50,7 @@ func (b *bench) shards(ctx context.Context) error {
 				break
 			}
 			name := shardsName(server.name, n)
-			say("%s", name)
+			progress("%s", name)
 			err = b.shardRun(ctx, cluster, argv, name, n, server.says)
 		}
 		if err := errors.Join(err, cluster.Stop()); err != nil {
@@ -66,11 +66,11 @@ func (b *bench) warmShards(ctx context.Context, argv []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.lines.follow(shardObjects, syncPatience, nil)
+	_, err = p.lines.follow(shardObjects, syncTimeout, nil)
 	return p.end(err)
 }
 
-// shardRun measures n shards at the same time.
+// shardRun measures n concurrent shards.
 func (b *bench) shardRun(ctx context.Context, cluster *testenv.Cluster, argv []string, name string, n int, says string) error {
 	var all shards
 	synced := all.expect(shardObjects)
@@ -80,9 +80,9 @@ func (b *bench) shardRun(ctx context.Context, cluster *testenv.Cluster, argv []s
 		err = b.measureShards(ctx, cluster, name, &all, synced.reached, changed.reached)
 	}
 	for _, p := range all.processes {
-		err = p.end(err) // which says what the last one has said
-		if said := p.stderr.String(); err == nil && n > 1 && !strings.Contains(said, says) {
-			err = fmt.Errorf("%s: it does not say %q: %s", name, says, said)
+		err = p.end(err) // adds the stderr of the process to err
+		if stderr := p.stderr.String(); err == nil && n > 1 && !strings.Contains(stderr, says) {
+			err = fmt.Errorf("%s: stderr does not contain %q: %s", name, says, stderr)
 		}
 	}
 	return err
@@ -118,28 +118,29 @@ func (b *bench) measureShards(ctx context.Context, cluster *testenv.Cluster, nam
 	return nil
 }
 
-// shards are processes that share all objects. Nobody knows before how many are whose.
+// shards are processes that together watch all objects. The number of objects of each shard is not known in advance.
 type shards struct {
 	processes []*process
-	events    atomic.Int64 // of all of them
+	events    atomic.Int64 // total number of events
 	targets   []target
-	failed    chan error // has what ended the reading of each
+	failed    chan error // receives the error that ended the reading of each process
 }
 
-// target is a number of events of all shards together, and is told when it was reached.
+// target is a total number of events. reached receives the time of the event with this number.
 type target struct {
 	events  int64
 	reached chan time.Time
 }
 
-// expect adds a target, before the start.
+// expect adds a target. It must be called before start.
 func (s *shards) expect(events int) target {
 	t := target{int64(events), make(chan time.Time, 1)}
 	s.targets = append(s.targets, t)
 	return t
 }
 
-// start starts n shards, and reads what they print until each has ended. The caller must end the processes, whatever start returns.
+// start starts n shards and reads their output in the background. The caller must end the processes even if start
+// returns an error.
 func (s *shards) start(ctx context.Context, argv, env []string, n int) error {
 	s.failed = make(chan error, n)
 	for i := range n {
@@ -157,10 +158,10 @@ func (s *shards) start(ctx context.Context, argv, env []string, n int) error {
 	return nil
 }
 
-// count counts the events of a shard.
+// count counts the events of one shard.
 func (s *shards) count(lines *lineReader) error {
 	for {
-		line, err := lines.next(syncPatience)
+		line, err := lines.next(syncTimeout)
 		if err != nil {
 			return err
 		}
@@ -176,23 +177,23 @@ func (s *shards) count(lines *lineReader) error {
 	}
 }
 
-// await returns when a target was reached.
+// await waits until a target was reached and returns the time.
 func (s *shards) await(ctx context.Context, reached <-chan time.Time) (time.Time, error) {
 	select {
 	case at := <-reached:
 		return at, nil
 	case err := <-s.failed:
-		return time.Time{}, fmt.Errorf("%d events seen: %w", s.events.Load(), err)
+		return time.Time{}, fmt.Errorf("read %d events: %w", s.events.Load(), err)
 	case <-ctx.Done():
 		return time.Time{}, context.Cause(ctx)
 	}
 }
 
-// shardsUsed is what shards have used until now.
+// shardsUsed is the resource usage of all shards so far.
 type shardsUsed struct {
 	cpu             float64 // s
 	read            float64 // bytes
-	memory, largest float64 // bytes, at most: of all, and of the one with most
+	memory, largest float64 // peak in bytes: the sum of all shards, and the largest one
 }
 
 func (s *shards) used() (sum shardsUsed, err error) {
@@ -215,24 +216,24 @@ func (s *shards) used() (sum shardsUsed, err error) {
 	return sum, nil
 }
 
-// shards are the tables of what was measured. The ratio is the median of those of the rounds.
+// shards returns the tables of shards. Each ratio is the median of the ratios of all rounds.
 func (r results) shards(o options) string {
 	if r[shardsName(shardServers[0].name, 1)] == nil {
 		return ""
 	}
-	return "**Shards, until all is there**\n\n" + r.shardTable(column{name: "time", metric: allOut, format: seconds},
+	return "**Shards, until all pods are printed**\n\n" + r.shardTable(column{name: "time", metric: allOut, format: seconds},
 		column{name: "CPU", metric: syncCPU, format: seconds}, column{name: "read", metric: bytesRead, format: megabytes}) +
-		"\n**Shards, then**\n\n" + r.shardTable(column{name: "memory of one, peak", metric: onePeak, format: megabytes},
+		"\n**Shards, updates**\n\n" + r.shardTable(column{name: "memory of one, peak", metric: onePeak, format: megabytes},
 		column{name: "of all", metric: churnPeak, format: megabytes}, column{name: "CPU, a change", metric: churnCPU, format: seconds},
 		column{name: "read, a change", metric: churnRead, format: megabytes}) + "\n" + fmt.Sprintf(strings.ReplaceAll(
-		`~dwatch pods -A -o json --shard I/N~, all at the same time, of %s pods of 0.8 KB as JSON and %s changes, as fast as the server
-writes them. The server that selects has the feature gate ShardedListAndWatch. CPU and what is read (from the network, where the
-server takes gzip, and a few files at the start) are those of all shards; "memory of one" is that of the largest, and has the
-program itself. "/ 1" is beside no shards.
+		`~dwatch pods -A -o json --shard I/N~, all shards at the same time, with %s pods of 0.8 KB as JSON and %s updates as fast as the
+server writes them. The server that selects has the feature gate ShardedListAndWatch. CPU and bytes read (from the network, where the
+server compresses with gzip, and from a few files at the start) are sums of all shards. "memory of one" is the largest shard,
+including the program itself. "/ 1" is the ratio to no shards.
 `, "~", "`"), thousands(shardObjects), thousands(o.updates))
 }
 
-// shardTable has a line for each number of shards of each server.
+// shardTable returns a table with a row for each number of shards of each server.
 func (r results) shardTable(columns ...column) string {
 	head := []string{""}
 	for _, c := range columns {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// share finds out which share of the machine went to programs that have no part
-// in the benchmark: with more than a few percent, the table says little.
+// share measures the share of CPU time that other programs used during the benchmark. If it is more than a few
+// percent, the results are not reliable.
 type share struct {
 	since     time.Time
-	all, ours time.Duration // CPU time until then
+	all, ours time.Duration // CPU time used before since
 }
 
 // begin marks the start of the benchmark.
@@ -26,8 +26,8 @@ func (s *share) begin() (err error) {
 	return err
 }
 
-// end returns the share of others since begin, in percent of all cores. All
-// children must have been waited for.
+// end returns the share of other programs since begin, in percent of all cores. All children must have been
+// waited for.
 func (s *share) end() (percent float64, err error) {
 	all, err := allTime()
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *share) end() (percent float64, err error) {
 	return max(0, 100*others.Seconds()/time.Since(s.since).Seconds()/float64(runtime.NumCPU())), nil
 }
 
-// allTime returns the CPU time that all cores have worked since the boot.
+// allTime returns the CPU time that all cores have used since boot.
 func allTime() (time.Duration, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -50,17 +50,16 @@ func allTime() (time.Duration, error) {
 	return parseStat(string(stat))
 }
 
-// parseStat reads the content of /proc/stat. Its first line counts, in ticks
-// that are 10 ms on every Linux: user, nice, system, idle, iowait, irq, softirq,
-// and steal, which is what other machines on the same cores took.
+// parseStat parses /proc/stat. Its first line contains times in ticks, which are 10 ms on every Linux: user, nice,
+// system, idle, iowait, irq, softirq and steal. steal is the time that other virtual machines used.
 func parseStat(stat string) (time.Duration, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return 0, fmt.Errorf("/proc/stat begins with %q", line)
+		return 0, fmt.Errorf("unexpected first line of /proc/stat: %q", line)
 	}
 	var ticks int64
-	for _, i := range []int{1, 2, 3, 6, 7, 8} { // all but idle and iowait
+	for _, i := range []int{1, 2, 3, 6, 7, 8} { // all except idle and iowait
 		n, err := strconv.ParseInt(fields[i], 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("/proc/stat: %w", err)

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// subject is a table: one row for each contender of which any of it was measured.
+// subject is a table. It has a row for each contender with at least one of its metrics.
 type subject struct {
 	title   string
 	columns []column
 }
 
-// column is how a metric appears in a table, with the ratios to others that stand beside it.
+// column is a metric in a table. It is followed by columns with the ratios to other contenders.
 type column struct {
 	metric metric
 	name   string
@@ -23,7 +23,7 @@ type column struct {
 	beside []string
 }
 
-// subjects returns the tables.
+// subjects returns the tables of watches.
 func subjects(o options) []subject {
 	wire, kubectl := []string{kubectlName, curlName, beforeName}, []string{kubectlName, beforeName}
 	return []subject{
@@ -38,7 +38,7 @@ func subjects(o options) []subject {
 		}},
 		{"Memory", []column{
 			{syncPeak, "peak", megabytes, kubectl},
-			{settled, fmt.Sprintf("%g s later", rest.Seconds()), megabytes, nil},
+			{settled, fmt.Sprintf("%g s later", settleTime.Seconds()), megabytes, nil},
 			{churnPeak, "peak, updates included", megabytes, kubectl},
 		}},
 		{"Updates", []column{
@@ -52,16 +52,16 @@ func subjects(o options) []subject {
 	}
 }
 
-// inTables returns the contenders in the order of the tables: each dwatch, with the one
-// before it, then what they are compared with.
-func inTables() (names []string) {
-	for _, c := range compared {
+// tableOrder returns the contenders in the order of the tables: each dwatch and its older version, then
+// the programs that they are compared with.
+func tableOrder() (names []string) {
+	for _, c := range comparisons {
 		names = append(names, c.name, before(c.name))
 	}
 	return append(names, kubectlName, kubectlTableName, kubectlJSONPathName, curlName)
 }
 
-// tables returns the medians as Markdown, a table for each subject.
+// tables returns the medians as Markdown tables, one for each subject.
 func (r results) tables(o options) string {
 	var b strings.Builder
 	for _, s := range subjects(o) {
@@ -72,10 +72,10 @@ func (r results) tables(o options) string {
 	return b.String()
 }
 
-// table returns one of them, without the ratios that no row has; empty if nothing of it
-// was measured.
+// table returns the table of a subject without columns of ratios that are empty, or "" if there are no
+// results for it.
 func (r results) table(s subject) string {
-	names := slices.DeleteFunc(inTables(), func(name string) bool {
+	names := slices.DeleteFunc(tableOrder(), func(name string) bool {
 		return !slices.ContainsFunc(s.columns, func(c column) bool { return r.cell(c, name) != "" })
 	})
 	if len(names) == 0 {
@@ -101,6 +101,7 @@ func (r results) table(s subject) string {
 	return markdown(lines)
 }
 
+// cell returns the formatted median, or "" if there is none.
 func (r results) cell(c column, name string) string {
 	value := r.median(name, c.metric)
 	if math.IsNaN(value) {
@@ -109,16 +110,16 @@ func (r results) cell(c column, name string) string {
 	return c.format(value)
 }
 
-// ratio is that of a dwatch to the kubectl that prints the same, to curl if it prints the
-// same as that, or to the one before it.
+// ratio returns the ratio of a contender to other: to the kubectl with the same output, to curl if the
+// output is the same, or to the older dwatch. It is "" if there is none.
 func (r results) ratio(c column, name, other string) string {
-	i := slices.IndexFunc(compared, func(pair struct{ name, kubectl string }) bool { return pair.name == name })
+	i := slices.IndexFunc(comparisons, func(pair struct{ name, kubectl string }) bool { return pair.name == name })
 	if i < 0 {
 		return ""
 	}
 	switch other {
 	case kubectlName:
-		other = compared[i].kubectl
+		other = comparisons[i].kubectl
 	case curlName:
 		if name != dwatchName {
 			return ""
@@ -133,8 +134,7 @@ func (r results) ratio(c column, name, other string) string {
 	return significant(value, 2)
 }
 
-// markdown lays out lines as a table, the first of them as its head: readable
-// as text too, numbers to the right.
+// markdown formats lines as an aligned Markdown table. The first line is its header.
 func markdown(lines [][]string) string {
 	width := make([]int, len(lines[0]))
 	for _, line := range lines {
@@ -160,7 +160,7 @@ func markdown(lines [][]string) string {
 	return b.String()
 }
 
-// rule returns the line below the head of a table.
+// rule returns the line below the header of a table.
 func rule(width []int) string {
 	var b strings.Builder
 	for i, w := range width {
@@ -173,7 +173,7 @@ func rule(width []int) string {
 	return b.String() + "|\n"
 }
 
-// seconds formats a time in s with the unit that suits it.
+// seconds formats a time in s with a suitable unit.
 func seconds(s float64) string {
 	switch {
 	case s < 1e-3:
@@ -185,7 +185,7 @@ func seconds(s float64) string {
 	}
 }
 
-// megabytes formats bytes in millions, or as they are if they are few.
+// megabytes formats bytes as MB, or as B if there are fewer than 10,000.
 func megabytes(bytes float64) string {
 	if bytes < 1e4 {
 		return count(bytes) + " B"
@@ -193,11 +193,10 @@ func megabytes(bytes float64) string {
 	return significant(bytes/1e6, 3) + " MB"
 }
 
-// count formats a number of things.
+// count formats a number of objects or events.
 func count(n float64) string { return thousands(int(math.Round(n))) }
 
-// significant formats a value with at least so many significant digits, and
-// without an exponent.
+// significant formats a value with at least this number of significant digits, and without an exponent.
 func significant(value float64, digits int) string {
 	decimals := digits - 1
 	if value != 0 {
@@ -206,7 +205,7 @@ func significant(value float64, digits int) string {
 	return strconv.FormatFloat(value, 'f', min(max(decimals, 0), 9), 64)
 }
 
-// thousands formats a number that is not negative with commas.
+// thousands formats a non-negative number with commas.
 func thousands(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {

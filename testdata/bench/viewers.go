@@ -18,16 +18,16 @@ import (
 	"dwatch/testdata/stderrlog"
 )
 
-// pageViewers is how many viewers look at the page of a contender that has one.
+// pageViewers is the number of viewers of a contender's page.
 const pageViewers = 10
 
 var pageAddress = regexp.MustCompile(`(?m)^page: (http\S+)\n`)
 
-// pageTap waits for the address of a page in what goes through it.
+// pageTap is a writer that finds the address of the page in dwatch's stderr.
 type pageTap struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
-	found chan *url.URL // gets it
+	found chan *url.URL // receives the address
 	done  bool
 }
 
@@ -52,23 +52,23 @@ func (p *pageTap) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// pagePatience is how long the address of a page may be in coming.
-const pagePatience = 20 * time.Second
+// pageTimeout is how long the address of a page may take to appear.
+const pageTimeout = 20 * time.Second
 
-// address is that of the page, as soon as it is known.
+// address waits for the address of the page.
 func (p *process) address(ctx context.Context) (*url.URL, error) {
 	select {
 	case address := <-p.page.found:
-		p.page.found <- address // for the next who asks
+		p.page.found <- address // for later calls
 		return address, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-time.After(pagePatience):
-		return nil, errors.New("there is no address of a page")
+	case <-time.After(pageTimeout):
+		return nil, errors.New("timeout: dwatch did not print the address of its page")
 	}
 }
 
-// dial makes a viewer.
+// dial connects a viewer to the page.
 func (p *process) dial(ctx context.Context) (*websocket.Conn, error) {
 	address, err := p.address(ctx)
 	if err != nil {
@@ -77,19 +77,19 @@ func (p *process) dial(ctx context.Context) (*websocket.Conn, error) {
 	header := http.Header{"Authorization": {"Bearer " + address.Query().Get("token")}}
 	conn, _, err := websocket.Dial(ctx, "ws://"+address.Host+"/ws", &websocket.DialOptions{HTTPHeader: header})
 	if err != nil {
-		return nil, fmt.Errorf("look at the page: %w", err)
+		return nil, fmt.Errorf("connect to the page: %w", err)
 	}
 	conn.SetReadLimit(-1)
 	return conn, nil
 }
 
-// view makes viewers look at the page that a contender serves, if it has one; what they
-// get is thrown away. They leave when ctx ends, or the page does.
+// view connects viewers to the contender's page, if it has one, and discards their messages. The viewers disconnect
+// when ctx ends or the page closes the connection.
 func (p *process) view(ctx context.Context) error {
 	if p.page == nil {
 		return nil
 	}
-	for range pageViewers - 1 { // and the one who measures
+	for range pageViewers - 1 { // readPage is the other viewer
 		conn, err := p.dial(ctx)
 		if err != nil {
 			return err
@@ -106,13 +106,13 @@ func (p *process) view(ctx context.Context) error {
 	return nil
 }
 
-// readPage writes what a viewer gets to know as lines, which pageLines understands: one for
-// each object when it is first seen, and each change after that.
+// readPage writes the messages to a viewer as lines in the format pageLines: one line for each object when it first
+// appears, and one for each later change.
 func (p *process) readPage(ctx context.Context, to io.WriteCloser) {
 	defer to.Close()
 	conn, err := p.dial(ctx)
 	if err != nil {
-		return // the reader finds the end, and stderr says why
+		return // the reader sees the end of the output, and stderr contains the reason
 	}
 	defer conn.CloseNow()
 	known := map[string]bool{}
@@ -127,8 +127,7 @@ func (p *process) readPage(ctx context.Context, to io.WriteCloser) {
 	}
 }
 
-// pageMessage is what is new in a message of the page, in lines. known are the keys of the
-// objects that were seen.
+// pageMessage converts a message of the page to lines. known contains the keys of the objects that have appeared so far.
 func pageMessage(message []byte, known map[string]bool) (lines []byte) {
 	see := func(key string) {
 		if !known[key] {

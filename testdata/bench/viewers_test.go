@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestPageTap: the address is found with the time in front of the line, and without it.
+// TestPageTap checks that the address is found in lines with and without a timestamp.
 func TestPageTap(t *testing.T) {
 	for _, line := range []string{"", "2026-01-31T02:00:00.123+00:00 "} {
 		tap := newPageTap()

@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// syncPatience is how long a contender may print nothing before all pods are
-	// out: kubectl begins when it has them all.
-	syncPatience = 5 * time.Minute
-	// churnPatience is how long updates may keep us waiting, the first of which
-	// needs a list of all pods on the writer's side.
-	churnPatience = time.Minute
-	// rest is the pause between the last pod and the look at the memory that is
-	// in use then. It is a fixed moment and no condition, since nothing tells
-	// when a process has given back what it will: a last collection takes well
-	// below a second, and the trickle after it goes on for minutes.
-	rest = 2 * time.Second
+	// syncTimeout is how long a contender may print nothing before all pods are printed. kubectl begins to print when
+	// it has received all pods.
+	syncTimeout = 5 * time.Minute
+	// churnTimeout is how long an update may take to arrive. The first one takes longer, because the writer lists all
+	// pods first.
+	churnTimeout = time.Minute
+	// settleTime is the delay between the last pod and measuring the memory. It is a fixed time, because there is no
+	// event when a process has returned its memory. The last garbage collection takes well below a second, and after it
+	// the memory shrinks only slowly, over minutes.
+	settleTime = 2 * time.Second
 )
 
-// watcher is a contender at work, and what was found out about it.
+// watcher is a running contender that watches pods.
 type watcher struct {
 	*bench
 	*process
 	name string
-	language
+	lineFormat
 }
 
 // watch measures a contender that watches all pods.
@@ -36,13 +35,13 @@ func (b *bench) watch(ctx context.Context, c contender) error {
 	if err != nil {
 		return err
 	}
-	p.lines.isEvent = c.language.isEvent
-	w := &watcher{b, p, c.name, c.language}
+	p.lines.isEvent = c.lineFormat.isEvent
+	w := &watcher{b, p, c.name, c.lineFormat}
 	viewing, leave := context.WithCancel(ctx)
 	defer w.viewers.Wait()
 	defer leave()
 	viewers := func() error { return w.view(viewing) }
-	for _, part := range []func() error{w.sync, viewers, w.rest, w.fullSpeed, w.steady, w.finally} {
+	for _, part := range []func() error{w.sync, viewers, w.rest, w.fullSpeed, w.steady, w.finalMemory} {
 		if err := part(); err != nil {
 			return p.end(err)
 		}
@@ -50,18 +49,18 @@ func (b *bench) watch(ctx context.Context, c contender) error {
 	return p.end(nil)
 }
 
-// add keeps a value that was measured.
+// add records a measured value.
 func (w *watcher) add(m metric, value float64) { w.found.add(w.name, m, value) }
 
-// sync measures the way to the first and to the last pod.
+// sync measures the time, CPU and output until the first and the last pod.
 func (w *watcher) sync() error {
-	if _, err := w.lines.follow(1, syncPatience, nil); err != nil {
+	if _, err := w.lines.follow(1, syncTimeout, nil); err != nil {
 		return err
 	}
 	w.add(firstOut, w.since(w.lines.at))
-	initial := w.language.initial(w.pods)
-	if got, err := w.lines.follow(initial-1, syncPatience, nil); err != nil {
-		return fmt.Errorf("%d of %d lines for the pods out: %w", 1+got, initial, err)
+	initial := w.lineFormat.initial(w.pods)
+	if got, err := w.lines.follow(initial-1, syncTimeout, nil); err != nil {
+		return fmt.Errorf("read %d of %d lines for the pods: %w", 1+got, initial, err)
 	}
 	used, err := cpuTime(w.pid())
 	if err != nil {
@@ -75,9 +74,9 @@ func (w *watcher) sync() error {
 	return nil
 }
 
-// rest measures the memory when the initial pods are history.
+// rest measures the memory after the initial pods.
 func (w *watcher) rest() error {
-	for until := time.Now().Add(rest); ; {
+	for until := time.Now().Add(settleTime); ; {
 		line, err := w.lines.next(time.Until(until))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			break
@@ -86,7 +85,7 @@ func (w *watcher) rest() error {
 			return err
 		}
 		if w.isEvent(line) {
-			return fmt.Errorf("an event that nothing has caused: %.200s", line)
+			return fmt.Errorf("unexpected event without an update: %.200s", line)
 		}
 	}
 	m, err := memoryOf(w.pid())
@@ -98,8 +97,8 @@ func (w *watcher) rest() error {
 	return nil
 }
 
-// finally measures the memory after all the updates.
-func (w *watcher) finally() error {
+// finalMemory measures the peak memory after all updates.
+func (w *watcher) finalMemory() error {
 	m, err := memoryOf(w.pid())
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func (w *watcher) finally() error {
 	return nil
 }
 
-// fullSpeed measures a burst of updates of large pods.
+// fullSpeed measures updates of large pods at full speed.
 func (w *watcher) fullSpeed() error {
 	before, err := cpuTime(w.pid())
 	if err != nil {
@@ -136,7 +135,7 @@ func (w *watcher) fullSpeed() error {
 	return nil
 }
 
-// steady measures how late updates of small pods are when there is no hurry.
+// steady measures the latency of updates of small pods at the steady rate.
 func (w *watcher) steady() error {
 	if w.writtenAt == nil {
 		return nil
@@ -166,13 +165,13 @@ func (w *watcher) steady() error {
 	return nil
 }
 
-// churn writes updates to a namespace and reads until all are seen, or none comes any more. It
-// returns how many were.
+// churn writes updates in a namespace and reads until all have arrived, or none arrives within churnTimeout. It returns
+// the number of updates read.
 func (w *watcher) churn(namespace string, updates int, rate float64, see func(line []byte)) (int, error) {
 	done := churn(w.cluster, namespace, updates, rate)
-	got, err := w.lines.follow(updates, churnPatience, see)
+	got, err := w.lines.follow(updates, churnTimeout, see)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		say("%s: %d of %d updates seen", w.name, got, updates)
+		progress("%s: %d of %d updates seen", w.name, got, updates)
 		err = nil
 	}
 	return got, errors.Join(err, <-done)

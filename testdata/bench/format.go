@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// language is how a contender says what happens.
-type language struct {
-	// isEvent tells whether a line is the event of an object.
+// lineFormat describes the output of a contender.
+type lineFormat struct {
+	// isEvent reports whether a line is an event of an object.
 	isEvent func(line []byte) bool
-	// initial is the number of lines for so many pods that exist at the start.
+	// initial returns the number of lines for the pods that exist at the start.
 	initial func(pods int) int
-	// writtenAt finds when the update that a line is about was written; nil if no line
-	// says it.
+	// writtenAt returns when the update of a line was written. It is nil if lines do not contain this time.
 	writtenAt func(line []byte) (time.Time, error)
 }
 
-// jsonLines are watch events, a line each.
-var jsonLines = language{
+// jsonLines is the format of watch events as JSON lines.
+var jsonLines = lineFormat{
 	isEvent: func(line []byte) bool {
-		for _, t := range []string{"ADDED", "MODIFIED", "DELETED"} { // the line of a bookmark begins otherwise
+		for _, t := range []string{"ADDED", "MODIFIED", "DELETED"} { // not bookmarks
 			if bytes.HasPrefix(line, []byte(`{"type":"`+t+`",`)) {
 				return true
 			}
@@ -30,8 +29,7 @@ var jsonLines = language{
 		return false
 	},
 	initial: func(pods int) int { return pods },
-	// The server's record of who manages which field has the annotation's name too,
-	// after "f:".
+	// Managed fields contain the name of the annotation too, after "f:".
 	writtenAt: func(line []byte) (time.Time, error) {
 		_, rest, _ := bytes.Cut(line, []byte(`"dwatch.test/written-at":"`))
 		digits, _, found := bytes.Cut(rest, []byte(`"`))
@@ -42,9 +40,9 @@ var jsonLines = language{
 	},
 }
 
-// changeLines are those of dwatch -o changes. What exists at the start is one line, and
-// of an update that which has its time counts.
-var changeLines = language{
+// changeLines is the format of dwatch -o changes. There is one line for all initial objects. An update has several lines, and
+// only the line with the time counts.
+var changeLines = lineFormat{
 	isEvent: func(line []byte) bool {
 		return nanoseconds.Match(line) || bytes.Contains(line, []byte(" = "))
 	},
@@ -54,27 +52,27 @@ var changeLines = language{
 		if len(found) == 0 {
 			return time.Time{}, fmt.Errorf("an event that does not say when it was written: %.200s", line)
 		}
-		return parseTime(found[len(found)-1]) // before it is the old one
+		return parseTime(found[len(found)-1]) // the line also contains the old time, before the new one
 	},
 }
 
-// pageLines are what a viewer of the page gets to know: see pageMessage.
-var pageLines = language{
+// pageLines is the format in which pageMessage writes the messages to a viewer of the page.
+var pageLines = lineFormat{
 	isEvent:   func([]byte) bool { return true },
 	initial:   func(pods int) int { return pods },
 	writtenAt: changeLines.writtenAt,
 }
 
-// tableLines are the rows of a table, after its header.
-var tableLines = language{
+// tableLines is the format of tables. The header does not count.
+var tableLines = lineFormat{
 	isEvent: func(line []byte) bool {
 		return !bytes.HasPrefix(line, []byte("NAME")) && !bytes.HasPrefix(line, []byte("EVENT"))
 	},
 	initial: func(pods int) int { return pods },
 }
 
-// writtenLines are those of a template that ends with the time of an update.
-var writtenLines = language{
+// writtenLines is the format of writtenTemplate: each line ends with the time of the update.
+var writtenLines = lineFormat{
 	isEvent: func([]byte) bool { return true },
 	initial: func(pods int) int { return pods },
 	writtenAt: func(line []byte) (time.Time, error) {
@@ -86,7 +84,7 @@ var writtenLines = language{
 	},
 }
 
-// nanoseconds are those since 1970 of any time now.
+// nanoseconds matches current times in nanoseconds since 1970.
 var nanoseconds = regexp.MustCompile(`\b\d{19}\b`)
 
 func parseTime(digits []byte) (time.Time, error) {
