@@ -58,14 +58,14 @@ type failure struct {
 	objects map[string]bool
 }
 
-func (f *folds) groupOf(lead *inventory.IntentionalChange) *foldGroup {
-	g := f.groups[lead]
+func (f *folds) groupOf(cause *inventory.IntentionalChange) *foldGroup {
+	g := f.groups[cause]
 	if g == nil {
-		g = &foldGroup{cause: lead, reportedAt: lead.Time, notCurrent: map[string]bool{}, added: map[string]int{}, deleted: map[string]int{}, failures: map[string]*failure{}}
+		g = &foldGroup{cause: cause, reportedAt: cause.Time, notCurrent: map[string]bool{}, added: map[string]int{}, deleted: map[string]int{}, failures: map[string]*failure{}}
 		if f.groups == nil {
 			f.groups = map[*inventory.IntentionalChange]*foldGroup{}
 		}
-		f.groups[lead], f.ordered = g, append(f.ordered, g)
+		f.groups[cause], f.ordered = g, append(f.ordered, g)
 	}
 	return g
 }

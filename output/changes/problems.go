@@ -186,15 +186,15 @@ type clusterSummary struct {
 }
 
 func (l *problemView) showCluster(cluster string, unknown bool, at time.Time) {
-	quiet := true
+	healthy := true
 	l.forEachProblem(at, cluster, func(sign rune, s subject, text, below string) {
 		l.line(at, sign, s, text, "")
 		if below != "" {
 			l.detail(below, "")
 		}
-		quiet = false
+		healthy = false
 	})
-	if !quiet || !inventory.HasHealth(l.links.All()) {
+	if !healthy || !inventory.HasHealth(l.links.All()) {
 		return
 	}
 	text := inventory.AllHealthy

@@ -42,16 +42,16 @@ func writers(e *event.Event) string {
 
 // showWrite shows a write of a manager, and the fields that it has owned since. Which of them it changed is unknown.
 func (v reconstruction) showWrite(e *event.Event) {
-	held := change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
-	if len(held.Changes) == 0 && (held.NoiseCount > 0 || len(v.Compare.Only) > 0) {
+	owned := change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
+	if len(owned.Changes) == 0 && (owned.NoiseCount > 0 || len(v.Compare.Only) > 0) {
 		v.hidden.Add(1)
 		return
 	}
 	v.shown++
 	var fields []string
-	for i, c := range held.Changes {
-		if i == maxOwnedFields && len(held.Changes) > maxOwnedFields+1 && !v.NoTruncate {
-			fields = append(fields, fmt.Sprintf("%d more", len(held.Changes)-i))
+	for i, c := range owned.Changes {
+		if i == maxOwnedFields && len(owned.Changes) > maxOwnedFields+1 && !v.NoTruncate {
+			fields = append(fields, fmt.Sprintf("%d more", len(owned.Changes)-i))
 			break
 		}
 		fields = append(fields, v.describeField(c))

@@ -73,8 +73,8 @@ func isRestart(c change.Change) bool {
 	before, isNumber := c.Old.(json.Number)
 	now, too := c.New.(json.Number)
 	was, err := before.Int64()
-	is, wrong := now.Int64()
-	return isNumber && too && err == nil && wrong == nil && is > was
+	is, errNow := now.Int64()
+	return isNumber && too && err == nil && errNow == nil && is > was
 }
 
 // isOfRestart reports whether a restart changes a field of a container's status by itself. The line of the restart covers it.

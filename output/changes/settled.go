@@ -102,10 +102,10 @@ func (s *settlement) showIntentional(e *event.Event, changes []change.Change) {
 
 // showOwned shows the intentional changes, restarts and Warnings of an owned object. If the group has no root, it shows the whole
 // event.
-func (s *settlement) showOwned(e, lead *event.Event) error {
-	called := e.Object.Namespace == lead.Object.Namespace && e.Object.Name == lead.Object.Name && e.Target.Resource() == lead.Target.Resource()
+func (s *settlement) showOwned(e, root *event.Event) error {
+	sameName := e.Object.Namespace == root.Object.Namespace && e.Object.Name == root.Object.Name && e.Target.Resource() == root.Target.Resource()
 	switch {
-	case called, !s.group.HasRoot && !e.Object.IsEvent():
+	case sameName, !s.group.HasRoot && !e.Object.IsEvent():
 		return s.limit(func() error { return s.showOne(e, nil) })
 	case e.Object.IsEvent():
 		if e.Type == event.Deleted || !kubeevent.Parse(e.Object.Raw()).IsWarning() {

@@ -256,7 +256,7 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 
 // showCount shows the number of initial objects of a target, and how many of them are not ready.
 func (v *View) showCount(e *event.Event) {
-	wrong := v.takeComplete(e.Target.Key())
+	tally := v.takeComplete(e.Target.Key())
 	if e.Count == 0 || v.ShowInitial {
 		return
 	}
@@ -277,7 +277,7 @@ func (v *View) showCount(e *event.Event) {
 	if e.Target.Cluster != "" {
 		where += " of "
 	}
-	v.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), wrong.words(e.Count)}, "", "")
+	v.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), tally.words(e.Count)}, "", "")
 }
 
 // isOneOfSeveral reports whether a target is one of several named objects of a resource in one place, whose counts would read

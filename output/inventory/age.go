@@ -111,11 +111,11 @@ func (s *State) CellAt(cell string, now time.Time) string {
 	if text, is := CutAgeSuffix(cell); is {
 		before, after = text+" (", " ago)"
 	}
-	said, unit, ok := parseAgo(strings.TrimSuffix(strings.TrimPrefix(cell, before), after))
+	elapsed, unit, ok := parseAgo(strings.TrimSuffix(strings.TrimPrefix(cell, before), after))
 	if !ok {
 		return cell
 	}
-	then := s.Time.Add(-said)
+	then := s.Time.Add(-elapsed)
 	// An age has only the precision of its unit. If the object's creation matches it, the age is that of the object, and
 	// the creation time is exact to the second.
 	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {

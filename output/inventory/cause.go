@@ -46,7 +46,7 @@ func (c *causeFinder) find(all []Problem, states func(*Entry) []*State, o change
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := make(map[*Entry]*scannedEntry, len(c.scanned))
-	look := func(at *Entry) *scannedEntry {
+	scanned := func(at *Entry) *scannedEntry {
 		l := known[at]
 		if l == nil {
 			if l = c.scanned[at]; l == nil {
@@ -63,13 +63,13 @@ func (c *causeFinder) find(all []Problem, states func(*Entry) []*State, o change
 			continue
 		}
 		for _, up := range p.chain {
-			l := look(up)
+			l := scanned(up)
 			if m := l.lastBefore(p.Since); m != nil && (p.Cause == nil || m.State.Time.After(p.Cause.State.Time)) {
 				p.Cause = m
 			}
 		}
 		if p.culprit != nil {
-			p.NamedCause = look(p.culprit).namedCause(p)
+			p.NamedCause = scanned(p.culprit).namedCause(p)
 		}
 	}
 	c.scanned = known
@@ -116,7 +116,7 @@ func (l *scannedEntry) scan(states []*State, o change.Options) {
 		if n > 0 {
 			before = states[n-1]
 		}
-		if cause, meant := causeBetween(before, s, o); meant {
+		if cause, intentional := causeBetween(before, s, o); intentional {
 			l.causes = append(l.causes[max(len(l.causes)-maxCauses+1, 0):], cause)
 		}
 	}
@@ -147,11 +147,11 @@ func causeOf(c *Change) (Cause, bool) {
 	case c.Diff == nil:
 		return Cause{}, false
 	}
-	meant, is := c.firstIntentional()
+	field, is := c.firstIntentional()
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Entry, s, meant.Writer.Manager, summarize(meant), summarizeImage(meant), meant.Writer.Time, changedPartsOf(c)}, true
+	return Cause{s.Entry, s, field.Writer.Manager, summarize(field), summarizeImage(field), field.Writer.Time, changedPartsOf(c)}, true
 }
 
 // summarize describes a change by the last field of its path and its values.

@@ -39,10 +39,10 @@ func newArchive(o Options) archive {
 	return archive{limit: maxArchiveBytes, states: maxStates, compare: o.EvictionCompare}
 }
 
-// add appends a state. If quiet is true, only noise changed, and the state replaces the current one.
-func (o *Entry) add(a *archive, s *State, quiet bool) {
+// add appends a state, or replaces the current one if onlyNoise is true.
+func (o *Entry) add(a *archive, s *State, onlyNoise bool) {
 	last := len(o.states) - 1
-	if quiet {
+	if onlyNoise {
 		present := o.states[last]
 		s.LastNoise = s.Time
 		s.Type, s.Time, s.Initial, s.Listed, s.Repeat = present.Type, present.Time, present.Initial, present.Listed, present.Repeat

@@ -113,8 +113,8 @@ func (i *Inventory) FindCause(c *Change) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	about := c.State.Owners
-	if told := c.State.KubeEvent; told != nil {
-		about = []owner.Owner{{Ref: told.InvolvedObject}}
+	if kubeEvent := c.State.KubeEvent; kubeEvent != nil {
+		about = []owner.Owner{{Ref: kubeEvent.InvolvedObject}}
 	}
 	c.CausedBy, c.RootPending = nil, false
 	i.findCauseLocked(c, about)
@@ -148,8 +148,8 @@ type unwatchedCauses struct{ *lru.Cache }
 
 // get returns the assumed change of an object, or nil.
 func (u unwatchedCauses) get(cluster string, of owner.Ref) *IntentionalChange {
-	lead, _ := u.Get(unwatchedKey{cluster, of.UID})
-	found, _ := lead.(*IntentionalChange)
+	cause, _ := u.Get(unwatchedKey{cluster, of.UID})
+	found, _ := cause.(*IntentionalChange)
 	return found
 }
 
@@ -178,12 +178,12 @@ func (i *Inventory) findCauseLocked(c *Change, about []owner.Owner) {
 	}
 	for ref, o := range i.chainFrom((*Entry).state, above)(s.Entry.Cluster, about) {
 		c.Root = ref
-		lead := i.unwatchedCauses.get(s.Entry.Cluster, ref)
+		cause := i.unwatchedCauses.get(s.Entry.Cluster, ref)
 		if o != nil {
-			lead = o.lastIntentional
+			cause = o.lastIntentional
 		}
-		if lead.mayCause(s.Time) && (c.CausedBy == nil || lead.Time.After(c.CausedBy.Time)) {
-			c.CausedBy = lead
+		if cause.mayCause(s.Time) && (c.CausedBy == nil || cause.Time.After(c.CausedBy.Time)) {
+			c.CausedBy = cause
 		}
 	}
 }
@@ -237,11 +237,11 @@ func (c *Change) firstIntentional() (*change.Change, bool) {
 
 // IntentionalChanges returns the changes of an object that a person or tool made on purpose, and whether they affect its
 // Pod template.
-func IntentionalChanges(o event.Object, changes []change.Change) (meant []change.Change, rollout bool) {
+func IntentionalChanges(o event.Object, changes []change.Change) (intentional []change.Change, rollout bool) {
 	for one := range intentionalIn(o, len(owner.FromJSON(o.Raw())) > 0, changes) {
-		meant = append(meant, *one)
+		intentional = append(intentional, *one)
 	}
-	return meant, changesTemplate(o.GroupVersionKind().GroupKind(), meant)
+	return intentional, changesTemplate(o.GroupVersionKind().GroupKind(), intentional)
 }
 
 // intentionalIn yields the changes that were made on purpose. It skips changes of the status, and changes by a scheduler or by the

@@ -195,10 +195,10 @@ func (i *Inventory) observe(e *event.Event) Change {
 	if e.Type == event.Deleted {
 		s.inheritFrom(c.Before)
 	}
-	quiet := false
+	onlyNoise := false
 	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.WithoutContent || !e.Old.IsZero()) {
 		c.Diff = new(change.Diff(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
-		quiet = !i.options.FullHistory && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
+		onlyNoise = !i.options.FullHistory && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
 	}
 	s.countChange(&c)
 	i.findOrigin(&c)
@@ -207,7 +207,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	if i.options.WithoutContent {
 		s.Entry.states[0] = s
 	} else {
-		s.Entry.add(&i.archive, s, quiet)
+		s.Entry.add(&i.archive, s, onlyNoise)
 	}
 	i.problems.update(s.Entry, s)
 	if e.Type == event.Deleted {

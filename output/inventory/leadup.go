@@ -65,11 +65,11 @@ func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, be
 		if step.State.Entry.Cluster != with.Cluster {
 			continue
 		}
-		c, meant := causeBetween(step.Before, step.State, o)
+		c, intentional := causeBetween(step.Before, step.State, o)
 		if isDeletion := step.State.Type == event.Deleted && len(step.State.Owners) == 0 && step.State.EventType == ""; isDeletion {
-			c, meant = Cause{Entry: step.State.Entry, State: step.State, Summary: "it was deleted"}, true
+			c, intentional = Cause{Entry: step.State.Entry, State: step.State, Summary: "it was deleted"}, true
 		}
-		if meant && c.precedes(at) {
+		if intentional && c.precedes(at) {
 			l.Changes = append(l.Changes, LeadUpChange{c, n.proximity(step.State)})
 		}
 	}

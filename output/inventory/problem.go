@@ -69,10 +69,10 @@ type episode struct {
 type unhealthy map[*Entry]*episode
 
 // update takes the new current state of an object. It reports whether the object's health or its reason changed.
-func (w unhealthy) update(o *Entry, s *State) (anew bool) {
+func (w unhealthy) update(o *Entry, s *State) (changed bool) {
 	sp := w[o]
 	is := s.tolerance() >= 0
-	anew = is != (sp != nil && sp.ended.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
+	changed = is != (sp != nil && sp.ended.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
 	switch {
 	case is && !sp.continues(s):
 		sp = &episode{began: s.Time, lastWrong: s, entry: o}
@@ -87,7 +87,7 @@ func (w unhealthy) update(o *Entry, s *State) (anew bool) {
 			delete(w, o)
 		}
 	}
-	return anew
+	return changed
 }
 
 // notAfterSeen limits a time of the server's clock to the time at which the state was seen, because the local clock may

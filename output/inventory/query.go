@@ -168,8 +168,8 @@ func (i *Inventory) ProblemsRevision() uint64 {
 
 // resourceOf returns the resource of a problem's root. It is empty if no object of its kind was observed.
 func (i *Inventory) resourceOf(p *Problem) schema.GroupResource {
-	if lead := i.unwatchedCauses.get(p.State.Entry.Cluster, p.Root); lead != nil {
-		return lead.Entry.Resource
+	if cause := i.unwatchedCauses.get(p.State.Entry.Cluster, p.Root); cause != nil {
+		return cause.Entry.Resource
 	}
 	return i.kinds[p.Root.GroupKind()]
 }

@@ -48,13 +48,13 @@ func (t eventTargets) covers(cluster, namespace string) bool {
 // Events are not watched, with Options.LookupWarning. last returns the states at the time in question. It requires i.mu
 // to be held.
 func warningLookup(i *Inventory, last lastState) func(*State) (why string, at time.Time) {
-	var held map[string]*kubeevent.LatestMessages // by cluster; built at the first call
+	var retained map[string]*kubeevent.LatestMessages // by cluster; built at the first call
 	return func(s *State) (why string, at time.Time) {
-		if held == nil {
-			held = retainedWarnings(i, last)
+		if retained == nil {
+			retained = retainedWarnings(i, last)
 		}
 		ref := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Entry.Namespace, Name: s.Entry.Name, UID: s.Entry.UID}
-		if n := held[s.Entry.Cluster]; n != nil {
+		if n := retained[s.Entry.Cluster]; n != nil {
 			why, at = n.Get(ref)
 		}
 		if why != "" || i.options.LookupWarning == nil || !i.options.KubeEventsFiltered && i.eventTargets.covers(s.Entry.Cluster, s.Entry.Namespace) {
@@ -66,8 +66,8 @@ func warningLookup(i *Inventory, last lastState) func(*State) (why string, at ti
 
 func retainedWarnings(i *Inventory, last lastState) map[string]*kubeevent.LatestMessages {
 	all := map[string]*kubeevent.LatestMessages{}
-	if _, held := i.kinds[schema.GroupKind{Kind: "Event"}]; !held {
-		if _, held = i.kinds[schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}]; !held {
+	if _, retained := i.kinds[schema.GroupKind{Kind: "Event"}]; !retained {
+		if _, retained = i.kinds[schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}]; !retained {
 			return all
 		}
 	}
