@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestRenew checks that requests after CloseConnections use a new connection, with and without credentials, and that
-// NewSeparateClient uses its own, not by HTTP/2.
-func TestRenew(t *testing.T) {
+// TestCloseConnections checks that requests after CloseConnections use a new connection, for each kind of credentials, and
+// that NewSeparateClient uses its own HTTP/1.1 connection.
+func TestCloseConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Proto+" "+r.RemoteAddr)
 	}))
@@ -33,13 +33,13 @@ func TestRenew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connectAs(t, server.URL, user)
-			apart, err := c.NewSeparateClient()
+			separate, err := c.NewSeparateClient()
 			if err != nil {
 				t.Fatal(err)
 			}
-			ask := func(of *http.Client) string {
+			ask := func(client *http.Client) string {
 				t.Helper()
-				answer, err := of.Get(server.URL)
+				answer, err := client.Get(server.URL)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,11 +50,11 @@ func TestRenew(t *testing.T) {
 				}
 				return string(text)
 			}
-			first, again, other := ask(c.HTTP), ask(c.HTTP), ask(apart)
+			first, again, other := ask(c.HTTP), ask(c.HTTP), ask(separate)
 			c.CloseConnections()
 			renewed := ask(c.HTTP)
 			if first != again || first == renewed || first[:8] != "HTTP/2.0" || other[:8] != "HTTP/1.1" {
-				t.Errorf("%s, %s, renewed %s, apart %s", first, again, renewed, other)
+				t.Errorf("got connections %s, %s, then %s, and %s of the separate client", first, again, renewed, other)
 			}
 		})
 	}

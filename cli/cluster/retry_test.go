@@ -13,7 +13,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// trips has the answers to successive requests. The last one is repeated.
+// trips is a transport that returns the errors one after the other. It repeats the last one.
 type trips struct {
 	errs  []error
 	count int
@@ -36,22 +36,22 @@ func TestRetryClosed(t *testing.T) {
 		want   error
 		count  int
 	}{
-		"well":          {"GET", []error{nil}, nil, 1},
-		"better":        {"GET", []error{io.EOF, nil}, nil, 2},
-		"no better":     {"GET", []error{io.EOF}, errClosed, 2},
-		"reset":         {"GET", []error{syscall.ECONNRESET}, errClosed, 2},
-		"in a write":    {"GET", []error{syscall.EPIPE}, errClosed, 2},
-		"idle":          {"GET", []error{errors.New("http: server closed idle connection")}, errClosed, 2},
-		"something new": {"GET", []error{io.ErrUnexpectedEOF, other}, other, 2},
-		"other":         {"GET", []error{other}, other, 1},
-		"not twice":     {"POST", []error{io.EOF}, io.EOF, 1},
+		"success":                  {"GET", []error{nil}, nil, 1},
+		"second succeeds":          {"GET", []error{io.EOF, nil}, nil, 2},
+		"second fails":             {"GET", []error{io.EOF}, errClosed, 2},
+		"reset":                    {"GET", []error{syscall.ECONNRESET}, errClosed, 2},
+		"broken pipe":              {"GET", []error{syscall.EPIPE}, errClosed, 2},
+		"idle":                     {"GET", []error{errors.New("http: server closed idle connection")}, errClosed, 2},
+		"second has another error": {"GET", []error{io.ErrUnexpectedEOF, other}, other, 2},
+		"other error":              {"GET", []error{other}, other, 1},
+		"POST":                     {"POST", []error{io.EOF}, io.EOF, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				next := &trips{errs: test.errs}
 				_, err := retryClosed{next}.RoundTrip(get(t, t.Context(), test.method))
 				if !errors.Is(err, test.want) || next.count != test.count {
-					t.Errorf("%v after %d requests, want %v after %d", err, next.count, test.want, test.count)
+					t.Errorf("got error %v after %d requests, want %v after %d", err, next.count, test.want, test.count)
 				}
 			})
 		})
@@ -61,17 +61,18 @@ func TestRetryClosed(t *testing.T) {
 // TestClosedIsNotRetried checks that client-go does not retry after errClosed.
 func TestClosedIsNotRetried(t *testing.T) {
 	if isClosed(errClosed) || utilnet.IsTimeout(errClosed) {
-		t.Error(errClosed)
+		t.Errorf("client-go would retry after %q", errClosed)
 	}
 }
 
+// TestRetryClosedEndsWithContext checks that there is no second request if the context has ended.
 func TestRetryClosedEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		next := &trips{errs: []error{io.EOF}}
 		cancel()
 		if _, err := (retryClosed{next}).RoundTrip(get(t, ctx, "GET")); err != context.Canceled || next.count != 1 {
-			t.Errorf("%v after %d requests", err, next.count)
+			t.Errorf("got error %v after %d requests, want %v after 1", err, next.count, context.Canceled)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestTokenFileIsReadAgain checks that the file of a refused token is read again, by every second request.
+// TestTokenFileIsReadAgain checks that dwatch reads the token file again after the server has refused the token.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	taken := "one"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,19 +41,19 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		return answer.StatusCode
 	}
 	if got := ask(); got != http.StatusOK {
-		t.Errorf("%d at the start", got)
+		t.Errorf("got status %d with the first token, want 200", got)
 	}
 	taken = "two" // the server accepts it before the file contains it
 	if got := []int{ask(), ask(), ask()}; slices.Contains(got, http.StatusOK) {
-		t.Errorf("%d without a token", got)
+		t.Errorf("got status %d with the old token, want 401", got)
 	}
 	write("token", "two\n")
 	if got := []int{ask(), ask()}; got[1] != http.StatusOK {
-		t.Errorf("%d with a new one", got)
+		t.Errorf("got status %d with the new token, want 200 in the second request", got)
 	}
 }
 
-// connectAs connects to a server with a kubeconfig that has that user.
+// connectAs connects to a server with a kubeconfig that contains this user.
 func connectAs(t *testing.T, server, user string) *Cluster {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -27,7 +27,8 @@ const (
 	crashed = `"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":1,"state":{"terminated":{"exitCode":1,"reason":"Error","message":%q}}}]}`
 )
 
-// shop is a fake server with fixed answers. It answers other paths with 404 if they contain one of missing, and else with 403.
+// shop is a fake server with fixed answers. It answers other paths with 404 if they contain one of the texts in missing, and
+// otherwise with 403.
 type shop struct {
 	*CauseFinder
 	mu    sync.Mutex

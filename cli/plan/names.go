@@ -40,5 +40,5 @@ func (d *draft) checkName(name string, mappings []*meta.RESTMapping) {
 			return
 		}
 	}
-	d.mistake(fmt.Errorf("invalid name %q for %s: %s", name, mappings[0].Resource.GroupResource(), wrong[0]))
+	d.addMistake(fmt.Errorf("invalid name %q for %s: %s", name, mappings[0].Resource.GroupResource(), wrong[0]))
 }

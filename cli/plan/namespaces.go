@@ -25,30 +25,30 @@ func (r Request) SelectsNamespaces() bool {
 	return !r.AllNamespaces && (len(r.NamespacePatterns) > 0 || r.NamespaceSelector != "")
 }
 
-// placed has the namespaces to watch in, and if namespaces are selected by patterns or labels, all existing ones.
-type placed struct {
-	where []string
-	all   map[string]event.Namespace
+// selectedNamespaces contains the namespaces to watch in, and if namespaces are selected by patterns or labels, all existing ones.
+type selectedNamespaces struct {
+	namespaces []string
+	all        map[string]event.Namespace
 }
 
-// place determines the namespaces to watch in. If they are selected by patterns or labels but ListNamespaces is nil, it
+// selectNamespaces determines the namespaces to watch in. If they are selected by patterns or labels but ListNamespaces is nil, it
 // returns all namespaces.
-func (r Request) place(ctx context.Context) (placed, error) {
+func (r Request) selectNamespaces(ctx context.Context) (selectedNamespaces, error) {
 	switch {
 	case !r.SelectsNamespaces():
-		return placed{where: r.WatchedNamespaces()}, nil
+		return selectedNamespaces{namespaces: r.WatchedNamespaces()}, nil
 	case r.ListNamespaces == nil:
-		return placed{where: []string{""}}, nil
+		return selectedNamespaces{namespaces: []string{""}}, nil
 	}
 	selector, err := labels.Parse(r.NamespaceSelector)
 	if err != nil {
-		return placed{}, err
+		return selectedNamespaces{}, err
 	}
 	all, err := r.ListNamespaces(ctx)
 	if err != nil {
-		return placed{}, &NamespacesError{r.NamespaceFlag(), err}
+		return selectedNamespaces{}, &NamespacesError{r.NamespaceFlag(), err}
 	}
-	p := placed{where: slices.Clone(r.Namespaces), all: map[string]event.Namespace{}}
+	p := selectedNamespaces{namespaces: slices.Clone(r.Namespaces), all: map[string]event.Namespace{}}
 	for _, n := range r.Namespaces {
 		p.all[n] = event.Namespace{Selected: true}
 	}
@@ -57,7 +57,7 @@ func (r Request) place(ctx context.Context) (placed, error) {
 		chosen := named || r.matches(n, selector)
 		p.all[n.Name] = event.Namespace{UID: n.UID, Selected: chosen}
 		if chosen && !named {
-			p.where = append(p.where, n.Name)
+			p.namespaces = append(p.namespaces, n.Name)
 		}
 	}
 	return p, nil

@@ -39,23 +39,23 @@ type Missing struct {
 // draft is an unfinished Plan.
 type draft struct {
 	Plan
-	asked  []event.SelectedResource
-	where  []string                                   // the namespaces to watch in
-	named  map[schema.GroupResource]*meta.RESTMapping // resources that arguments name individually
-	wrong  error                                      // the first mistake in the arguments
-	unsure []schema.GroupVersion                      // groups whose server did not answer
+	resources    []event.SelectedResource
+	namespaces   []string                                   // the namespaces to watch in
+	named        map[schema.GroupResource]*meta.RESTMapping // resources that arguments name individually
+	firstMistake error                                      // in the arguments
+	failedGroups []schema.GroupVersion                      // groups whose server did not answer
 }
 
 // name records the version in which an argument names a resource.
 func (d *draft) name(mapping *meta.RESTMapping) {
 	r := mapping.Resource.GroupResource()
 	if other := d.named[r]; other != nil && other.Resource != mapping.Resource {
-		d.mistake(fmt.Errorf("%s is requested in two versions, which contain the same objects: name one of them", r))
+		d.addMistake(fmt.Errorf("%s is requested in two versions, which contain the same objects: name one of them", r))
 	}
 	d.named[r] = mapping
 }
 
-func (d *draft) mistake(err error) { d.wrong = cmp.Or(d.wrong, err) }
+func (d *draft) addMistake(err error) { d.firstMistake = cmp.Or(d.firstMistake, err) }
 
 func (d *draft) note(note string) {
 	if !slices.Contains(d.Notes, note) {
@@ -72,13 +72,13 @@ func (d *draft) noteAlternatives(name string, answer mapper.Result) {
 	for _, o := range answer.Alternatives {
 		names = append(names, o.Resource.GroupResource().String())
 	}
-	d.note(strconv.Quote(name) + " is taken for " + answer.Mappings[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
+	d.note(strconv.Quote(name) + " is resolved to " + answer.Mappings[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
 }
 
 // finish completes the plan after all arguments were added.
 func (d *draft) finish(r Request) {
 	d.merge(r.AwaitsObjects)
-	d.Selection = selection(d.asked, r.Exclude)
+	d.Selection = selection(d.resources, r.Exclude)
 	if !r.Shard.IsAll() {
 		d.Selection.Shard = r.Shard
 	}
@@ -88,7 +88,7 @@ func (d *draft) finish(r Request) {
 	}
 	var err error
 	d.Selection.Labels, d.Selection.Fields, err = r.NormalizedSelectors()
-	d.mistake(err)
+	d.addMistake(err)
 	if (len(r.Namespaces) > 0 || r.SelectsNamespaces()) && !r.AllNamespaces && !slices.Contains(r.NamespacePatterns, AllNamespacesPattern) {
 		d.noteClusterScoped()
 	}
@@ -111,7 +111,7 @@ func (d *draft) merge(awaited bool) {
 		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
 		if awaited && slices.ContainsFunc(d.Targets, wider) {
 			r := t.Resource().GroupResource()
-			d.mistake(fmt.Errorf("%s/%s is one of the %s, and dwatch waits for all of them: name it alone, or leave it out", r, t.Name, r))
+			d.addMistake(fmt.Errorf("%s/%s is one of the %s, and dwatch waits for all of them: name it alone, or leave it out", r, t.Name, r))
 		}
 		if !slices.ContainsFunc(d.Targets[:i], covered) && !slices.ContainsFunc(d.Targets[i+1:], wider) {
 			merged = append(merged, t)

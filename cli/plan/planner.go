@@ -47,8 +47,8 @@ func (p *Planner) InitialPlan(ctx context.Context) (*Plan, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case d.wrong != nil:
-		return nil, fail.Usage(d.wrong)
+	case d.firstMistake != nil:
+		return nil, fail.Usage(d.firstMistake)
 	case len(d.Targets) == 0 && !p.request.WaitForResources && d.Namespaces == nil:
 		return nil, fail.Usage(errNothingLeft)
 	}
@@ -64,28 +64,28 @@ func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
 	if err != nil {
 		return event.Resolution{}, err
 	}
-	return event.Resolution{Targets: d.Targets, FailedGroups: d.unsure, Namespaces: d.Namespaces}, nil
+	return event.Resolution{Targets: d.Targets, FailedGroups: d.failedGroups, Namespaces: d.Namespaces}, nil
 }
 
-// plan resolves the arguments to targets for each resource and namespace, without duplicates. Arguments with a passable error
+// plan resolves the arguments to targets for each resource and namespace, without duplicates. Arguments whose error is tolerable
 // are left out and listed as missing.
-func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
+func (p *Planner) plan(ctx context.Context, isTolerable func(error) bool) (*draft, error) {
 	d := &draft{Plan: Plan{DynamicResources: p.request.WaitForResources}, named: map[schema.GroupResource]*meta.RESTMapping{}}
-	places, err := p.request.place(ctx)
+	where, err := p.request.selectNamespaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.where, d.Namespaces = places.where, places.all
+	d.namespaces, d.Namespaces = where.namespaces, where.all
 	excluded, err := p.excluded(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range p.request.Arguments {
 		answer, err := p.resolve(ctx, a.Resource)
-		d.unsure = append(d.unsure, answer.FailedGroups...)
+		d.failedGroups = append(d.failedGroups, answer.FailedGroups...)
 		switch {
-		case err != nil && passable(err):
-			d.Missing = append(d.Missing, Missing{a.String(), func(t event.Target) bool { return p.means(a, t) }})
+		case err != nil && isTolerable(err):
+			d.Missing = append(d.Missing, Missing{a.String(), func(t event.Target) bool { return p.matchesTarget(a, t) }})
 			d.note("the server doesn't have a resource type " + strconv.Quote(a.Resource) + " yet; waiting for it" + suggestion(err))
 		case err != nil:
 			return nil, err
@@ -95,26 +95,26 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 			d.name(answer.Mappings[0])
 		}
 		d.checkName(a.Name, answer.Mappings)
-		d.asked = append(d.asked, selected(a, answer, p.request.WaitForResources))
+		d.resources = append(d.resources, selectedResource(a, answer, p.request.WaitForResources))
 		d.noteAlternatives(a.Resource, answer)
 		for _, mapping := range answer.Mappings {
 			if excluded[mapping.Resource.GroupResource()] {
 				continue
 			}
-			for _, namespace := range p.where(a.Resource, mapping, d.where) {
+			for _, namespace := range p.namespacesOf(a.Resource, mapping, d.namespaces) {
 				d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 			}
 		}
 	}
-	if err := p.addAlso(ctx, d, excluded); err != nil {
+	if err := p.addExtraResources(ctx, d, excluded); err != nil {
 		return nil, err
 	}
 	d.finish(p.request)
 	return d, nil
 }
 
-// addAlso adds targets for ExtraResources.
-func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.GroupResource]bool) error {
+// addExtraResources adds targets for ExtraResources.
+func (p *Planner) addExtraResources(ctx context.Context, d *draft, excluded map[schema.GroupResource]bool) error {
 	if p.request.ExtraResources == nil {
 		return nil
 	}
@@ -131,11 +131,11 @@ func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.Gro
 		if excluded[mapping.Resource.GroupResource()] {
 			continue
 		}
-		where := d.where
+		where := d.namespaces
 		if a.Namespace != "" {
 			where = []string{a.Namespace}
 		}
-		for _, namespace := range p.where(a.Resource, mapping, where) {
+		for _, namespace := range p.namespacesOf(a.Resource, mapping, where) {
 			d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 		}
 	}
@@ -160,8 +160,8 @@ func (p *Planner) resolve(ctx context.Context, name string) (mapper.Result, erro
 	return answer, nil
 }
 
-// means reports whether an argument, as resolved last, names a target.
-func (p *Planner) means(a mapper.Argument, t event.Target) bool {
+// matchesTarget reports whether an argument, as resolved last, names a target.
+func (p *Planner) matchesTarget(a mapper.Argument, t event.Target) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return a.Name == t.Name && slices.ContainsFunc(p.found[a.Resource], func(m *meta.RESTMapping) bool {
@@ -171,8 +171,8 @@ func (p *Planner) means(a mapper.Argument, t event.Target) bool {
 
 // qualified returns an unambiguous name for r. It includes the version if name does.
 func qualified(name string, r schema.GroupVersionResource) string {
-	asked, _ := schema.ParseResourceArg(name)
-	if r.Group == "" || asked != nil && asked.GroupVersion() == r.GroupVersion() {
+	parsed, _ := schema.ParseResourceArg(name)
+	if r.Group == "" || parsed != nil && parsed.GroupVersion() == r.GroupVersion() {
 		return r.Resource + "." + r.Version + "." + r.Group
 	}
 	return r.GroupResource().String()
@@ -183,7 +183,7 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	for _, name := range p.request.Exclude {
 		answer, err := p.mapper.Resolve(ctx, name)
 		switch {
-		case err != nil && mapper.IsUnknown(err) && p.mapper.IsFixed(): // it was not recorded either
+		case err != nil && mapper.IsUnknown(err) && p.mapper.IsFixed(): // a recording without this resource
 		case err != nil && mapper.IsUnknown(err):
 			d.note("--exclude " + name + ": the server doesn't have such a resource yet")
 		case err != nil && !mapper.IsNotWatchable(err):
@@ -196,13 +196,13 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	return excluded, nil
 }
 
-// where returns the namespaces in which to watch a resource, or nil if it is not watched.
-func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []string) []string {
+// namespacesOf returns the namespaces in which to watch a resource, or nil if it is not watched.
+func (p *Planner) namespacesOf(name string, mapping *meta.RESTMapping, namespaces []string) []string {
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return namespaces
 	}
 	if name == mapper.AllResources && !p.request.AllNamespaces && !slices.Contains(p.request.NamespacePatterns, AllNamespacesPattern) {
-		return nil // everything in the namespace is meant
+		return nil // "*" in a namespace excludes cluster-scoped resources
 	}
 	return []string{""}
 }

@@ -12,8 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// selected returns the resource that an argument selects, by its full name unless that may change later.
-func selected(a mapper.Argument, answer mapper.Result, wait bool) event.SelectedResource {
+// selectedResource returns the resource of an argument for the Selection. It uses the full name if the resource can no
+// longer change.
+func selectedResource(a mapper.Argument, answer mapper.Result, wait bool) event.SelectedResource {
 	if len(answer.Mappings) == 0 || answer.Multiple || wait {
 		return event.SelectedResource{Resource: strings.ToLower(a.Resource), Name: a.Name}
 	}
@@ -21,13 +22,13 @@ func selected(a mapper.Argument, answer mapper.Result, wait bool) event.Selected
 }
 
 // selection returns a Selection of the resources, without namespaces.
-func selection(asked []event.SelectedResource, exclude []string) event.Selection {
+func selection(arguments []event.SelectedResource, exclude []string) event.Selection {
 	all := map[string]bool{}
-	for _, a := range asked {
+	for _, a := range arguments {
 		all[a.Resource] = all[a.Resource] || a.Name == ""
 	}
 	narrower := func(a event.SelectedResource) bool { return a.Name != "" && all[a.Resource] }
-	resources := slices.DeleteFunc(slices.Clone(asked), narrower)
+	resources := slices.DeleteFunc(slices.Clone(arguments), narrower)
 	slices.SortFunc(resources, func(a, b event.SelectedResource) int { return strings.Compare(a.String(), b.String()) })
 	var excluded []string
 	for _, name := range exclude {
