@@ -155,7 +155,7 @@ func (d *Receiver) connect(c *console.Console) (err error) {
 		o := d.Kafka
 		o.TLS, o.NoPlain = d.TLS, d.SendsPlaintext()
 		if d.remote, err = newKafka(o); err == nil && d.SendsPlaintext() {
-			c.Say("warning: --to kafka:// sends the events in the clear: anybody on the way can read and change them")
+			c.Say("warning: --to kafka:// sends the events unencrypted: others can read and change them")
 		}
 	case d.URL != nil:
 		d.Name = d.Origin()
@@ -165,7 +165,7 @@ func (d *Receiver) connect(c *console.Console) (err error) {
 			o.Service = d.Chat.Form
 		}
 		if d.remote, err = webhook.New(o); err == nil && d.SendsPlaintext() {
-			c.Say("warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
+			c.Say("warning: --to http:// sends the events unencrypted: others can read and change them")
 		}
 	default:
 		return d.newCommand(c)

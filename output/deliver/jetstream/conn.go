@@ -59,7 +59,7 @@ func (r *Receiver) dial(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	if _, err := nc.TLSConnectionState(); errors.Is(err, nats.ErrConnectionNotTLS) && !c.isLocal() {
-		r.note(fmt.Sprintf("warning: %s gets the events in the clear: anybody on the way can read and change them", r.Server))
+		r.note(fmt.Sprintf("warning: %s gets the events unencrypted: others can read and change them", r.Server))
 	}
 	return c, nil
 }
@@ -134,7 +134,7 @@ func (c *conn) wrong(err error) {
 	}
 	denied := deniedSubject.FindStringSubmatch(err.Error())
 	if denied == nil { // the user may not subscribe to the subject of responses
-		c.cut(fmt.Errorf("answers can't come: %w", err))
+		c.cut(fmt.Errorf("responses can't be received: %w", err))
 		return
 	}
 	c.mu.Lock()

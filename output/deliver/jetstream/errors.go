@@ -23,11 +23,11 @@ func (r *Receiver) notConnected(dialed, err error) error {
 		}
 		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", dialed)}
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("%s does not let dwatch in: %w; --nats-creds, --nats-nkey or --nats-login say who it is", r.Server, err)
+		return fmt.Errorf("%s rejected the login: %w; check --nats-creds, --nats-nkey or --nats-login", r.Server, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%s does not speak TLS: %w", r.Server, err)
 	case errors.Is(err, nats.ErrTLS) && r.Cert == "": // the server does not tell why it closed the connection
-		return fmt.Errorf("TLS with %s: %w; it may want a certificate: --to-cert", r.Server, err)
+		return fmt.Errorf("TLS with %s: %w; it may require a certificate: set --to-cert", r.Server, err)
 	case isTLS(err):
 		return fmt.Errorf("TLS with %s: %w", r.Server, err)
 	}

@@ -43,7 +43,7 @@ func connectOptions(o Options) ([]nats.Option, error) {
 	if o.NKey != "" {
 		key, err := nats.NkeyOptionFromSeed(o.NKey)
 		if err != nil {
-			return nil, fmt.Errorf("%s has no seed of a user's NKey: %w", o.NKey, bare(err))
+			return nil, fmt.Errorf("%s has no NKey seed of a user: %w", o.NKey, bare(err))
 		}
 		options = append(options, key)
 	}

@@ -28,7 +28,7 @@ func checkLogin(t *testing.T, s *testenv.NATS, own nats.Option, o Options) {
 	}
 	stranger, _ := newReceiver(t, s.Address, Options{})
 	err := stranger.Check(t.Context())
-	if want := "nats://" + s.Address + " does not let dwatch in: nats: Authorization Violation; --nats-creds, --nats-nkey or --nats-login say who it is"; err == nil || isDown(err) || isSetup(err) || !strings.EqualFold(err.Error(), want) {
+	if want := "nats://" + s.Address + " rejected the login: nats: Authorization Violation; check --nats-creds, --nats-nkey or --nats-login"; err == nil || isDown(err) || isSetup(err) || !strings.EqualFold(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	if err := stranger.Send(t.Context(), pod("a", 1)); !isDown(err) { // it may be let in later
@@ -154,7 +154,7 @@ func TestPermissions(t *testing.T) {
 	}
 
 	deaf, _ := as("deaf", Options{})
-	if err := deaf.Send(t.Context(), pod("b", 2)); !isDown(err) || !strings.Contains(err.Error(), "answers can't come") {
+	if err := deaf.Send(t.Context(), pod("b", 2)); !isDown(err) || !strings.Contains(err.Error(), "responses can't be received") {
 		t.Errorf("%v", err)
 	}
 	if took := time.Since(begun); took > 4*openTimeout {

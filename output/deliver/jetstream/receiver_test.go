@@ -82,7 +82,7 @@ func TestNoStream(t *testing.T) {
 	s := newServer(t)
 	r, _ := newReceiver(t, s.Address, Options{Prefix: "d.prod"})
 	err := r.Check(t.Context())
-	if want := `no stream at nats://` + s.Address + ` takes d.prod.>: --create-stream D_PROD makes one, or 'nats stream add D_PROD --subjects "d.prod.>" --dupe-window 10m --defaults'`; !isSetup(err) || err.Error() != want {
+	if want := `no stream at nats://` + s.Address + ` takes d.prod.>: --create-stream D_PROD creates one, or 'nats stream add D_PROD --subjects "d.prod.>" --dupe-window 10m --defaults'`; !isSetup(err) || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	if err := r.Send(t.Context(), pod("a", 1)); !isDown(err) || !strings.Contains(err.Error(), "nats stream add") {
@@ -119,7 +119,7 @@ func TestStreamGone(t *testing.T) {
 	if err := plain.Send(t.Context(), pod("a", 2)); !isDown(err) || !strings.HasPrefix(err.Error(), "no stream at nats://") {
 		t.Errorf("%v", err)
 	}
-	if err := maker.Send(t.Context(), pod("a", 2)); err != nil || !strings.Contains(noted.String(), "made the stream NEW") {
+	if err := maker.Send(t.Context(), pod("a", 2)); err != nil || !strings.Contains(noted.String(), "created the stream NEW") {
 		t.Errorf("%v, noted %s", err, noted)
 	}
 	if err := plain.Send(t.Context(), pod("a", 3)); err != nil {
@@ -168,7 +168,7 @@ func TestPart(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if want := "[not all of d.> may have a stream: S takes d.core.>, x; an event that has none waits]"; noted.String() != want {
+	if want := "[some subjects in d.> may have no stream: S takes d.core.>, x; events without a stream wait]"; noted.String() != want {
 		t.Errorf("%s", noted)
 	}
 	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*"}})
@@ -196,7 +196,7 @@ func TestMixed(t *testing.T) {
 				}
 			}
 		}
-		if want := "[not all of d.> may have a stream: S takes " + taken + "; an event that has none waits]"; noted.String() != want {
+		if want := "[some subjects in d.> may have no stream: S takes " + taken + "; events without a stream wait]"; noted.String() != want {
 			t.Errorf("%s", noted)
 		}
 	}

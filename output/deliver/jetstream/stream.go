@@ -21,7 +21,7 @@ const DuplicateWindow = 10 * time.Minute
 func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	found, err := r.streams(ctx, c)
 	if _, isDenied := errors.AsType[*deniedError](err); isDenied {
-		r.note(fmt.Sprintf("the user at %s may not list streams: whether one takes %s will be seen", r.Server, r.subjects()))
+		r.note(fmt.Sprintf("the user at %s may not list streams: dwatch cannot check whether a stream takes %s", r.Server, r.subjects()))
 		c.hasAll.Store(false)
 		c.hasStream.Store(true)
 		return nil
@@ -39,7 +39,7 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	}
 	all := takesAll(subjects, r.published())
 	if !all && len(found) > 0 {
-		r.note(fmt.Sprintf("not all of %s may have a stream: %s; an event that has none waits", r.subjects(), strings.Join(parts, "; ")))
+		r.note(fmt.Sprintf("some subjects in %s may have no stream: %s; events without a stream wait", r.subjects(), strings.Join(parts, "; ")))
 	}
 	c.hasAll.Store(all || len(found) == 0)
 	c.hasStream.Store(true)
@@ -108,7 +108,7 @@ func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.Str
 func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	if r.CreateStream == "" {
 		name := streamName(r.Prefix)
-		return &deliver.SetupError{Err: fmt.Errorf("no stream at %s takes %s: --create-stream %s makes one, or 'nats stream add %s --subjects \"%s\" --dupe-window %s --defaults'",
+		return &deliver.SetupError{Err: fmt.Errorf("no stream at %s takes %s: --create-stream %s creates one, or 'nats stream add %s --subjects \"%s\" --dupe-window %s --defaults'",
 			r.Server, r.subjects(), name, name, r.subjects(), "10m")}
 	}
 	err := c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+r.CreateStream, func(ctx context.Context) error {
@@ -125,11 +125,11 @@ func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return &deliver.SetupError{Err: fmt.Errorf("the stream %s at %s exists, and does not take %s: 'nats stream edit %s --subjects ...' can add that", r.CreateStream, r.Server, r.subjects(), r.CreateStream)}
 	case isRefused && refused.Code < 500:
-		return &deliver.SetupError{Err: fmt.Errorf("make the stream %s at %s: %w", r.CreateStream, r.Server, err)}
+		return &deliver.SetupError{Err: fmt.Errorf("create the stream %s at %s: %w", r.CreateStream, r.Server, err)}
 	case err != nil:
-		return r.explainAPI(fmt.Errorf("make the stream %s: %w", r.CreateStream, err))
+		return r.explainAPI(fmt.Errorf("create the stream %s: %w", r.CreateStream, err))
 	}
-	r.note(fmt.Sprintf("made the stream %s at %s for %s, with a duplicate window of %s and no limits", r.CreateStream, r.Server, r.subjects(), DuplicateWindow))
+	r.note(fmt.Sprintf("created the stream %s at %s for %s, with a duplicate window of %s and no limits", r.CreateStream, r.Server, r.subjects(), DuplicateWindow))
 	return nil
 }
 
@@ -145,7 +145,7 @@ func (r *Receiver) explainAPI(err error) error {
 	case err == nil, isDenied:
 		return err
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return &deliver.SetupError{Err: fmt.Errorf("the server at %s has no JetStream (for this user): 'nats-server -js' has it", r.Server)}
+		return &deliver.SetupError{Err: fmt.Errorf("the server at %s has no JetStream (for this user): start it with 'nats-server -js'", r.Server)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &deliver.DownError{Err: errors.New("JetStream does not answer")}
 	default:

@@ -52,11 +52,11 @@ func CheckPrefix(prefix string) error {
 		case token == "":
 			return errors.New("no part between dots may be empty")
 		case strings.ContainsFunc(token, func(c rune) bool { return c > 0x7e || c < 0x80 && c != '$' && c != '%' && !isPlain(byte(c)) }):
-			return errors.New("it takes letters, digits, - and _, and dots between")
+			return errors.New("use letters, digits, - and _, separated by dots")
 		}
 	}
 	if strings.HasPrefix(prefix, "$") || prefix == "_INBOX" || strings.HasPrefix(prefix, "_INBOX.") {
-		return errors.New("what begins with $ or _INBOX. belongs to the server")
+		return errors.New("prefixes that begin with $ or _INBOX. are reserved for the server")
 	}
 	return nil
 }

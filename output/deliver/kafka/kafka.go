@@ -42,7 +42,7 @@ func CheckTopic(topic string) error {
 	case topic == "":
 		return errors.New("there is none")
 	case strings.ContainsFunc(topic, isOther):
-		return errors.New("it takes letters, digits, dots, _ and -")
+		return errors.New("use letters, digits, dots, _ and -")
 	case topic == ".", topic == "..":
 		return errors.New("it is no name")
 	case len(topic) > longestTopic:

@@ -86,7 +86,7 @@ func proxyTo(address *url.URL) (*url.URL, error) {
 			proxy = "http://" + proxy
 		}
 		if _, err := url.Parse(proxy); err != nil { // ProxyFunc would silently use no proxy
-			return nil, errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL")
+			return nil, errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is not a URL")
 		}
 	}
 	proxy, err := config.ProxyFunc()(address)
@@ -113,7 +113,7 @@ func (w *Receiver) unanswered(ctx context.Context, err error, connected bool) er
 	case connected && strings.Contains(err.Error(), "malformed "): // err quotes the response, which may echo credentials
 		err = errors.New("it does not answer in HTTP")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("it ends the connection without an answer")
+		err = errors.New("it closed the connection without an answer")
 	}
 	if connected {
 		return err

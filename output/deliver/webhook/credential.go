@@ -26,7 +26,7 @@ func parseToken(text string) (string, error) {
 	case token == "":
 		return "", errors.New("it contains no token")
 	case strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
-		return "", errors.New("it is not a token, which is one word")
+		return "", errors.New("a token must be one word")
 	}
 	return token, nil
 }

@@ -74,7 +74,7 @@ func New(o Options) (w *Receiver, err error) {
 		return nil, err
 	}
 	if given, _ := w.headers.Get(); w.token != nil && given.Get("Authorization") != "" {
-		return nil, fmt.Errorf("%s and %s both give an Authorization: one of them is too much", o.Token.Name, o.Headers.Name)
+		return nil, fmt.Errorf("%s and %s both set Authorization: use only one of them", o.Token.Name, o.Headers.Name)
 	}
 	w.transport, err = newTransport(o)
 	return w, err

@@ -250,7 +250,7 @@ func TestUnanswered(t *testing.T) {
 		"no TLS":  {"https" + strings.TrimPrefix(plain, "http"), 0, "down 0s", "it does not speak TLS"},
 		"breaks": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
-		}), 0, "again", "it ends the connection without an answer"},
+		}), 0, "again", "it closed the connection without an answer"},
 		"no host": {"http://receiver.invalid", 0, "down 0s", "lookup receiver.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +384,7 @@ func TestCredentialsChange(t *testing.T) {
 	link("two")
 	is("other")
 	write("two", "longer than that")
-	if _, err := c.Get(); err == nil || err.Error() != "--token "+path+": it is not a token, which is one word" {
+	if _, err := c.Get(); err == nil || err.Error() != "--token "+path+": a token must be one word" {
 		t.Error(err)
 	}
 	write("two", "third")

@@ -30,12 +30,12 @@ func parseSecrets(text string) ([][]byte, error) {
 		case !ok, err != nil:
 			return nil, fmt.Errorf("secret %d is not %s followed by base64, as `echo %[2]s$(openssl rand -base64 24)` makes it", i+1, secretPrefix)
 		case len(secret) < minSecret, len(secret) > maxSecret:
-			return nil, fmt.Errorf("secret %d has %d bytes: it takes from %d to %d", i+1, len(secret), minSecret, maxSecret)
+			return nil, fmt.Errorf("secret %d has %d bytes, want %d to %d", i+1, len(secret), minSecret, maxSecret)
 		}
 		secrets = append(secrets, secret)
 	}
 	if len(secrets) == 0 {
-		return nil, errors.New("there is no secret in it")
+		return nil, errors.New("it contains no secret")
 	}
 	return secrets, nil
 }

@@ -28,7 +28,7 @@ type login struct{ user, password string }
 func parseLogin(text string) (l login, err error) {
 	l.user, l.password, _ = strings.Cut(strings.TrimSpace(text), ":")
 	if l.user == "" || l.password == "" {
-		err = errors.New("there is no USER:PASSWORD in it")
+		err = errors.New("it contains no USER:PASSWORD")
 	}
 	return l, err
 }
@@ -110,7 +110,7 @@ func (n *nearby) Authenticate(ctx context.Context, address string) (sasl.Session
 type inClearError struct{ address string }
 
 func (e *inClearError) Error() string {
-	return fmt.Sprintf("the broker %s knows no login but PLAIN, which would send a password in the clear: it takes kafka+tls://", e.address)
+	return fmt.Sprintf("the broker %s only supports PLAIN, which would send the password unencrypted: use kafka+tls://", e.address)
 }
 
 // dial opens a connection. It reads the files with certificates again.
@@ -137,9 +137,9 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 	var wrong *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
-		return fmt.Errorf("%s does not let dwatch in: %w; --kafka-login says who it is, and --kafka-sasl how", r.place(), err)
+		return fmt.Errorf("%s rejected the login: %w; check --kafka-login and --kafka-sasl", r.place(), err)
 	case ctx.Err() == nil && r.isLoginCut(began):
-		return fmt.Errorf("%s closes the connection during the login, as brokers do that refuse the user or the password; --kafka-login says who it is, and --kafka-sasl how", r.place())
+		return fmt.Errorf("%s closed the connection during the login, probably because of a wrong user or password; check --kafka-login and --kafka-sasl", r.place())
 	case errors.As(err, &inClear):
 		return inClear
 	case errors.As(err, &authority), errors.As(err, &wrong):
@@ -151,7 +151,7 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 		if r.UseTLS {
 			other = "no TLS (kafka://)"
 		}
-		return &deliver.DownError{Err: fmt.Errorf("it ends the connection at once: it may want another login (--kafka-login), or %s", other)}
+		return &deliver.DownError{Err: fmt.Errorf("it closed the connection at once: it may require another login (--kafka-login) or %s", other)}
 	case errors.As(err, &op) && op.Op == "dial":
 		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", op)}
 	case ctx.Err() != nil:
@@ -165,5 +165,5 @@ func (r *Receiver) place() string { return strings.Join(r.Brokers, ",") }
 
 // noTopic returns an error that explains how to create the topic.
 func (r *Receiver) noTopic() error {
-	return fmt.Errorf("there is no topic %s at %s: 'kafka-topics.sh --bootstrap-server %s --create --topic %s --config cleanup.policy=compact' makes one that keeps the last state of each object", r.Topic, r.place(), r.Brokers[0], r.Topic)
+	return fmt.Errorf("there is no topic %s at %s: 'kafka-topics.sh --bootstrap-server %s --create --topic %s --config cleanup.policy=compact' creates one that keeps the last state of each object", r.Topic, r.place(), r.Brokers[0], r.Topic)
 }

@@ -376,7 +376,7 @@ func TestTooLarge(t *testing.T) {
 		if isRefused != (i%10 == 0) {
 			t.Errorf("%d: %v", i, why)
 		}
-		if isRefused && why != "it is larger than the topic takes (max.message.bytes): 24000 bytes before they are compressed" {
+		if isRefused && why != "it exceeds max.message.bytes of the topic: 24000 bytes before compression" {
 			t.Error(why)
 		}
 	}
@@ -402,7 +402,7 @@ func TestNoTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := "there is no topic k8s at " + k.Address + ": 'kafka-topics.sh --bootstrap-server " + k.Address + " --create --topic k8s --config cleanup.policy=compact' makes one that keeps the last state of each object"
+	want := "there is no topic k8s at " + k.Address + ": 'kafka-topics.sh --bootstrap-server " + k.Address + " --create --topic k8s --config cleanup.policy=compact' creates one that keeps the last state of each object"
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -441,9 +441,9 @@ func TestLogin(t *testing.T) {
 		}
 		stranger := as("dw:wrong", "")
 		err := stranger.Check(t.Context())
-		want := k.Address + " does not let dwatch in: SASL_AUTHENTICATION_FAILED"
+		want := k.Address + " rejected the login: SASL_AUTHENTICATION_FAILED"
 		if mechanism != "PLAIN" { // about which this broker says nothing
-			want = k.Address + " closes the connection during the login, as brokers do that refuse the user or the password; "
+			want = k.Address + " closed the connection during the login, probably because of a wrong user or password; "
 		}
 		if err == nil || isDown(err) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
 			t.Errorf("%s: %v", mechanism, err)
@@ -463,7 +463,7 @@ func TestNoPlain(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--user", "PLAIN:dw:"+password)
 	r := newReceiver(t, k, kafka.Options{Login: secret.Source{Name: "l", Text: "dw:" + password}, NoPlain: true})
-	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not let dwatch in: UNSUPPORTED_SASL_MECHANISM") {
+	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "rejected the login: UNSUPPORTED_SASL_MECHANISM") {
 		t.Errorf("%v", err)
 	}
 }
@@ -480,7 +480,7 @@ func TestPlainElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(r.Close)
-		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasSuffix(err.Error(), "PLAIN, which would send a password in the clear: it takes kafka+tls://") {
+		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasSuffix(err.Error(), "PLAIN, which would send the password unencrypted: use kafka+tls://") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -495,7 +495,7 @@ func TestRefusedAndAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not let dwatch in") {
+	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "rejected the login") {
 		t.Errorf("%v", err)
 	}
 }
@@ -552,7 +552,7 @@ func TestTLS(t *testing.T) {
 func TestNoTLS(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
-		"":                 "it ends the connection at once: it may want another login (--kafka-login), or no TLS (kafka://)",
+		"":                 "it closed the connection at once: it may require another login (--kafka-login) or no TLS (kafka://)",
 		"HTTP/1.0 400\r\n": "it does not speak TLS: is it a kafka:// address?",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

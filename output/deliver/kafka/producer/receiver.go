@@ -118,7 +118,7 @@ func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, rec
 		}
 		if takes == r.bytes && r.isBusy() {
 			r.room.Release(takes)
-			return errors.New("others are on their way with which it can't be: it is tried again by itself")
+			return errors.New("records in flight prevent sending it in a batch of its own, trying again")
 		}
 		err = r.await(ctx, s, r.fly(s, m, at, record))
 		r.room.Release(takes)
@@ -169,15 +169,15 @@ func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) e
 	case isLate:
 		return fmt.Errorf("not stored within %s%s", late.After, r.reasons.since(time.Now().Add(-late.After)))
 	case errors.Is(err, kgo.ErrMaxBuffered):
-		return fmt.Errorf("brokers neither take nor refuse the %d MB that are on their way, and no more are kept%s", 2*r.bytes>>20, r.reasons.since(time.Now().Add(-r.PingInterval)))
+		return fmt.Errorf("the brokers have not answered for %d MB of records in flight, which is the maximum%s", 2*r.bytes>>20, r.reasons.since(time.Now().Add(-r.PingInterval)))
 	case isTooLarge(err):
-		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the topic takes (max.message.bytes): %d bytes before they are compressed", len(m.Body))}
+		return &deliver.RefusedError{Err: fmt.Errorf("it exceeds max.message.bytes of the topic: %d bytes before compression", len(m.Body))}
 	case isOfBatch(err):
 		return &deliver.RefusedError{Err: fmt.Errorf("the broker refuses it: %w", err)}
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return &deliver.DownError{Err: fmt.Errorf("the user may not write to the topic %s", r.Topic)}
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return &deliver.DownError{Err: errors.New("the user may not produce idempotently: before Kafka 2.8 that takes the right IdempotentWrite on the cluster")}
+		return &deliver.DownError{Err: errors.New("the user may not produce idempotently: before Kafka 2.8, this requires IdempotentWrite on the cluster")}
 	case isNoTopic(err):
 		return &deliver.DownError{Err: r.noTopic()}
 	}

@@ -57,7 +57,7 @@ func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 		return err
 	}
 	if len(answer.Topics) != 1 {
-		return &deliver.DownError{Err: errors.New("a broker does not answer what it is asked")}
+		return &deliver.DownError{Err: errors.New("a broker sent an unexpected response")}
 	}
 	switch err := kerr.ErrorForCode(answer.Topics[0].ErrorCode); {
 	case err == nil:
