@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// size is that of the events, and objects how many have them.
+// size is the size of an event in bytes, and objects is the number of objects.
 const size, objects = 5 << 10, 1000
 
 func benchServer(b *testing.B) *testenv.NATS {
@@ -32,7 +32,7 @@ func benchServer(b *testing.B) *testenv.NATS {
 	return s
 }
 
-// BenchmarkQueue is an event through a Queue into a stream, with as many workers.
+// BenchmarkQueue delivers events through a Queue into a stream, with several numbers of workers.
 func BenchmarkQueue(b *testing.B) {
 	for _, workers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkBare is a message into a stream by a program that does only that.
+// BenchmarkBare publishes the same number of bytes without dwatch, for comparison.
 func BenchmarkBare(b *testing.B) {
 	s := benchServer(b)
 	nc, err := nats.Connect(s.Address)

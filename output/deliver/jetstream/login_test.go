@@ -17,22 +17,22 @@ import (
 
 const password = "hunter2-hunter2"
 
-// checkLogin: with these options a message is stored, and without them the server does
-// not let dwatch in, which is not the same as being down.
+// checkLogin checks that a message is stored with the options o, and that the server rejects the login without them. Check returns
+// that as an error that is no DownError.
 func checkLogin(t *testing.T, s *testenv.NATS, own nats.Option, o Options) {
 	t.Helper()
 	stream := newStream(t, client(t, s, own), jetstream.StreamConfig{})
 	r, _ := newReceiver(t, s.Address, o)
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil || len(stored(t, stream)) != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("with a login: %d messages stored, %v, want 1", len(stored(t, stream)), err)
 	}
 	stranger, _ := newReceiver(t, s.Address, Options{})
 	err := stranger.Check(t.Context())
 	if want := "nats://" + s.Address + " rejected the login: nats: Authorization Violation; check --nats-creds, --nats-nkey or --nats-login"; err == nil || isDown(err) || isSetup(err) || !strings.EqualFold(err.Error(), want) {
-		t.Errorf("%v", err)
+		t.Errorf("check without a login: got %v, want %s", err, want)
 	}
-	if err := stranger.Send(t.Context(), pod("a", 1)); !isDown(err) { // it may be let in later
-		t.Errorf("%v", err)
+	if err := stranger.Send(t.Context(), pod("a", 1)); !isDown(err) { // the server may accept the login later
+		t.Errorf("send without a login: got %v, want a DownError", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestTLS: a certificate is checked, and one is shown.
+// TestTLS checks that the Receiver verifies the server's certificate, and presents its own.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := testenv.WriteCertificates(t)
@@ -89,7 +89,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	if got := len(stored(t, stream)); got != 2 {
-		t.Errorf("%d stored", got)
+		t.Errorf("%d messages stored, want 2", got)
 	}
 	for name, test := range map[string]struct {
 		o    Options
@@ -97,22 +97,22 @@ func TestTLS(t *testing.T) {
 	}{
 		"unknown authority": {Options{}, "unknown authority"},
 		"another authority": {Options{TLS: deliver.TLS{CA: path("client.crt")}}, "unknown authority"},
-		"no certificate":    {Options{TLS: deliver.TLS{CA: all.CA}}, "certificate"}, // "required", or only ours,
+		"no certificate":    {Options{TLS: deliver.TLS{CA: all.CA}}, "certificate"}, // "certificate required", or only the hint
 	} {
 		test.o.Server = "tls://" + s.Address
 		r, _ := newReceiver(t, s.Address, test.o)
 		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasPrefix(err.Error(), "TLS with tls://127.0.0.1:") || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error with %q", name, err, test.want)
 		}
 	}
 	plain := newServer(t)
 	r, _ := newReceiver(t, "", Options{Server: "tls://" + plain.Address})
 	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not speak TLS") {
-		t.Errorf("%v", err)
+		t.Errorf("server without TLS: got %v", err)
 	}
 }
 
-// TestPermissions: what a user may not do is said, and is no reason to wait for long.
+// TestPermissions checks that missing permissions are reported quickly, and affect only the denied subject.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	const users = `accounts { A { jetstream: enabled, users: [
@@ -132,7 +132,7 @@ func TestPermissions(t *testing.T) {
 
 	reader, _ := as("reader", Options{CreateStream: "D"})
 	if err := reader.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not permit this user to publish to $JS.API.STREAM.CREATE.D") {
-		t.Errorf("%v", err)
+		t.Errorf("create a stream without permission: got %v", err)
 	}
 	newStream(t, js, jetstream.StreamConfig{})
 
@@ -142,7 +142,7 @@ func TestPermissions(t *testing.T) {
 	}
 	err := pods.Send(t.Context(), message("apps", "deployments", "ns", "web"))
 	if err == nil || isDown(err) || isRefused(err) || err.Error() != "the server does not permit this user to publish to d.apps.deployments.ns.web" {
-		t.Errorf("%v", err)
+		t.Errorf("publish to a denied subject: got %v", err)
 	}
 	if err := pods.Send(t.Context(), pod("a", 2)); err != nil {
 		t.Error(err)
@@ -150,14 +150,14 @@ func TestPermissions(t *testing.T) {
 
 	blind, noted := as("blind", Options{})
 	if err := blind.Send(t.Context(), pod("b", 1)); err != nil || !strings.Contains(noted.String(), "may not list streams") {
-		t.Errorf("%v, noted %s", err, noted)
+		t.Errorf("user that may not list streams: got %v, notes %s", err, noted)
 	}
 
 	deaf, _ := as("deaf", Options{})
 	if err := deaf.Send(t.Context(), pod("b", 2)); !isDown(err) || !strings.Contains(err.Error(), "responses can't be received") {
-		t.Errorf("%v", err)
+		t.Errorf("user that may not subscribe: got %v", err)
 	}
 	if took := time.Since(begun); took > 4*openTimeout {
-		t.Errorf("took %s", took)
+		t.Errorf("took %s, want at most %s", took, 4*openTimeout)
 	}
 }

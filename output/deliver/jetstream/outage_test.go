@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestKilled: a server that is killed again and again while many events are under way has
-// all of them in the end, each once, and those of an object in their order.
+// TestKilled kills and restarts the server several times during delivery. In the end, the stream must have each event once, and the
+// events of an object in order.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	const objects, versions, kills = 20, 100, 4
@@ -30,7 +30,7 @@ func TestKilled(t *testing.T) {
 		Subject:    func(e event.Event) string { return e.Object.Name },
 		Workers:    8,
 		MaxBackoff: 200 * time.Millisecond,
-		Rate:       objects * versions / 2, // two seconds, if nothing happened
+		Rate:       objects * versions / 2, // two seconds without outages
 	})
 	var running sync.WaitGroup
 	running.Go(func() { queue.Run(t.Context()) })
@@ -45,7 +45,7 @@ func TestKilled(t *testing.T) {
 	}
 	js := client(t, s)
 	for k := range kills {
-		eventually(t, "some are stored", func() bool {
+		eventually(t, "some events are stored", func() bool {
 			stream, err := js.Stream(t.Context(), "S")
 			return err == nil && stream.CachedInfo().State.Msgs > uint64((k+1)*objects*versions/(kills+2))
 		})
@@ -60,7 +60,7 @@ func TestKilled(t *testing.T) {
 	summary, undelivered := queue.Summary()
 	t.Log(summary)
 	if undelivered != 0 {
-		t.Errorf("%d undelivered", undelivered)
+		t.Errorf("%d events undelivered, want none", undelivered)
 	}
 	stream, err := js.Stream(t.Context(), "S")
 	if err != nil {
@@ -70,20 +70,21 @@ func TestKilled(t *testing.T) {
 	for _, m := range stored(t, stream) {
 		version, err := strconv.Atoi(string(m.Data))
 		if err != nil || version != last[m.Subject]+1 {
-			t.Errorf("%s: %d after %d, %v", m.Subject, version, last[m.Subject], err)
+			t.Errorf("%s: version %d follows %d, %v", m.Subject, version, last[m.Subject], err)
 		}
 		last[m.Subject] = version
 	}
 	for subject, version := range last {
 		if version != versions {
-			t.Errorf("%s ends with %d", subject, version)
+			t.Errorf("%s ends with version %d, want %d", subject, version, versions)
 		}
 	}
 	if len(last) != objects {
-		t.Errorf("%d objects", len(last))
+		t.Errorf("got events of %d objects, want %d", len(last), objects)
 	}
 }
 
+// podEvent returns an event of a pod.
 func podEvent(name string, version int) event.Event {
 	id := &event.Identity{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: fmt.Sprint(version)}
 	return event.Event{Type: event.Modified, Target: pods, Object: event.NewObject(id, "{}"), Time: time.Now()}
@@ -91,8 +92,8 @@ func podEvent(name string, version int) event.Event {
 
 var pods = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "Pod", true)}
 
-// TestNothingLater: what failed is never sent but by another Send.
-func TestNothingLater(t *testing.T) {
+// TestNotSentLater checks that a message whose Send failed is not sent later, except by another Send.
+func TestNotSentLater(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	newStream(t, client(t, s), jetstream.StreamConfig{})
@@ -104,19 +105,19 @@ func TestNothingLater(t *testing.T) {
 	}
 	p.set(true, false) // nothing reaches the server
 	if err := send(2); !isDown(err) || err.Error() != "not stored within 300ms" {
-		t.Errorf("%v", err)
+		t.Errorf("without a connection: got %v", err)
 	}
-	p.drop() // nor will it
+	p.drop() // discards the message
 	p.set(false, false)
 	if err := send(3); err != nil {
 		t.Error(err)
 	}
 	s.Kill()
-	eventually(t, "the loss is noticed", func() bool { return isDown(send(4)) })
+	eventually(t, "the Receiver notices the loss", func() bool { return isDown(send(4)) })
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it works again", func() bool { return send(5) == nil })
+	eventually(t, "the Receiver has reconnected", func() bool { return send(5) == nil })
 	stream, err := client(t, s).Stream(t.Context(), "S")
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +127,12 @@ func TestNothingLater(t *testing.T) {
 		got = append(got, m.Header.Get("Nats-Msg-Id"))
 	}
 	if want := "[uid-a/1/MODIFIED uid-a/3/MODIFIED uid-a/5/MODIFIED]"; fmt.Sprint(got) != want {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
-// TestLostAnswer: a message that was stored, of which nobody was told, is stored once.
-func TestLostAnswer(t *testing.T) {
+// TestLostConfirmation checks that a message is stored once if its confirmation was lost and it is sent again.
+func TestLostConfirmation(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	stream := newStream(t, client(t, s), jetstream.StreamConfig{})
@@ -142,26 +143,26 @@ func TestLostAnswer(t *testing.T) {
 	}
 	p.set(false, true)
 	if err := r.Send(within(t, 300*time.Millisecond), pod("a", 2)); !isDown(err) {
-		t.Errorf("%v", err)
+		t.Errorf("without a confirmation: got %v, want a DownError", err)
 	}
-	eventually(t, "it is stored", func() bool { return len(stored(t, stream)) == 2 })
+	eventually(t, "the message is stored", func() bool { return len(stored(t, stream)) == 2 })
 	p.drop()
 	p.set(false, false)
 	if err := r.Send(t.Context(), pod("a", 2)); err != nil {
 		t.Error(err)
 	}
 	if got := len(stored(t, stream)); got != 2 {
-		t.Errorf("%d stored", got)
+		t.Errorf("%d messages stored, want 2", got)
 	}
 }
 
-// TestWindow: a repeat that comes after the duplicate window is stored again.
-func TestWindow(t *testing.T) {
+// TestDuplicateWindow checks that a repeated message is stored again after the duplicate window.
+func TestDuplicateWindow(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	stream := newStream(t, client(t, s), jetstream.StreamConfig{Duplicates: 100 * time.Millisecond})
 	r, _ := newReceiver(t, s.Address, Options{})
-	eventually(t, "it is stored again", func() bool {
+	eventually(t, "the message is stored again", func() bool {
 		if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// TestSilent: a server that lives no more, without a word, is noticed without a deadline.
+// TestSilent checks that a server that stops responding counts as down, even without a deadline.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -183,11 +184,11 @@ func TestSilent(t *testing.T) {
 	p.set(true, true)
 	begun := time.Now()
 	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || time.Since(begun) > 3*silence {
-		t.Errorf("%v after %s", err, time.Since(begun))
+		t.Errorf("got %v after %s, want a DownError within %s", err, time.Since(begun), 3*silence)
 	}
 	begun = time.Now()
 	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || time.Since(begun) > 2*openTimeout {
-		t.Errorf("%v after %s", err, time.Since(begun))
+		t.Errorf("new connection: got %v after %s, want a DownError within %s", err, time.Since(begun), 2*openTimeout)
 	}
 	p.drop()
 	p.set(false, false)
@@ -196,7 +197,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestSlowConnection: to connect may take longer than a try, whose end does not end it.
+// TestSlowConnection checks that connecting may take longer than an attempt, and continues after the attempt has ended.
 func TestSlowConnection(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -204,23 +205,23 @@ func TestSlowConnection(t *testing.T) {
 	p := newProxy(t, s.Address)
 	r, _ := newReceiver(t, p.address(), Options{})
 	p.set(true, true)
-	try, end := deliver.WithDeadline(t.Context(), 50*time.Millisecond)
+	attempt, end := deliver.WithDeadline(t.Context(), 50*time.Millisecond)
 	defer end()
-	if err := r.Send(try, pod("a", 1)); !isDown(err) {
-		t.Error(err)
+	if err := r.Send(attempt, pod("a", 1)); !isDown(err) {
+		t.Errorf("got %v, want a DownError", err)
 	}
 	p.set(false, false)
-	eventually(t, "it is connected", func() bool { return r.conn.Load().isReady() })
+	eventually(t, "the Receiver is connected", func() bool { return r.conn.Load().isReady() })
 }
 
-// TestEnd: Send ends with its context: while it connects, waits for an answer, and while
-// the connection takes no more.
-func TestEnd(t *testing.T) {
+// TestCancelled checks that Send returns when its context is cancelled: while it connects, while it waits for a confirmation, and
+// while the connection accepts no more data.
+func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	newStream(t, client(t, s), jetstream.StreamConfig{})
 	p := newProxy(t, s.Address)
-	ends := func(what string, r *Receiver, n, size int) {
+	checkCancel := func(what string, r *Receiver, n, size int) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		var sending sync.WaitGroup
@@ -229,7 +230,7 @@ func TestEnd(t *testing.T) {
 				m := pod(fmt.Sprint("pod-", i), 1)
 				m.Body = make([]byte, size)
 				if err := r.Send(ctx, m); err == nil {
-					t.Errorf("%s: sent", what)
+					t.Errorf("%s: Send returned no error", what)
 				}
 			})
 		}
@@ -238,35 +239,35 @@ func TestEnd(t *testing.T) {
 			sending.Wait()
 			close(done)
 		}()
-		eventually(t, "all are under way", func() bool { return r.underWay() == n || r.conn.Load() == nil && p.isUsed() })
+		eventually(t, "all messages are being sent", func() bool { return r.pending() == n || r.conn.Load() == nil && p.isUsed() })
 		begun := time.Now()
 		cancel()
 		select {
 		case <-done:
 			if took := time.Since(begun); took > openTimeout/2 {
-				t.Errorf("%s: took %s", what, took)
+				t.Errorf("%s: Send took %s to return, want at most %s", what, took, openTimeout/2)
 			}
 		case <-time.After(patience):
-			t.Fatalf("%s: never", what)
+			t.Fatalf("%s: Send did not return", what)
 		}
 	}
-	for what, size := range map[string]int{"waits": 10, "full": 900_000} {
+	for what, size := range map[string]int{"waiting for confirmations": 10, "full connection": 900_000} {
 		r, _ := newReceiver(t, p.address(), Options{})
 		if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		p.set(true, false)
-		ends(what, r, 50, size)
+		checkCancel(what, r, 50, size)
 		p.drop()
 		p.set(false, false)
 	}
 	p.set(true, true)
 	r, _ := newReceiver(t, p.address(), Options{})
-	ends("connects", r, 1, 10)
+	checkCancel("connecting", r, 1, 10)
 }
 
-// underWay is how many calls of Send wait for an answer.
-func (r *Receiver) underWay() int {
+// pending returns the number of calls of Send that wait for a confirmation.
+func (r *Receiver) pending() int {
 	c := r.conn.Load()
 	if c == nil {
 		return 0

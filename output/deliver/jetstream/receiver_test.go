@@ -29,7 +29,7 @@ func isSetup(err error) bool {
 	return setup
 }
 
-// TestStored: what Send has returned nil for is in the stream, once.
+// TestStored checks that messages for which Send has returned nil are in the stream, once.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -47,14 +47,14 @@ func TestStored(t *testing.T) {
 	}
 	want := "d.core.pods.ns.a uid-a/1/MODIFIED {\"n\":1}\nd.core.pods.ns.a uid-a/2/MODIFIED {\"n\":2}\nd.core.pods.ns.b%2Ec uid-b.c/1/MODIFIED {\"n\":1}\n"
 	if strings.Join(got, "") != want {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if noted.String() != "[]" {
-		t.Errorf("noted: %s", noted)
+		t.Errorf("got notes %s, want none", noted)
 	}
 }
 
-// TestHeaders: the headers describe the event, and none breaks out of its line.
+// TestHeaders checks that the headers have the attributes of the CloudEvent, and that names can't add headers.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -76,34 +76,35 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNoStream: without a stream that is said, with what to do. It may come later.
+// TestNoStream checks that a missing stream is reported with a command that creates it, and that a stream that is created later is
+// used.
 func TestNoStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	r, _ := newReceiver(t, s.Address, Options{Prefix: "d.prod"})
 	err := r.Check(t.Context())
 	if want := `no stream at nats://` + s.Address + ` takes d.prod.>: --create-stream D_PROD creates one, or 'nats stream add D_PROD --subjects "d.prod.>" --dupe-window 10m --defaults'`; !isSetup(err) || err.Error() != want {
-		t.Errorf("%v", err)
+		t.Errorf("check: got %v, want %s", err, want)
 	}
 	if err := r.Send(t.Context(), pod("a", 1)); !isDown(err) || !strings.Contains(err.Error(), "nats stream add") {
-		t.Errorf("%v", err)
+		t.Errorf("send: got %v, want a DownError with the command", err)
 	}
 	stream := newStream(t, client(t, s), jetstream.StreamConfig{Subjects: []string{"d.prod.>"}})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil || len(stored(t, stream)) != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("after the stream was created: %d messages stored, %v, want 1", len(stored(t, stream)), err)
 	}
 }
 
-// TestStreamGone: a stream that is deleted meanwhile makes the receiver down, until there
-// is one again. With CreateStream there is.
-func TestStreamGone(t *testing.T) {
+// TestStreamDeleted checks that Send returns a DownError if the stream was deleted during delivery. With CreateStream, the next Send
+// creates it again.
+func TestStreamDeleted(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	js := client(t, s)
 	newStream(t, js, jetstream.StreamConfig{})
 	plain, _ := newReceiver(t, s.Address, Options{})
-	maker, noted := newReceiver(t, s.Address, Options{CreateStream: "NEW"})
-	for _, r := range []*Receiver{plain, maker} {
+	creator, noted := newReceiver(t, s.Address, Options{CreateStream: "NEW"})
+	for _, r := range []*Receiver{plain, creator} {
 		if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -111,27 +112,28 @@ func TestStreamGone(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), "S"); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*Receiver{plain, maker} {
+	for _, r := range []*Receiver{plain, creator} {
 		if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || err.Error() != "no stream takes d.core.pods.ns.a" {
-			t.Errorf("%v", err)
+			t.Errorf("CreateStream %q: got %v, want a DownError", r.CreateStream, err)
 		}
 	}
 	if err := plain.Send(t.Context(), pod("a", 2)); !isDown(err) || !strings.HasPrefix(err.Error(), "no stream at nats://") {
-		t.Errorf("%v", err)
+		t.Errorf("second send without CreateStream: got %v", err)
 	}
-	if err := maker.Send(t.Context(), pod("a", 2)); err != nil || !strings.Contains(noted.String(), "created the stream NEW") {
-		t.Errorf("%v, noted %s", err, noted)
+	if err := creator.Send(t.Context(), pod("a", 2)); err != nil || !strings.Contains(noted.String(), "created the stream NEW") {
+		t.Errorf("second send with CreateStream: got %v, notes %s", err, noted)
 	}
 	if err := plain.Send(t.Context(), pod("a", 3)); err != nil {
 		t.Error(err)
 	}
 }
 
+// TestCreateStream checks that CreateStream creates a stream once, and fails if a stream of that name has other subjects.
 func TestCreateStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	js := client(t, s)
-	for range 2 { // the second one finds it
+	for range 2 { // the second Receiver finds the stream
 		r, _ := newReceiver(t, s.Address, Options{CreateStream: "D"})
 		if err := r.Check(t.Context()); err != nil {
 			t.Fatal(err)
@@ -142,17 +144,16 @@ func TestCreateStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := stream.CachedInfo().Config; c.Duplicates != DuplicateWindow || strings.Join(c.Subjects, " ") != "d.>" || c.Storage != jetstream.FileStorage {
-		t.Errorf("%+v", c)
+		t.Errorf("got configuration %+v", c)
 	}
 	taken, _ := newReceiver(t, s.Address, Options{Prefix: "e", CreateStream: "D"})
 	if err := taken.Check(t.Context()); !isSetup(err) || !strings.Contains(err.Error(), "the stream D at nats://") || !strings.Contains(err.Error(), "nats stream edit D") {
-		t.Errorf("%v", err)
+		t.Errorf("stream with other subjects: got %v, want a SetupError", err)
 	}
 }
 
-// TestPart: a stream that takes only some subjects is worth a note. What it does not take
-// waits by itself.
-func TestPart(t *testing.T) {
+// TestSomeSubjects checks that a stream that stores only some subjects is reported, and that only messages with other subjects fail.
+func TestSomeSubjects(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	js := client(t, s)
@@ -165,11 +166,11 @@ func TestPart(t *testing.T) {
 			t.Error(err)
 		}
 		if err := r.Send(t.Context(), deployment); err == nil || isDown(err) || isRefused(err) {
-			t.Errorf("%v", err)
+			t.Errorf("subject without a stream: got %v, want an error for this message", err)
 		}
 	}
 	if want := "[some subjects in d.> may have no stream: S takes d.core.>, x; events without a stream wait]"; noted.String() != want {
-		t.Errorf("%s", noted)
+		t.Errorf("got notes %s, want %s", noted, want)
 	}
 	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*"}})
 	if err := r.Send(t.Context(), deployment); err != nil {
@@ -177,9 +178,9 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestMixed: of messages with a cluster in their subjects, and others without one, it is said when only one kind has
-// a stream, and what is stored of the other is not held up.
-func TestMixed(t *testing.T) {
+// TestMixedClusters sends messages with and without a cluster in their subjects. If streams store only one kind, that is reported,
+// and messages without a stream do not delay the others.
+func TestMixedClusters(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	js := client(t, s)
@@ -192,21 +193,22 @@ func TestMixed(t *testing.T) {
 				m.Cluster = cluster
 				err := r.Send(t.Context(), m)
 				if takes := covers(taken, Subject("d", m)); (err == nil) != takes || isDown(err) {
-					t.Errorf("%s: %s: %v", taken, Subject("d", m), err)
+					t.Errorf("stream with %s, message with %s: got %v", taken, Subject("d", m), err)
 				}
 			}
 		}
 		if want := "[some subjects in d.> may have no stream: S takes " + taken + "; events without a stream wait]"; noted.String() != want {
-			t.Errorf("%s", noted)
+			t.Errorf("got notes %s, want %s", noted, want)
 		}
 	}
 	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*", "d.*.*.*.*.*"}})
 	r, noted := newReceiver(t, s.Address, Options{MultiCluster: true, AlsoWithoutCluster: true})
 	if err := r.Check(t.Context()); err != nil || noted.String() != "[]" {
-		t.Errorf("%v, %s", err, noted)
+		t.Errorf("streams for both: got %v, notes %s, want none", err, noted)
 	}
 }
 
+// TestNoJetStream checks the error for a server without JetStream.
 func TestNoJetStream(t *testing.T) {
 	t.Parallel()
 	s, err := testenv.StartNATS("")
@@ -216,12 +218,12 @@ func TestNoJetStream(t *testing.T) {
 	t.Cleanup(s.Kill)
 	r, _ := newReceiver(t, s.Address, Options{CreateStream: "D"})
 	if err := r.Check(t.Context()); !isSetup(err) || !strings.Contains(err.Error(), "has no JetStream") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a SetupError", err)
 	}
 }
 
-// TestFull: a stream that takes no more is down until it does; one that has no room for
-// one more message of a subject is not.
+// TestFull checks that Send returns a DownError while a stream is full, and another error if only the limit of messages per subject is
+// reached.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -233,13 +235,13 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := send(pod("a", 2)); err == nil || isDown(err) || isRefused(err) || !strings.Contains(err.Error(), "per subject") {
-		t.Errorf("%v", err)
+		t.Errorf("limit per subject: got %v", err)
 	}
 	if err := send(pod("b", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := send(pod("c", 1)); !isDown(err) || err.Error() != "the stream does not take it: maximum messages exceeded" {
-		t.Errorf("%v", err)
+		t.Errorf("full stream: got %v", err)
 	}
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
@@ -249,7 +251,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what the server or the stream will never take is refused for ever.
+// TestTooLarge checks that Send returns a RefusedError for messages that exceed a limit of the server or the stream.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s := configured(t, "max_payload: 4096")
@@ -258,18 +260,18 @@ func TestTooLarge(t *testing.T) {
 	large := pod("a", 1)
 	large.Body = make([]byte, 4096)
 	if err := r.Send(t.Context(), large); !isRefused(err) || err.Error() != "it is larger than the server's max_payload of 4096 bytes" {
-		t.Errorf("%v", err)
+		t.Errorf("limit of the server: got %v", err)
 	}
 	large.Body = make([]byte, 3000)
 	if err := r.Send(t.Context(), large); !isRefused(err) || !strings.HasPrefix(err.Error(), "the stream refuses it: message size exceeds") {
-		t.Errorf("%v", err)
+		t.Errorf("limit of the stream: got %v", err)
 	}
 	if err := r.Send(t.Context(), pod("a", 2)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestServerAway: a server that is not there is down, quickly, and used when it comes.
+// TestServerAway checks that a server that does not run counts as down at once, and is used when it runs.
 func TestServerAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -277,7 +279,7 @@ func TestServerAway(t *testing.T) {
 	s.Kill()
 	r, _ := newReceiver(t, s.Address, Options{})
 	if err := r.Check(t.Context()); !isDown(err) || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("%v", err)
+		t.Errorf("check: got %v, want a DownError", err)
 	}
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
@@ -290,6 +292,6 @@ func TestServerAway(t *testing.T) {
 	<-c.alive.Done()
 	begun := time.Now()
 	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || time.Since(begun) > openTimeout {
-		t.Errorf("%v after %s", err, time.Since(begun))
+		t.Errorf("after a kill: got %v after %s, want a DownError within %s", err, time.Since(begun), openTimeout)
 	}
 }

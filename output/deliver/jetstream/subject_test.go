@@ -30,13 +30,13 @@ func TestSubject(t *testing.T) {
 		{"", "x", "n", "a b*>\x00\n%ü\xff", "d.core.x.n.a%20b%2A%3E%00%0A%25%C3%BC%FF"},
 	} {
 		if got := Subject("d", message(test.group, test.resource, test.namespace, test.name)); got != test.want {
-			t.Errorf("%s, want %s", got, test.want)
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }
 
-// TestSubjectReversible: whatever an object is called, its subject has four parts, each of
-// which unescapes to what it was.
+// TestSubjectReversible checks for arbitrary names that a subject has four tokens after the prefix, which can be unescaped to the
+// original values.
 func TestSubjectReversible(t *testing.T) {
 	back := func(token, empty string) string {
 		if token == empty {
@@ -60,7 +60,7 @@ func TestSubjectReversible(t *testing.T) {
 	}
 	for _, odd := range []string{"", "_", "core", "%", "%2E", ".", "..", "*", ">", " ", "co.re"} {
 		if !holds(odd, odd, odd, odd) {
-			t.Errorf("%q does not come back", odd)
+			t.Errorf("the subject for %q can't be reversed", odd)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestCovers(t *testing.T) {
 		"a.b": false, "a.b.*": false, "a.b.apps.>": false, "b.>": false, "a.b.*.*.*": false, "a.b.*.*.*.*.*": false, "a.b.*.*.*.*.>": false, "a.b.c.d.e.f": false,
 	} {
 		if covers(subject, "a.b.*.*.*.*") != want {
-			t.Errorf("%s: %v", subject, !want)
+			t.Errorf("covers(%s): got %t, want %t", subject, !want, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience is how long a test waits for a condition.
 const patience = time.Minute
 
 // newServer starts a NATS server.
@@ -31,13 +31,13 @@ func newServer(t *testing.T, flags ...string) *testenv.NATS {
 	return s
 }
 
-// configured starts one with a configuration.
+// configured starts a NATS server with a configuration file.
 func configured(t *testing.T, text string) *testenv.NATS {
 	t.Helper()
 	return newServer(t, "-c", file(t, "server.conf", text))
 }
 
-// file writes a file.
+// file writes a file and returns its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -45,7 +45,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// client is a client of its own.
+// client returns a JetStream client that is independent of a Receiver.
 func client(t *testing.T, s *testenv.NATS, options ...nats.Option) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(s.Address, options...)
@@ -60,7 +60,7 @@ func client(t *testing.T, s *testenv.NATS, options ...nats.Option) jetstream.Jet
 	return js
 }
 
-// newStream makes the stream S.
+// newStream creates or updates the stream S.
 func newStream(t *testing.T, js jetstream.JetStream, c jetstream.StreamConfig) jetstream.Stream {
 	t.Helper()
 	c.Name = "S"
@@ -74,7 +74,7 @@ func newStream(t *testing.T, js jetstream.JetStream, c jetstream.StreamConfig) j
 	return s
 }
 
-// stored returns what a stream has, in its order.
+// stored returns the messages of a stream, in order.
 func stored(t *testing.T, s jetstream.Stream) (messages []*jetstream.RawStreamMsg) {
 	t.Helper()
 	info, err := s.Info(t.Context())
@@ -91,7 +91,7 @@ func stored(t *testing.T, s jetstream.Stream) (messages []*jetstream.RawStreamMs
 	return messages
 }
 
-// notes is what a Receiver has noted.
+// notes collects the lines that a Receiver logs.
 type notes struct {
 	mu    sync.Mutex
 	lines []string
@@ -109,14 +109,14 @@ func (n *notes) String() string {
 	return fmt.Sprint(n.lines)
 }
 
-// within returns the context of a try that may take so long.
+// within returns the context of an attempt with a deadline.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, end := deliver.WithDeadline(t.Context(), d)
 	t.Cleanup(end)
 	return ctx
 }
 
-// newReceiver returns one for an address.
+// newReceiver returns a Receiver for an address, and its notes. It sets Server and Prefix if they are empty.
 func newReceiver(t *testing.T, address string, o Options) (*Receiver, *notes) {
 	t.Helper()
 	if o.Server == "" {
@@ -136,7 +136,7 @@ func newReceiver(t *testing.T, address string, o Options) (*Receiver, *notes) {
 	return r, noted
 }
 
-// pod is a message about a pod.
+// pod returns a message about a pod.
 func pod(name string, version int) *deliver.Message {
 	m := message("", "pods", "ns", name)
 	m.ID = fmt.Sprintf("uid-%s/%d/MODIFIED", name, version)
@@ -146,16 +146,16 @@ func pod(name string, version int) *deliver.Message {
 	return m
 }
 
-// proxy is a way to a server that can be stopped.
+// proxy forwards TCP connections to a server, and can stop forwarding in both directions.
 type proxy struct {
 	listener net.Listener
 	target   string
 
-	mu    sync.Mutex
-	deaf  bool // what the server says does not arrive
-	mute  bool // what the client says waits
-	moves chan struct{}
-	conns []net.Conn
+	mu      sync.Mutex
+	deaf    bool          // data from the server is delayed
+	mute    bool          // data from the client is delayed
+	changed chan struct{} // closed when deaf or mute changes
+	conns   []net.Conn
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -164,7 +164,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, target: target, moves: make(chan struct{})}
+	p := &proxy{listener: l, target: target, changed: make(chan struct{})}
 	var all sync.WaitGroup
 	all.Go(func() { p.serve(&all) })
 	t.Cleanup(func() {
@@ -192,26 +192,26 @@ func (p *proxy) serve(all *sync.WaitGroup) {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		all.Go(func() { p.pass(server, client, func() bool { return p.mute }) })
-		all.Go(func() { p.pass(client, server, func() bool { return p.deaf }) })
+		all.Go(func() { p.forward(server, client, func() bool { return p.mute }) })
+		all.Go(func() { p.forward(client, server, func() bool { return p.deaf }) })
 	}
 }
 
-// pass passes on what comes, but while stopped. What has arrived is passed on even after
-// the other side has gone, as a network would.
-func (p *proxy) pass(to, from net.Conn, stopped func() bool) {
+// forward copies data, and waits while isStopped returns true. It also forwards data that it has read before from was closed, as a
+// network would.
+func (p *proxy) forward(to, from net.Conn, isStopped func() bool) {
 	defer to.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		for {
 			p.mu.Lock()
-			wait, moves := stopped(), p.moves
+			stopped, changed := isStopped(), p.changed
 			p.mu.Unlock()
-			if !wait {
+			if !stopped {
 				break
 			}
-			<-moves
+			<-changed
 		}
 		if _, writeErr := to.Write(buffer[:n]); err != nil || writeErr != nil {
 			return
@@ -219,16 +219,16 @@ func (p *proxy) pass(to, from net.Conn, stopped func() bool) {
 	}
 }
 
-// set says what is stopped.
+// set stops or resumes forwarding. mute is for data from the client, and deaf for data from the server.
 func (p *proxy) set(mute, deaf bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mute, p.deaf = mute, deaf
-	close(p.moves)
-	p.moves = make(chan struct{})
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
-// isUsed reports whether somebody has come since drop.
+// isUsed reports whether there were connections since the last drop.
 func (p *proxy) isUsed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +245,7 @@ func (p *proxy) drop() {
 	p.conns = nil
 }
 
-// eventually waits until something holds.
+// eventually waits until holds returns true. what describes the condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -256,7 +256,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("never: %s", what)
+			t.Fatalf("did not happen within %s: %s", patience, what)
 		}
 	}
 }
