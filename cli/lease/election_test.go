@@ -191,7 +191,7 @@ func TestElection(t *testing.T) {
 		time.Sleep(time.Minute)
 		first := a.State().Term
 		if s := a.State(); s.Unconfirmed || !mayBegin(first) || b.State().Term != nil {
-			t.Fatalf("%+v", s)
+			t.Fatalf("after a minute: a is %+v, b is %+v, want only a to lead", s, b.State())
 		}
 		under, end, err := first.HeldContext(t.Context())
 		if err != nil {
@@ -216,20 +216,20 @@ func TestElection(t *testing.T) {
 		}
 		second := b.State().Term
 		if second.Number != first.Number+1 || second.LeaseUID != first.LeaseUID {
-			t.Errorf("%+v after %+v", second, first)
+			t.Errorf("the second Term is %+v, the first was %+v", second, first)
 		}
 		a.client.is(nil, false)
 		await(t, "a finds out", func() bool { return a.State().Term == nil && a.State().OtherHolder == "b" })
 		if _, _, err := first.HeldContext(t.Context()); !errors.Is(err, ErrLeadershipLost) {
-			t.Error(err)
+			t.Errorf("got error %v, want %v", err, ErrLeadershipLost)
 		}
 
 		b.stop()
 		if took := await(t, "a leads again", func() bool { return a.State().Term != nil }); took > 3*time.Second {
-			t.Errorf("a began after %v", took)
+			t.Errorf("a began after %v, want at most 3s", took)
 		}
 		if third := a.State().Term; third.Number != second.Number+1 || mayBegin(second) || !mayBegin(third) {
-			t.Errorf("%+v after %+v", third, second)
+			t.Errorf("the third Term is %+v, the second was %+v", third, second)
 		}
 	})
 }
@@ -257,7 +257,7 @@ func TestElectionAlone(t *testing.T) {
 				time.Sleep(time.Minute)
 				a.client.is(nil, false)
 				if err := <-waits; err != nil || a.State().Term != term || a.State().Unconfirmed {
-					t.Errorf("%v, %+v", err, a.State())
+					t.Errorf("got error %v, state %+v, want the same Term confirmed", err, a.State())
 				}
 			})
 		})
@@ -297,7 +297,7 @@ func TestElectionDenied(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, r := range []*replica{a, b} {
 			if got := r.failures(); !slices.Equal(got, []string{no.Error()}) {
-				t.Errorf("%s: %q", r.Identity, got)
+				t.Errorf("%s: got errors %q, want one", r.Identity, got)
 			}
 		}
 		a.client.denies(nil)
@@ -305,7 +305,7 @@ func TestElectionDenied(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, r := range []*replica{a, b} {
 			if got := r.failures(); !slices.Equal(got, []string{no.Error(), ""}) || r.State().Err != nil {
-				t.Errorf("%s: %q, %v", r.Identity, got, r.State().Err)
+				t.Errorf("%s: got errors %q, state error %v, want one error that ended", r.Identity, got, r.State().Err)
 			}
 		}
 	})
@@ -324,7 +324,7 @@ func TestElectionGone(t *testing.T) {
 		s.mu.Unlock()
 		time.Sleep(time.Minute)
 		if got := a.failures(); !slices.Equal(got, []string{no.Error()}) || !a.State().Unconfirmed {
-			t.Errorf("%q, %+v", got, a.State())
+			t.Errorf("got errors %q, state %+v, want one error and an unconfirmed Term", got, a.State())
 		}
 		a.client.denies(nil)
 		await(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Unconfirmed })
@@ -393,7 +393,7 @@ func TestElectionTakenBack(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				if former.State().Term != nil || a.State().Unconfirmed {
-					t.Errorf("%+v, %+v", a.State(), former.State())
+					t.Errorf("a is %+v, the former holder is %+v, want only a to lead", a.State(), former.State())
 				}
 			})
 		})

@@ -135,14 +135,14 @@ func TestCauseTemplate(t *testing.T) {
 	}
 	s := newShop(t, nil, answers)
 	if got := s.cause(t); got.Object != "po/fresh" || got.Text != "Error (exit 1, 1 restart): new" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the crashed pod of the newest revision", got)
 	}
 	if n := s.lookups(); n != 0 {
-		t.Errorf("%d lookups of listed objects", n)
+		t.Errorf("got %d lookups of listed objects, want 0", n)
 	}
 	delete(answers, "replicasets")
 	if got := s.cause(t); got.Object != "po/evicted" || got.Denied != nil {
-		t.Errorf("without a list: %+v", got)
+		t.Errorf("without a list of ReplicaSets: got %+v, want the newest pod", got)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestCauseMasks(t *testing.T) {
 		"events":      list("EventList"),
 	})
 	if got := s.cause(t); got.Object != "po/a" || got.Text != "InProgress" && got.Text != "Failed" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the pod without the masked message", got)
 	}
 	s = newShop(t, s.masks, map[string]string{
 		"pods":        list("PodList"),
@@ -171,7 +171,7 @@ func TestCauseMasks(t *testing.T) {
 			`"involvedObject":{"apiVersion":"apps/v1","kind":"Deployment","namespace":"shop","name":"web","uid":"d"}}`),
 	})
 	if got := s.cause(t); !strings.HasPrefix(got.Text, "FailedCreate: <8 bytes") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the Warning with a masked message", got)
 	}
 }
 
@@ -206,6 +206,6 @@ func TestCauseDenied(t *testing.T) {
 			`"involvedObject":{"apiVersion":"example.com/v1","kind":"Policy","namespace":"shop","name":"p","uid":"p"}}`),
 	})
 	if got := s.cause(t); !slices.Equal(got.Denied, []string{"policies"}) {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want policies denied", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestEvents(t *testing.T) {
 		for _, e := range found {
 			subjects = append(subjects, e.InvolvedObjectName())
 			if got := strings.HasPrefix(e.Message, "<"); got != hidden {
-				t.Errorf("%q, hidden: %v", e.Message, hidden)
+				t.Errorf("got message %q, want it masked: %v", e.Message, hidden)
 			}
 		}
 		if want := []string{"pod/web-1", "replicaset/web-a", "deployment/web"}; !slices.Equal(subjects, want) {

@@ -49,7 +49,7 @@ func TestSecretGone(t *testing.T) {
 			lack = &UnmaskedError{}
 		}
 		if !slices.Equal(lack.Deleted, want.Deleted) || !slices.Equal(lack.MissingOptional, want.MissingOptional) || len(logs) != 1-len(want.Deleted) || lack.IsCertain() != (len(want.Deleted) > 0) {
-			t.Errorf("%s: %v, %v", spec, logs, err)
+			t.Errorf("%s: got logs %v, error %v, want %+v", spec, logs, err, want)
 		}
 	}
 }
@@ -63,23 +63,23 @@ func TestSecretChanged(t *testing.T) {
 		secret, spec string
 		want         bool
 	}{
-		"before":                     {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")), used, false},
-		"after":                      {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "data")), used, true},
-		"labels after":               {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "metadata")), used, false},
-		"in that second":             {secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:00:00Z", "data")), used, true},
-		"no managed fields":          {secretOf("aHVudGVyMg==", "", ""), used, true},
-		"it can't be changed":        {secretOf("aHVudGVyMg==", `,"immutable":true`, ""), used, false},
-		"no container gets it":       {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), `{"imagePullSecrets":[{"name":"db"}]}`, false},
-		"one that may not have been": {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), usingSecrets(`{"secretRef":{"name":"db","optional":true}}`), true},
+		"before":                  {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")), used, false},
+		"after":                   {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "data")), used, true},
+		"labels after":            {secretOf("aHVudGVyMg==", "", wroteAt(before, "data")+","+wroteAt(after, "metadata")), used, false},
+		"in the same second":      {secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:00:00Z", "data")), used, true},
+		"no managed fields":       {secretOf("aHVudGVyMg==", "", ""), used, true},
+		"immutable":               {secretOf("aHVudGVyMg==", `,"immutable":true`, ""), used, false},
+		"only for pulling images": {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), `{"imagePullSecrets":[{"name":"db"}]}`, false},
+		"optional Secret changed": {secretOf("aHVudGVyMg==", "", wroteAt(after, "data")), usingSecrets(`{"secretRef":{"name":"db","optional":true}}`), true},
 	} {
 		s := newShop(t, nil, map[string]string{"log": "it was hunter2\n", "secrets/db": test.secret})
 		logs, err := s.Logs(t.Context(), failedPod(t, test.spec, "2026-01-31T10:00:00Z"), 1, false)
 		lack, is := errors.AsType[*UnmaskedError](err)
 		switch {
 		case is != test.want, is && (!slices.Equal(lack.Changed, []string{"db"}) || len(logs) > 0):
-			t.Errorf("%s: %v, %v", name, logs, err)
+			t.Errorf("%s: got logs %v, error %v, want an UnmaskedError: %t", name, logs, err, test.want)
 		case !is && (len(logs) != 1 || !slices.Equal(logs[0].Lines, []string{"it was <db/password>"})):
-			t.Errorf("%s: %v, %v", name, logs, err)
+			t.Errorf("%s: got logs %v, error %v, want a masked line", name, logs, err)
 		}
 	}
 }

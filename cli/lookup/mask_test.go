@@ -31,11 +31,11 @@ func TestMask(t *testing.T) {
 			inJSON(value, false), quoted, inJSON(quoted, true), inJSON(url.PathEscape(value), true), strings.ReplaceAll(quoted, "😀", `\ud83d\ude00`),
 		} {
 			if got := s.mask("é " + text + " é"); strings.NewReplacer(`"`, "", `\`, "").Replace(got) != "é <db/pw> é" {
-				t.Errorf("%q in %q is %q", value, text, got)
+				t.Errorf("value %q in text %q: got %q", value, text, got)
 			}
 		}
 		if got := s.mask(once); got != "postgres://shop:<db/pw>@db" {
-			t.Errorf("%q in a URL is %q", value, got)
+			t.Errorf("value %q in a URL: got %q", value, got)
 		}
 	}
 }

@@ -97,11 +97,11 @@ func TestOwnersRetry(t *testing.T) {
 	for range 2 {
 		got, err := p.Lookup(t.Context(), kindOf("Pod", "web"))
 		if diff := cmp.Diff([]owner.Owner{rs}, got); err != nil || diff != "" {
-			t.Errorf("%v, %s", err, diff)
+			t.Errorf("got error %v, -want +got:\n%s", err, diff)
 		}
 	}
 	if n := p.asked.Load(); n != 4 || p.reports.Len() > 0 {
-		t.Errorf("asked %d times, and said %q", n, &p.reports)
+		t.Errorf("got %d requests, want 4, and reports %q, want none", n, &p.reports)
 	}
 }
 
@@ -110,16 +110,16 @@ func TestOwnersDenied(t *testing.T) {
 	p := newPodOwners(t, func(_ int64, w http.ResponseWriter) { refuse(w, http.StatusForbidden, "Forbidden") })
 	for range 3 {
 		if got, err := p.Lookup(t.Context(), kindOf("Pod", "web")); err != nil || got != nil {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("got %v, %v, want nil", got, err)
 		}
 	}
 	p.denied = map[schema.GroupKind]time.Time{} // a minute later
 	if _, err := p.Lookup(t.Context(), kindOf("Pod", "web")); err != nil {
-		t.Error(err)
+		t.Errorf("got error %v after the denial expired, want nil", err)
 	}
 	want := "pods: no: Forbidden\n"
 	if n := p.asked.Load(); n != 2 || p.reports.String() != want {
-		t.Errorf("asked %d times, and said %q", n, &p.reports)
+		t.Errorf("got %d requests, want 2, and reports %q, want %q", n, &p.reports, want)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestOwnersEnd(t *testing.T) {
 		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 	})
 	if got, err := p.Lookup(ctx, kindOf("Pod", "web")); err != nil || got != nil {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v, want nil", got, err)
 	}
 }
 
@@ -144,11 +144,11 @@ func TestOwnersOfNothing(t *testing.T) {
 	elsewhere.Namespace = "a/b"
 	for _, o := range []owner.Ref{kindOf("Pod", ""), kindOf("Pod", "../pods/web"), kindOf("", "web"), kindOf("Nobody", "web"), kindOf("pods", "web"), elsewhere} {
 		if got, err := p.Lookup(t.Context(), o); err != nil || got != nil {
-			t.Errorf("%+v: %v, %v", o, got, err)
+			t.Errorf("%+v: got %v, %v, want nil", o, got, err)
 		}
 	}
 	if n := p.asked.Load(); n != 0 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("got %d requests, want 0", n)
 	}
 }
 
@@ -159,11 +159,11 @@ func TestOwnersForget(t *testing.T) {
 	for i := range 3 * maxRecent {
 		p.recent.Add(name(i).NameKey(), []owner.Owner(nil))
 		if _, ok := p.recall(name(0)); !ok {
-			t.Fatalf("evicted after %d lookups although it was used", i)
+			t.Fatalf("a recently used entry was evicted after %d lookups", i)
 		}
 	}
 	if n := p.recent.Len(); n > maxRecent {
-		t.Errorf("%d objects are cached", n)
+		t.Errorf("the cache has %d objects, want at most %d", n, maxRecent)
 	}
 	if _, ok := p.recall(name(1)); ok {
 		t.Error("the cache evicted nothing")

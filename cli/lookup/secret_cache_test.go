@@ -23,12 +23,12 @@ func TestRemembered(t *testing.T) {
 	s.add(of(0), value(0), w, of1)                               // again
 	s.add(of(maxCachedSecrets), value(maxCachedSecrets), w, of1) // exceeds the limit
 	if len(s.known) != maxCachedSecrets || s.get(of(1)) != nil || s.get(of(0)) == nil || s.get(of(maxCachedSecrets)) == nil {
-		t.Errorf("%d are known; the first %v, the second %v, the last %v", len(s.known), s.get(of(0)), s.get(of(1)), s.get(of(maxCachedSecrets)))
+		t.Errorf("got %d cached Secrets, want %d and only the second evicted; the first is %v, the second %v, the last %v", len(s.known), maxCachedSecrets, s.get(of(0)), s.get(of(1)), s.get(of(maxCachedSecrets)))
 	}
 	// The evicted Secret has another value now.
 	later := written{created: w.created, last: began.Add(time.Minute)}
 	if all := s.add(of(1), value(1000), later, of1); len(all) != 1 {
-		t.Errorf("%v", all)
+		t.Errorf("got values %v, want only the new one", all)
 	}
 	if known, asked := s.isKnown(of(1), of1[0]); known || !asked {
 		t.Error("evicted values are reported as known")
@@ -39,7 +39,7 @@ func TestRemembered(t *testing.T) {
 	for n := range 3 * maxSecretBytes >> 20 {
 		s.add(of(0), large(n), w, of1)
 		if size := s.known[of(0)].size; size > maxSecretBytes {
-			t.Fatalf("one Secret has %d cached bytes", size)
+			t.Fatalf("a Secret has %d cached bytes, want at most %d", size, maxSecretBytes)
 		}
 	}
 	for n := range 2 * maxCachedBytes >> 20 {
@@ -52,12 +52,12 @@ func TestRemembered(t *testing.T) {
 		}
 	}
 	if size != s.size || size > maxCachedBytes {
-		t.Errorf("the cache has %d bytes, but its size is %d", size, s.size)
+		t.Errorf("the cache contains %d bytes, want at most %d and equal to its size %d", size, maxCachedBytes, s.size)
 	}
 	for n := range 2 * maxRuns {
 		s.add(of(0), value(0), w, []run{{pod: types.UID(fmt.Sprint(n)), began: began}})
 	}
 	if one := s.known[of(0)]; len(one.begins) != maxRuns || len(one.runs) != maxRuns {
-		t.Errorf("%d begins of %d runs", len(one.begins), len(one.runs))
+		t.Errorf("got %d begins and %d runs, want %d", len(one.begins), len(one.runs), maxRuns)
 	}
 }

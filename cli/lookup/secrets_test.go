@@ -37,15 +37,15 @@ func TestSecretLearned(t *testing.T) {
 	s.becomes("secrets/db", second)
 	logs, err := s.Logs(t.Context(), before, 1, false)
 	if err != nil || len(logs) != 1 || strings.Join(logs[0].Lines, "\n") != "it was <db/password>, is <db/password>" {
-		t.Errorf("%+v, %v", logs, err)
+		t.Errorf("after a change: got logs %+v, error %v, want both values masked", logs, err)
 	}
 	lack, is := errors.AsType[*UnmaskedError](errorOf(s.Logs(t.Context(), after, 1, false)))
 	if !is || len(lack.Changed) != 1 { // it may have had any value in between
-		t.Errorf("%v", lack)
+		t.Errorf("for a later run: got %v, want one changed Secret", lack)
 	}
 	s.becomes("secrets/db", "")
 	if logs, err = s.Logs(t.Context(), before, 1, false); err != nil || len(logs) != 1 || strings.Join(logs[0].Lines, "\n") != "it was <db/password>, is <db/password>" {
-		t.Errorf("%+v, %v", logs, err)
+		t.Errorf("after the deletion: got logs %+v, error %v, want both values masked", logs, err)
 	}
 }
 
@@ -61,6 +61,6 @@ func TestLearnOnce(t *testing.T) {
 		}
 	}
 	if len(s.asked) != 2 {
-		t.Errorf("%q", s.asked)
+		t.Errorf("got requests %q, want 2", s.asked)
 	}
 }

@@ -111,20 +111,20 @@ var nine = time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 func TestWarned(t *testing.T) {
 	s := newWarner(t, warning("a", "a", "no room", nine), warning("a", "a", "no disk", nine.Add(time.Minute)), warning("a", "a1", "of another", nine.Add(time.Hour)))
 	if why, _ := s.Newest("", podNamed("a", "a")); why != "" || !s.HasPending() {
-		t.Errorf("%q, asking %t", why, s.HasPending())
+		t.Errorf("before the first list: got %q, HasPending %t", why, s.HasPending())
 	}
 	if asked, want := fmt.Sprint(s.next(t.Context())), "[shop/events type=Warning 500 ]"; asked != want || s.HasPending() {
-		t.Errorf("%s, want %s, asking %t", asked, want, s.HasPending())
+		t.Errorf("got requests %s, want %s; HasPending is %t", asked, want, s.HasPending())
 	}
 	if why, last := s.Newest("", podNamed("a", "a")); why != "FailedMount: no disk" || !last.Equal(nine.Add(time.Minute)) {
-		t.Errorf("%q at %s", why, last)
+		t.Errorf("got %q at %s, want the newest Warning", why, last)
 	}
 	if why, _ := s.Newest("", podNamed("b", "b")); why != "" {
-		t.Errorf("%q for an object without Warnings", why)
+		t.Errorf("got %q for an object without Warnings", why)
 	}
 	for n, want := range []int{0, 1} { // before and after the pause
 		if s.Newest("", podNamed("a", "a")); len(s.next(t.Context())) != want {
-			t.Errorf("%d: asked otherwise than %d times", n, want)
+			t.Errorf("step %d: the number of requests is not %d", n, want)
 		}
 		s.passes(maxPause)
 	}
@@ -136,19 +136,19 @@ func TestWarnedDenied(t *testing.T) {
 	s.isDenied = true
 	s.Newest("", podNamed("a", "a"))
 	if asked := s.next(t.Context()); len(asked) != 1 || s.HasPending() {
-		t.Fatalf("%q, asking %t", asked, s.HasPending())
+		t.Fatalf("got requests %q, want 1; HasPending is %t", asked, s.HasPending())
 	}
 	s.passes(deniedPause - time.Minute)
 	s.Newest("", podNamed("a", "a"))
 	if asked := s.next(t.Context()); len(asked) != 0 {
-		t.Errorf("asked again: %q", asked)
+		t.Errorf("got requests %q during the pause, want none", asked)
 	}
 	s.isDenied = false
 	s.passes(time.Minute)
 	s.Newest("", podNamed("a", "a"))
 	s.next(t.Context())
 	if why, _ := s.Newest("", podNamed("a", "a")); why != "FailedMount: no room" {
-		t.Errorf("%q once they may be listed", why)
+		t.Errorf("got %q after the permission was granted", why)
 	}
 }
 
@@ -171,10 +171,10 @@ func TestWarnedParts(t *testing.T) {
 		s.all = append(s.all, warning("a", "a", "newest", nine.Add(time.Second)))
 		s.Newest("", podNamed("a", "a"))
 		if asked := s.next(t.Context()); len(asked) != want.asked {
-			t.Errorf("of %d parts: %q", parts, asked)
+			t.Errorf("%d pages: got requests %q, want %d", parts, asked, want.asked)
 		}
 		if why, _ := s.Newest("", podNamed("a", "a")); why != want.why {
-			t.Errorf("of %d parts: %q, want %q", parts, why, want.why)
+			t.Errorf("%d pages: got %q, want %q", parts, why, want.why)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestWarnedPause(t *testing.T) {
 		{many(eventsPage, "c"), nil, minPause}, {many(eventsPage+1, "d"), nil, 2 * minPause}, {many(eventsPage+1, "e"), nil, 4 * minPause},
 	} {
 		if of.record(step.found, step.err); of.pause != step.want {
-			t.Errorf("step %d: %s, want %s", n, of.pause, step.want)
+			t.Errorf("step %d: got a pause of %s, want %s", n, of.pause, step.want)
 		}
 	}
 }
