@@ -68,13 +68,13 @@ type KubeContext struct {
 	Namespace string
 	Flags     Flags    // to connect to the cluster
 	Aliases   []string // contexts with the same cluster and user, which are not watched again
-	lead      string   // digest of the cluster and user in the kubeconfig, see leadOf
+	digest    string   // see connectionDigest
 }
 
 // IsSameAs reports whether two contexts have the same name and namespace, and connect to the same server with the same
 // credentials.
 func (m KubeContext) IsSameAs(o KubeContext) bool {
-	return m.Name == o.Name && m.Namespace == o.Namespace && m.lead == o.lead
+	return m.Name == o.Name && m.Namespace == o.Namespace && m.digest == o.digest
 }
 
 // SelectedContexts returns the selected contexts in the order of --context; matches of a pattern are sorted by name. Contexts
@@ -86,7 +86,7 @@ func (f *Flags) SelectedContexts(placed bool) ([]KubeContext, error) {
 		return nil, fail.Usage(f.configError(loader, err))
 	}
 	if f.overrides.ClusterInfo.Server != "" || f.overrides.Context.Cluster != "" {
-		return nil, fail.Usage(errors.New("--server and --cluster lead to one cluster: they do not go with several contexts"))
+		return nil, fail.Usage(errors.New("--server and --cluster select one cluster: they cannot be combined with several contexts"))
 	}
 	names, err := f.contexts.choose(&config)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *Flags) SelectedContexts(placed bool) ([]KubeContext, error) {
 		one := *f
 		one.contexts, one.read = contexts{typed: []string{name}}, new(atomic.Pointer[api.Config])
 		one.read.Store(&config)
-		members = append(members, KubeContext{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, lead: leadOf(&config, name)})
+		members = append(members, KubeContext{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, digest: connectionDigest(&config, name)})
 	}
 	return members, nil
 }
@@ -140,9 +140,9 @@ func isSame(a, b *api.Context) bool {
 	return a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
 
-// leadOf returns a digest of a context's cluster and user, which changes if the server or the credentials change. It ignores
+// connectionDigest returns a digest of a context's cluster and user, which changes if the server or the credentials change. It ignores
 // extensions, and the data of auth providers, which they renew themselves.
-func leadOf(config *api.Config, context string) string {
+func connectionDigest(config *api.Config, context string) string {
 	c := config.Contexts[context]
 	var at api.Cluster
 	if known := config.Clusters[c.Cluster]; known != nil {
