@@ -37,11 +37,11 @@ func TestChooseContexts(t *testing.T) {
 			wrong = err.Error()
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" || wrong != test.wrong {
-			t.Errorf("%s: %s; %s", name, diff, wrong)
+			t.Errorf("%s: got error %q, want %q; -want +got:\n%s", name, wrong, test.wrong, diff)
 		}
 	}
 	if _, err := (&contexts{all: true}).choose(&api.Config{}); err == nil {
-		t.Error("of no contexts all are chosen")
+		t.Error("--all-contexts without contexts returned no error")
 	}
 }
 

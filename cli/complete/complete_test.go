@@ -61,7 +61,7 @@ func TestChooseItem(t *testing.T) {
 		{"x", nil, nil},
 	} {
 		if diff := cmp.Diff(test.want, chooseItem(test.list, test.taken, choices)); diff != "" {
-			t.Errorf("%q without %q: %s", test.list, test.taken, diff)
+			t.Errorf("%q without %q: -want +got:\n%s", test.list, test.taken, diff)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestNamesThatTheServerRefuses(t *testing.T) {
 			target := first(t, of(gr.String())).Targets[0]
 			for _, name := range []string{"A", "a b", "a_b", "a:b", "a,b", "a\n", "-a"} {
 				if err := create(t, client, target, name); !refusesName(err) {
-					t.Errorf("%s %q: %v", gr, name, err)
+					t.Errorf("%s %q: got error %v, want an invalid name", gr, name, err)
 				}
 			}
 		}

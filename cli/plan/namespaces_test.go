@@ -37,10 +37,10 @@ func TestChosenNamespaces(t *testing.T) {
 		}
 		slices.Sort(where)
 		if diff := cmp.Diff(test.where, where); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: namespaces: -want +got:\n%s", name, diff)
 		}
 		if p.IsDynamic() == r.AllNamespaces || p.MatchesNoNamespace() != (test.where == nil) {
-			t.Errorf("%s: follows: %v, nowhere: %v", name, p.IsDynamic(), p.MatchesNoNamespace())
+			t.Errorf("%s: IsDynamic is %v, MatchesNoNamespace is %v", name, p.IsDynamic(), p.MatchesNoNamespace())
 		}
 		found := event.Resolution{Targets: p.Targets, Namespaces: p.Namespaces}
 		for _, n := range []string{"team-a", "team-b", "other", "gone"} {
@@ -48,10 +48,10 @@ func TestChosenNamespaces(t *testing.T) {
 			outside, exists := found.NamespaceExcluded(key)
 			want := !r.AllNamespaces && !slices.Contains(test.where, n)
 			if outside != want || outside && exists == (n == "gone") {
-				t.Errorf("%s: %s is outside: %v, and exists: %v", name, n, outside, exists)
+				t.Errorf("%s: namespace %s: got excluded %v, exists %v", name, n, outside, exists)
 			}
 			if outside && found.IsMissing(key) {
-				t.Errorf("%s: %s is not asked for, and its resource passes for missing", name, n)
+				t.Errorf("%s: the resource is missing in namespace %s, which is not selected", name, n)
 			}
 		}
 	}

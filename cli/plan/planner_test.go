@@ -29,7 +29,7 @@ func keys(targets []event.Target) []string {
 	return texts
 }
 
-func TestFirst(t *testing.T) {
+func TestInitialPlan(t *testing.T) {
 	ab := func(r Request) Request {
 		r.Namespaces = []string{"a", "b"}
 		return r
@@ -43,7 +43,7 @@ func TestFirst(t *testing.T) {
 		request Request
 		targets []string
 		notes   []string
-		live    bool
+		dynamic bool
 	}{
 		"home":             {request: of("pods"), targets: []string{pods + " home "}},
 		"each namespace":   {request: ab(of("pods", "jobs")), targets: []string{pods + " a ", pods + " b ", jobs + " a ", jobs + " b "}},
@@ -55,10 +55,10 @@ func TestFirst(t *testing.T) {
 		"excluded set":     {request: without(of("pods", "secrets"), "all"), targets: []string{"/v1, Resource=secrets home "}},
 		"no such":          {request: without(of("pods"), "nope"), targets: []string{pods + " home "}, notes: []string{"--exclude nope: the server doesn't have such a resource yet"}},
 		"cluster-scoped":   {request: ab(of("nodes")), targets: []string{"/v1, Resource=nodes  "}, notes: []string{"nodes is cluster-scoped: -n does not apply to it"}},
-		"a set":            {request: without(of("all"), "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs", "hpa"), targets: []string{pods + " home "}, live: true},
-		"in a set, named":  {request: without(of("hpa.v1.autoscaling", "all"), "po", "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs"), targets: []string{hpa1 + " home "}, live: true},
-		"waited for":       {request: waiting(of("podz", "pods")), targets: []string{pods + " home "}, live: true, notes: []string{`the server doesn't have a resource type "podz" yet; waiting for it (did you mean pods (v1)?)`}},
-		"only waited for":  {request: waiting(of("nonesuch")), live: true, notes: []string{`the server doesn't have a resource type "nonesuch" yet; waiting for it`}},
+		"a set":            {request: without(of("all"), "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs", "hpa"), targets: []string{pods + " home "}, dynamic: true},
+		"in a set, named":  {request: without(of("hpa.v1.autoscaling", "all"), "po", "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs"), targets: []string{hpa1 + " home "}, dynamic: true},
+		"waited for":       {request: waiting(of("podz", "pods")), targets: []string{pods + " home "}, dynamic: true, notes: []string{`the server doesn't have a resource type "podz" yet; waiting for it (did you mean pods (v1)?)`}},
+		"only waited for":  {request: waiting(of("nonesuch")), dynamic: true, notes: []string{`the server doesn't have a resource type "nonesuch" yet; waiting for it`}},
 		"RBAC has any":     {request: of("clusterroles/system:some node", "roles/A_b"), targets: []string{"rbac.authorization.k8s.io/v1, Resource=clusterroles  system:some node", "rbac.authorization.k8s.io/v1, Resource=roles home A_b"}},
 		"an IPv6 address":  {request: of("ipaddresses/fd00::1"), targets: []string{"networking.k8s.io/v1, Resource=ipaddresses  fd00::1"}},
 		"the core service": {request: of("apiservices/v1."), targets: []string{"apiregistration.k8s.io/v1, Resource=apiservices  v1."}},
@@ -71,8 +71,8 @@ func TestFirst(t *testing.T) {
 			if diff := cmp.Diff(test.notes, p.Notes); diff != "" {
 				t.Errorf("notes: -want +got:\n%s", diff)
 			}
-			if p.DynamicResources != test.live {
-				t.Errorf("DynamicResources is %v", p.DynamicResources)
+			if p.DynamicResources != test.dynamic {
+				t.Errorf("DynamicResources is %v, want %v", p.DynamicResources, test.dynamic)
 			}
 		})
 	}

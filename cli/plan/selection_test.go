@@ -79,7 +79,7 @@ func TestSelectionDifferent(t *testing.T) {
 	for _, way := range ways {
 		s := text(t, way.selection(t))
 		if other, again := seen[s]; again {
-			t.Errorf("%s is both %+v and %+v", s, way, other)
+			t.Errorf("selection %s is the same for %+v and %+v", s, way, other)
 		}
 		seen[s] = way
 	}
