@@ -14,10 +14,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// size is that of the events, and objects how many have them.
+// size is the size of an event in bytes, and objects is the number of objects.
 const size, objects = 5 << 10, 1000
 
-// benchBody is one that is compressed to about a third, as those of Kubernetes are.
+// benchBody returns a body that compresses to about a third, as Kubernetes objects do.
 func benchBody() []byte {
 	body := make([]byte, size)
 	rand.Read(body[:size/3])
@@ -33,7 +33,7 @@ func benchBroker(b *testing.B) *testenv.Kafka {
 	return k
 }
 
-// BenchmarkQueue is an event through a Queue into a topic, with as many workers.
+// BenchmarkQueue delivers events through a Queue into a topic, with several numbers of workers.
 func BenchmarkQueue(b *testing.B) {
 	for _, workers := range []int{8, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
@@ -70,7 +70,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkBare is a record into a topic by a program that does only that, as dwatch does it.
+// BenchmarkBare produces records with the same client without dwatch, for comparison.
 func BenchmarkBare(b *testing.B) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(benchBroker(b).Address), kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()))
 	if err != nil {
@@ -81,7 +81,7 @@ func BenchmarkBare(b *testing.B) {
 	b.SetBytes(size)
 	var under sync.WaitGroup
 	b.ResetTimer()
-	for range b.N { // not b.Loop, which does not count what is waited for
+	for range b.N { // b.Loop would not measure under.Wait
 		under.Add(1)
 		client.Produce(b.Context(), &kgo.Record{Key: []byte("uid"), Value: body}, func(_ *kgo.Record, err error) {
 			if under.Done(); err != nil {

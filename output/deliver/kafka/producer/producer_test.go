@@ -30,8 +30,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestStored: a record has the object as its key, the event as its value, and the attributes of the CloudEvent as headers, as they
-// are; a deletion is followed by a tombstone under the same key.
+// TestStored checks that a record has the object as its key, the event as its value, and the unescaped attributes of the CloudEvent
+// as headers, and that a deletion is followed by a tombstone with the same key.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -44,12 +44,12 @@ func TestStored(t *testing.T) {
 		}
 	}
 	records := stored(t, k)
-	if got := fmt.Sprint(said(records)); got != "[ä b1 ä b2 -]" {
-		t.Fatal(got)
+	if got, want := fmt.Sprint(values(records)), "[ä b1 ä b2 -]"; got != want {
+		t.Fatalf("got records %s, want %s", got, want)
 	}
 	for _, one := range records {
 		if string(one.Key) != "uid-ä b" || one.Partition != records[0].Partition {
-			t.Errorf("%q in %d", one.Key, one.Partition)
+			t.Errorf("got key %q in partition %d, want uid-ä b in partition %d", one.Key, one.Partition, records[0].Partition)
 		}
 	}
 	headers := map[string]string{}
@@ -62,49 +62,49 @@ func TestStored(t *testing.T) {
 		"ce_kind": "Pod", "ce_uid": "uid-ä b", "ce_partitionkey": "uid-ä b",
 	} {
 		if headers[name] != want {
-			t.Errorf("%s: %q", name, headers[name])
+			t.Errorf("%s: got %q, want %q", name, headers[name], want)
 		}
 	}
 	if len(records[2].Headers) != 0 {
-		t.Errorf("a tombstone with %v", records[2].Headers)
+		t.Errorf("tombstone: got headers %v, want none", records[2].Headers)
 	}
 	if len(r.flights) != 0 {
-		t.Errorf("%d flights are left", len(r.flights))
+		t.Errorf("got %d flights at the end, want none", len(r.flights))
 	}
 	several := pod("a", 1)
 	several.Cluster = "eu"
 	if got := string(r.record(several).Key); got != "eu/uid-a" {
-		t.Error(got)
+		t.Errorf("with a cluster: got key %s, want eu/uid-a", got)
 	}
 }
 
-// TestLostAnswer: what a broker has stored, and nobody was told of, is not stored again: neither by the try that comes next, nor
-// by one that comes when the connection was lost.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse checks that a record whose response was lost is not stored again, neither by the next attempt nor after a lost
+// connection.
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
 	r := newReceiver(t, k, kafka.Options{})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
-	does(t, k, "deaf")
+	command(t, k, "deaf")
 	for range 3 {
 		if err := r.Send(within(t, 200*time.Millisecond), pod("a", 2)); err == nil || isRefused(err) || err.Error() != "not stored within 200ms" {
-			t.Errorf("%v", err)
+			t.Errorf("without a response: got %v", err)
 		}
 	}
-	does(t, k, "drop")
-	does(t, k, "open")
-	eventually(t, "it is known to be stored", func() bool { return r.Send(within(t, time.Second), pod("a", 2)) == nil })
+	command(t, k, "drop")
+	command(t, k, "open")
+	eventually(t, "the record is confirmed", func() bool { return r.Send(within(t, time.Second), pod("a", 2)) == nil })
 	if err := r.Send(t.Context(), pod("a", 3)); err != nil {
 		t.Error(err)
 	}
-	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2 a3]" {
-		t.Error(got)
+	if got := fmt.Sprint(values(stored(t, k))); got != "[a1 a2 a3]" {
+		t.Errorf("got records %s, want [a1 a2 a3]", got)
 	}
 }
 
-// TestAbort: what a try has left on its way is not sent any more, and what comes then is.
+// TestAbort checks that Abort ends records in flight that a cancelled attempt has left, and that the next Send works.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -112,19 +112,19 @@ func TestAbort(t *testing.T) {
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
-	does(t, k, "deaf")
-	ctx, cut := context.WithCancel(t.Context())
+	command(t, k, "deaf")
+	ctx, cancel := context.WithCancel(t.Context())
 	sent := make(chan error)
 	go func() { sent <- r.Send(ctx, pod("a", 2)) }()
 	client := r.session.Load().client
-	eventually(t, "it is on its way", func() bool { return r.isBusy() && client.BufferedProduceRecords() == 1 })
-	cut()
+	eventually(t, "the record is in flight", func() bool { return r.isBusy() && client.BufferedProduceRecords() == 1 })
+	cancel()
 	if err := <-sent; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("cancelled attempt: got %v, want %v", err, context.Canceled)
 	}
 	r.Abort()
-	eventually(t, "nothing is on its way", func() bool { return !r.isBusy() && client.BufferedProduceRecords() == 0 })
-	does(t, k, "open")
+	eventually(t, "no record is in flight", func() bool { return !r.isBusy() && client.BufferedProduceRecords() == 0 })
+	command(t, k, "open")
 	if err := r.Send(within(t, patience), pod("a", 3)); err != nil {
 		t.Error(err)
 	}
@@ -132,8 +132,8 @@ func TestAbort(t *testing.T) {
 	r.Abort()
 }
 
-// TestGivenUp: what is stored after it was given up is not taken for what comes later with the same ID, as when a resource goes and
-// is served again.
+// TestGivenUp checks that a record that was stored after its message was given up does not confirm a later message with the same ID,
+// which occurs if a resource disappears and is served again.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -145,30 +145,30 @@ func TestGivenUp(t *testing.T) {
 		}
 	}
 	send(event.Modified, 1)
-	does(t, k, "deaf")
+	command(t, k, "deaf")
 	if err := r.Send(within(t, 200*time.Millisecond), message(event.Added, 2)); err == nil {
-		t.Error("stored")
+		t.Error("without a response: got no error")
 	}
-	does(t, k, "open")
-	eventually(t, "it is stored", func() bool { return !r.isBusy() })
+	command(t, k, "open")
+	eventually(t, "the record is stored", func() bool { return !r.isBusy() })
 	send(event.Deleted, 3)
 	send(event.Added, 2)
-	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2 a3 - a2]" {
-		t.Error(got)
+	if got := fmt.Sprint(values(stored(t, k))); got != "[a1 a2 a3 - a2]" {
+		t.Errorf("got records %s, want [a1 a2 a3 - a2]", got)
 	}
 	if len(r.flights) > 0 {
-		t.Errorf("%d flights are left", len(r.flights))
+		t.Errorf("got %d flights at the end, want none", len(r.flights))
 	}
 }
 
-// message is what happened to the pod a.
+// message returns a message about the pod a with an event type.
 func message(of event.Type, version int) *deliver.Message {
 	m := pod("a", version)
 	m.Type, m.ID = of, fmt.Sprintf("uid-a/%d/%s", version, of)
 	return m
 }
 
-// TestSilent: brokers that live no more, without a word, are noticed without a deadline.
+// TestSilent checks that brokers that stop responding count as down, even without a deadline.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -176,18 +176,18 @@ func TestSilent(t *testing.T) {
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
-	does(t, k, "mute")
+	command(t, k, "mute")
 	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || !strings.Contains(err.Error(), "no broker answers within") {
-		t.Errorf("%v", err)
+		t.Errorf("silent broker: got %v, want a DownError", err)
 	}
-	does(t, k, "open")
-	eventually(t, "it works again", func() bool { return r.Send(t.Context(), pod("a", 2)) == nil })
-	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2]" {
-		t.Error(got)
+	command(t, k, "open")
+	eventually(t, "the broker responds again", func() bool { return r.Send(t.Context(), pod("a", 2)) == nil })
+	if got := fmt.Sprint(values(stored(t, k))); got != "[a1 a2]" {
+		t.Errorf("got records %s, want [a1 a2]", got)
 	}
 }
 
-// TestAway: while there is no broker that is said, and nothing is kept that is sent later but by another Send.
+// TestAway checks that Send returns a DownError while no broker runs, and that failed messages are not sent later.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -196,50 +196,50 @@ func TestAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Kill()
-	eventually(t, "it is down", func() bool {
+	eventually(t, "Send returns a DownError", func() bool {
 		err := r.Send(within(t, time.Second), pod("a", 2))
 		return isDown(err) && strings.Contains(err.Error(), "refused")
 	})
 	if err := k.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it works again", func() bool { return r.Send(within(t, 10*time.Second), pod("a", 3)) == nil })
-	got := said(stored(t, k))
+	eventually(t, "the broker responds again", func() bool { return r.Send(within(t, 10*time.Second), pod("a", 3)) == nil })
+	got := values(stored(t, k))
 	if got[0] != "a1" || got[len(got)-1] != "a3" {
-		t.Error(got)
+		t.Errorf("got records %s, want a1 first and a3 last", got)
 	}
 }
 
-// TestErrors: what a broker answers for a while is tried again by the client; what would not get better by itself is said.
+// TestErrors checks that the client retries after temporary errors, and that Send returns permanent ones.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
 	r := newReceiver(t, k, kafka.Options{})
 	for i, code := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.RequestTimedOut} {
-		does(t, k, fmt.Sprintf("error 2 %d", code.Code))
+		command(t, k, fmt.Sprintf("error 2 %d", code.Code))
 		if err := r.Send(t.Context(), pod("a", i+1)); err != nil {
 			t.Errorf("%s: %v", code.Message, err)
 		}
 	}
-	does(t, k, fmt.Sprintf("error 1 %d", kerr.TopicAuthorizationFailed.Code))
+	command(t, k, fmt.Sprintf("error 1 %d", kerr.TopicAuthorizationFailed.Code))
 	if err := r.Send(t.Context(), pod("a", 4)); !isDown(err) || err.Error() != "the user may not write to the topic k8s" {
-		t.Errorf("%v", err)
+		t.Errorf("missing permission: got %v, want a DownError", err)
 	}
-	does(t, k, fmt.Sprintf("error 2 %d", kerr.InvalidRecord.Code))
+	command(t, k, fmt.Sprintf("error 2 %d", kerr.InvalidRecord.Code))
 	if err := r.Send(t.Context(), pod("a", 5)); !isRefused(err) || !strings.HasPrefix(err.Error(), "the broker refuses it: INVALID_RECORD") {
-		t.Errorf("%v", err)
+		t.Errorf("invalid record: got %v, want a RefusedError", err)
 	}
-	does(t, k, fmt.Sprintf("error 1 %d", kerr.InvalidRecord.Code)) // of another one in its batch
+	command(t, k, fmt.Sprintf("error 1 %d", kerr.InvalidRecord.Code)) // as if another record in the batch were invalid
 	if err := r.Send(t.Context(), pod("a", 6)); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("another record is invalid: got %v, want no error", err)
 	}
-	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2 a3 a6]" {
-		t.Error(got)
+	if got := fmt.Sprint(values(stored(t, k))); got != "[a1 a2 a3 a6]" {
+		t.Errorf("got records %s, want [a1 a2 a3 a6]", got)
 	}
 }
 
-// TestLeaderAway: while the leader of a partition lets nobody connect, and another broker answers, it is said why a record is not
-// stored.
+// TestLeaderAway checks that the error of an attempt has the reason if the leader of a partition refuses connections while another
+// broker responds.
 func TestLeaderAway(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--brokers", "2")
@@ -249,36 +249,37 @@ func TestLeaderAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	does(t, k, "away")
-	told := false
-	for i := 0; i < 20 && !told; i++ { // some of them are led by the other broker
+	command(t, k, "away")
+	failed := false
+	for i := 0; i < 20 && !failed; i++ { // the other broker is the leader for some of the pods
 		err := r.Send(within(t, 10*time.Second), pod(fmt.Sprint("p", i), 2))
-		if told = err != nil && !isDown(err); told && !regexp.MustCompile(`^not stored within 10s: .*127\.0\.0\.1:\d+: connect: connection refused`).MatchString(err.Error()) {
-			t.Errorf("%v", err)
+		if failed = err != nil && !isDown(err); failed && !regexp.MustCompile(`^not stored within 10s: .*127\.0\.0\.1:\d+: connect: connection refused`).MatchString(err.Error()) {
+			t.Errorf("got %v, want the refused connection as the reason", err)
 		}
 	}
-	if !told {
-		t.Error("all is stored")
+	if !failed {
+		t.Error("all records were stored")
 	}
 }
 
-// TestTrouble: what brokers say of partitions that can't take records.
-func TestTrouble(t *testing.T) {
-	well := kmsg.MetadataResponseTopicPartition{Replicas: []int32{0, 1}, ISR: []int32{1, 0}}
+// TestPartitionProblems checks the descriptions of partitions that accept no records.
+func TestPartitionProblems(t *testing.T) {
+	healthy := kmsg.MetadataResponseTopicPartition{Replicas: []int32{0, 1}, ISR: []int32{1, 0}}
 	few := kmsg.MetadataResponseTopicPartition{Partition: 3, Replicas: []int32{0, 1, 2}, ISR: []int32{1}}
 	none := kmsg.MetadataResponseTopicPartition{Partition: 4, ErrorCode: kerr.LeaderNotAvailable.Code}
 	for want, partitions := range map[string][]kmsg.MetadataResponseTopicPartition{
-		"": {well, well},
-		"partition 3 has 1 of 3 replicas in sync: are these fewer than the topic's min.insync.replicas?": {well, few},
-		"partition 4: " + kerr.LeaderNotAvailable.Error():                                                {few, none, well},
+		"": {healthy, healthy},
+		"partition 3 has 1 of 3 replicas in sync: are these fewer than the topic's min.insync.replicas?": {healthy, few},
+		"partition 4: " + kerr.LeaderNotAvailable.Error():                                                {few, none, healthy},
 	} {
 		if got := troubleOf(partitions); got != want {
-			t.Errorf("%q, not %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-// TestBounded: however many workers there are, and however large what they send, little of it is held while brokers do not answer.
+// TestBounded checks that the memory for records in flight is limited while brokers do not respond, regardless of the number of
+// workers and the size of messages.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -287,7 +288,7 @@ func TestBounded(t *testing.T) {
 	if err := r.Send(t.Context(), pod("first", 1)); err != nil {
 		t.Fatal(err)
 	}
-	does(t, k, "deaf")
+	command(t, k, "deaf")
 	client := r.session.Load().client
 	var sending sync.WaitGroup
 	var stored, failed, most atomic.Int64
@@ -301,21 +302,21 @@ func TestBounded(t *testing.T) {
 					return
 				}
 				failed.Add(1)
-				if held := client.BufferedProduceBytes(); held > most.Load() {
-					most.Store(held)
+				if buffered := client.BufferedProduceBytes(); buffered > most.Load() {
+					most.Store(buffered)
 				}
 			}
 		})
 	}
-	eventually(t, "each has failed some times", func() bool { return failed.Load() >= 3*64 })
-	does(t, k, "open")
+	eventually(t, "each message has failed several times", func() bool { return failed.Load() >= 3*64 })
+	command(t, k, "open")
 	sending.Wait()
 	if stored.Load() != 64 || most.Load() > 2<<20 || most.Load() < 200_000 {
-		t.Errorf("%d are stored; %d bytes were held", stored.Load(), most.Load())
+		t.Errorf("got %d records stored and at most %d bytes buffered, want 64 and 200000 to %d", stored.Load(), most.Load(), 2<<20)
 	}
 }
 
-// noise is what no compression makes smaller.
+// noise returns n bytes that can't be compressed.
 func noise(n int) []byte {
 	some := make([]byte, n)
 	for i := range some {
@@ -324,7 +325,7 @@ func noise(n int) []byte {
 	return some
 }
 
-// TestTooLargeDeletion: a compacted topic forgets what is gone, though the event that says so is too large.
+// TestTooLargeDeletion checks that the tombstone of a deleted object is stored even if the event itself is too large.
 func TestTooLargeDeletion(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--max-bytes", "20000")
@@ -335,15 +336,16 @@ func TestTooLargeDeletion(t *testing.T) {
 	gone := pod("a", 2)
 	gone.Type, gone.Body = event.Deleted, noise(24_000)
 	if err := r.Send(t.Context(), gone); !isRefused(err) {
-		t.Errorf("it is not refused: %v", err)
+		t.Errorf("got %v, want a RefusedError", err)
 	}
 	records := stored(t, k)
 	if len(records) != 2 || string(records[1].Key) != string(records[0].Key) || records[1].Value != nil {
-		t.Errorf("%q", said(records))
+		t.Errorf("got records %q, want the first event and a tombstone", values(records))
 	}
 }
 
-// TestTooLarge: what is too large is refused, whatever else was sent with it, and that is stored.
+// TestTooLarge checks that Send returns a RefusedError for records that are too large, and that other records of the same batch are
+// stored.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--max-bytes", "20000")
@@ -374,23 +376,24 @@ func TestTooLarge(t *testing.T) {
 	for i := range 40 {
 		why, isRefused := refused.Load(i)
 		if isRefused != (i%10 == 0) {
-			t.Errorf("%d: %v", i, why)
+			t.Errorf("record %d: refused %t, want %t: %v", i, isRefused, i%10 == 0, why)
 		}
 		if isRefused && why != "it exceeds max.message.bytes of the topic: 24000 bytes before compression" {
-			t.Error(why)
+			t.Errorf("record %d: got %v", i, why)
 		}
 	}
 	if got := len(stored(t, k)); got != 36 {
-		t.Errorf("%d stored", got)
+		t.Errorf("got %d records stored, want 36", got)
 	}
 	large := pod("large", 1)
-	large.Body = bytes.Repeat([]byte("a"), 4<<20) // which compression makes small
+	large.Body = bytes.Repeat([]byte("a"), 4<<20) // small after compression
 	if err := r.Send(t.Context(), large); err != nil {
-		t.Error(err)
+		t.Errorf("compressible record: %v", err)
 	}
 }
 
-// TestNoTopic: without a topic it is said how to make one; one that is deleted, and made anew, goes on.
+// TestNoTopic checks that a missing topic is reported with a command that creates it, and that a topic that was deleted and created
+// again is used.
 func TestNoTopic(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
@@ -407,26 +410,26 @@ func TestNoTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	remove()
-	eventually(t, "it is missed", func() bool {
+	eventually(t, "Send reports the missing topic", func() bool {
 		err := r.Send(t.Context(), pod("a", 2))
 		return isDown(err) && err.Error() == want
 	})
 	_, isSetup := errors.AsType[*deliver.SetupError](r.Check(t.Context()))
 	if !isSetup {
-		t.Error("it is no mistake at the start")
+		t.Error("Check returns no SetupError")
 	}
 	if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it works again", func() bool { return r.Send(t.Context(), pod("a", 3)) == nil })
-	if got := fmt.Sprint(said(stored(t, k))); got != "[a3]" {
-		t.Error(got)
+	eventually(t, "the new topic is used", func() bool { return r.Send(t.Context(), pod("a", 3)) == nil })
+	if got := fmt.Sprint(values(stored(t, k))); got != "[a3]" {
+		t.Errorf("got records %s, want [a3]", got)
 	}
 }
 
 const password = "hunter2-hunter2"
 
-// TestLogin: who dwatch is, by each mechanism, from a file that is read again.
+// TestLogin checks logins with each SASL mechanism, and the errors for a wrong password and for none.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
@@ -436,41 +439,41 @@ func TestLogin(t *testing.T) {
 		}
 		for _, by := range []string{"", strings.ToLower(mechanism)} {
 			if err := as("dw:"+password+"\n", by).Send(t.Context(), pod("a", 1)); err != nil {
-				t.Errorf("%s by %q: %v", mechanism, by, err)
+				t.Errorf("broker with %s, --kafka-sasl %q: %v", mechanism, by, err)
 			}
 		}
 		stranger := as("dw:wrong", "")
 		err := stranger.Check(t.Context())
 		want := k.Address + " rejected the login: SASL_AUTHENTICATION_FAILED"
-		if mechanism != "PLAIN" { // about which this broker says nothing
+		if mechanism != "PLAIN" { // the test broker closes the connection without an error
 			want = k.Address + " closed the connection during the login, probably because of a wrong user or password; "
 		}
 		if err == nil || isDown(err) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
-			t.Errorf("%s: %v", mechanism, err)
+			t.Errorf("%s, wrong password: got %v, want %s", mechanism, err, want)
 		}
-		if err := stranger.Send(t.Context(), pod("a", 2)); !isDown(err) { // it may be let in later
-			t.Errorf("%v", err)
+		if err := stranger.Send(t.Context(), pod("a", 2)); !isDown(err) { // the broker may accept the login later
+			t.Errorf("%s, wrong password: Send returned %v, want a DownError", mechanism, err)
 		}
-		nobody := newReceiver(t, k, kafka.Options{})
-		if err := nobody.Check(t.Context()); !isDown(err) || !strings.Contains(err.Error(), "--kafka-login") {
-			t.Errorf("%s: %v", mechanism, err)
+		anonymous := newReceiver(t, k, kafka.Options{})
+		if err := anonymous.Check(t.Context()); !isDown(err) || !strings.Contains(err.Error(), "--kafka-login") {
+			t.Errorf("%s, no login: got %v, want a DownError that names the flag", mechanism, err)
 		}
 	}
 }
 
-// TestNoPlain: where others could read it, a password is not shown, even if that is all that a broker knows.
+// TestNoPlain checks that NoPlain prevents sending the password itself, even if the broker supports nothing else.
 func TestNoPlain(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--user", "PLAIN:dw:"+password)
 	r := newReceiver(t, k, kafka.Options{Login: secret.Source{Name: "l", Text: "dw:" + password}, NoPlain: true})
 	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "rejected the login: UNSUPPORTED_SASL_MECHANISM") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a rejected login", err)
 	}
 }
 
-// TestPlainElsewhere: a password is not shown to a broker elsewhere that one of this machine names. This one is named so that it
-// can't be told from one elsewhere.
-func TestPlainElsewhere(t *testing.T) {
+// TestPlainToRemoteBroker checks that the password is not sent unencrypted to a broker that is not on this machine. The name
+// LOCALHOST stands for such a broker.
+func TestPlainToRemoteBroker(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--user", "PLAIN:dw:"+password)
 	_, port, _ := strings.Cut(k.Address, ":")
@@ -481,12 +484,12 @@ func TestPlainElsewhere(t *testing.T) {
 		}
 		t.Cleanup(r.Close)
 		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasSuffix(err.Error(), "PLAIN, which would send the password unencrypted: use kafka+tls://") {
-			t.Errorf("%v", err)
+			t.Errorf("--kafka-sasl %q: got %v", by, err)
 		}
 	}
 }
 
-// TestRefusedAndAway: that a login is refused is said even if another broker is not there.
+// TestRefusedAndAway checks that a rejected login is reported even if another broker does not run.
 func TestRefusedAndAway(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--user", "PLAIN:dw:"+password)
@@ -496,11 +499,11 @@ func TestRefusedAndAway(t *testing.T) {
 	}
 	t.Cleanup(r.Close)
 	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "rejected the login") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a rejected login", err)
 	}
 }
 
-// TestDenied: a user that may see the topic, and not write to it.
+// TestDenied checks that Send returns a DownError for a user that may read the topic and not write to it.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--user", "PLAIN:dw:"+password, "--reader")
@@ -510,15 +513,15 @@ func TestDenied(t *testing.T) {
 	}
 	for range 2 {
 		if err := r.Send(within(t, patience), pod("a", 1)); !isDown(err) || !strings.Contains(err.Error(), "the user may not ") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want a DownError", err)
 		}
 	}
 	if got := len(stored(t, k, kgo.SASL(plain.Auth{User: "dw", Pass: password}.AsMechanism()))); got != 0 {
-		t.Errorf("%d stored", got)
+		t.Errorf("got %d records stored, want none", got)
 	}
 }
 
-// TestTLS: a certificate is checked, and one is shown.
+// TestTLS checks that the Receiver verifies the broker's certificate, and presents its own.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := testenv.WriteCertificates(t)
@@ -539,16 +542,16 @@ func TestTLS(t *testing.T) {
 		"no TLS":            {kafka.Options{}, "TLS", true},
 	} {
 		if err := newReceiver(t, k, test.o).Check(t.Context()); err == nil || isDown(err) != test.isDown || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error with %q", name, err, test.want)
 		}
 	}
-	clear := newBroker(t)
-	if err := newReceiver(t, clear, kafka.Options{UseTLS: true, TLS: all}).Check(t.Context()); !isDown(err) {
-		t.Errorf("%v", err)
+	withoutTLS := newBroker(t)
+	if err := newReceiver(t, withoutTLS, kafka.Options{UseTLS: true, TLS: all}).Check(t.Context()); !isDown(err) {
+		t.Errorf("broker without TLS: got %v, want a DownError", err)
 	}
 }
 
-// TestNoTLS: who speaks TLS to a broker that does not is told so.
+// TestNoTLS checks the errors for servers that do not support TLS.
 func TestNoTLS(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
@@ -566,7 +569,7 @@ func TestNoTLS(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = c.Read(make([]byte, 64<<10)) // all, or its end would be a reset
+				_, _ = c.Read(make([]byte, 64<<10)) // closing with unread data would reset the connection
 				_, _ = io.WriteString(c, answer)
 				c.Close()
 			}
@@ -577,13 +580,13 @@ func TestNoTLS(t *testing.T) {
 		}
 		t.Cleanup(r.Close)
 		if err := r.Check(t.Context()); !isDown(err) || err.Error() != want {
-			t.Errorf("%v", err)
+			t.Errorf("response %q: got %v, want %s", answer, err, want)
 		}
 	}
 }
 
-// TestEnd: Send ends with its context, and while it connects, too.
-func TestEnd(t *testing.T) {
+// TestCancelled checks that Send returns when its context is cancelled, also while it connects.
+func TestCancelled(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t)
 	for _, isConnected := range []bool{true, false} {
@@ -593,18 +596,18 @@ func TestEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		does(t, k, "mute")
+		command(t, k, "mute")
 		ctx, cancel := context.WithCancel(t.Context())
 		var sending sync.WaitGroup
 		for i := range 20 {
 			sending.Go(func() {
 				if err := r.Send(ctx, pod(fmt.Sprint("p", i), 1)); err == nil {
-					t.Error("sent")
+					t.Error("Send returned no error")
 				}
 			})
 		}
 		if isConnected {
-			eventually(t, "all are under way", func() bool {
+			eventually(t, "all records are in flight", func() bool {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				return len(r.flights) == 20
@@ -619,14 +622,14 @@ func TestEnd(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(patience):
-			t.Fatal("it does not end")
+			t.Fatalf("connected %t: Send did not return", isConnected)
 		}
-		does(t, k, "open")
+		command(t, k, "open")
 	}
 }
 
-// TestKilled: a broker that is killed again and again while many events are under way has all of them in the end, those of an
-// object in their order.
+// TestKilled kills and restarts the broker several times during delivery. In the end, the topic must have all events, and the events
+// of an object in order. Repetitions are allowed.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	const objects, versions, kills = 20, 60, 3
@@ -649,12 +652,12 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	var sending sync.WaitGroup
-	counted := make(chan struct{}, objects*versions)
+	delivered := make(chan struct{}, objects*versions)
 	for o := range objects {
-		sending.Go(func() { sendAll(fmt.Sprintf("pod-%d-", o), func() { counted <- struct{}{} }) })
+		sending.Go(func() { sendAll(fmt.Sprintf("pod-%d-", o), func() { delivered <- struct{}{} }) })
 	}
 	for i := range kills {
-		eventually(t, "some are stored", func() bool { return len(counted) > (i+1)*objects*versions/(kills+2) })
+		eventually(t, "some records are stored", func() bool { return len(delivered) > (i+1)*objects*versions/(kills+2) })
 		k.Kill()
 		if err := k.Restart(); err != nil {
 			t.Fatal(err)
@@ -674,16 +677,16 @@ func TestKilled(t *testing.T) {
 		case version <= last[key]:
 			repeated++
 		default:
-			t.Errorf("%s: %d after %d", key, version, last[key])
+			t.Errorf("%s: version %d follows %d", key, version, last[key])
 		}
 	}
-	t.Logf("%d repeated", repeated)
+	t.Logf("%d records were repeated", repeated)
 	for key, version := range last {
 		if version != versions {
-			t.Errorf("%s ends with %d", key, version)
+			t.Errorf("%s ends with version %d, want %d", key, version, versions)
 		}
 	}
 	if len(last) != objects {
-		t.Errorf("%d objects", len(last))
+		t.Errorf("got records of %d objects, want %d", len(last), objects)
 	}
 }

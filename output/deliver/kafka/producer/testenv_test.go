@@ -21,12 +21,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience is how long a test waits for a condition.
 const patience = time.Minute
 
 const topic = "k8s"
 
-// newBroker starts a broker that has the topic, with three partitions.
+// newBroker starts a broker with the topic, which has three partitions.
 func newBroker(t *testing.T, flags ...string) *testenv.Kafka {
 	t.Helper()
 	k, err := testenv.StartKafka(t.TempDir(), append([]string{"--topics", topic + ":3"}, flags...)...)
@@ -37,15 +37,15 @@ func newBroker(t *testing.T, flags ...string) *testenv.Kafka {
 	return k
 }
 
-// does has something happen to a broker.
-func does(t *testing.T, k *testenv.Kafka, line string) {
+// command sends a command to a test broker.
+func command(t *testing.T, k *testenv.Kafka, line string) {
 	t.Helper()
 	if err := k.Command(line); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// newReceiver returns one for a broker.
+// newReceiver returns a Receiver for a broker.
 func newReceiver(t *testing.T, k *testenv.Kafka, o kafka.Options) *Receiver {
 	t.Helper()
 	o.Brokers, o.Topic = []string{k.Address}, topic
@@ -58,7 +58,7 @@ func newReceiver(t *testing.T, k *testenv.Kafka, o kafka.Options) *Receiver {
 	return r
 }
 
-// client is a client of its own.
+// client returns a client that is independent of a Receiver.
 func client(t *testing.T, k *testenv.Kafka, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append(options, kgo.SeedBrokers(k.Address))...)
@@ -69,7 +69,7 @@ func client(t *testing.T, k *testenv.Kafka, options ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// stored returns all that the topic has, in the order of each partition.
+// stored returns the records of the topic. The records of a partition are in order.
 func stored(t *testing.T, k *testenv.Kafka, options ...kgo.Opt) (records []*kgo.Record) {
 	t.Helper()
 	c := client(t, k, append(options, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
@@ -103,8 +103,8 @@ func stored(t *testing.T, k *testenv.Kafka, options ...kgo.Opt) (records []*kgo.
 	return records
 }
 
-// said are the values of records; a tombstone is "-".
-func said(records []*kgo.Record) (all []string) {
+// values returns the values of records. For a tombstone it is "-".
+func values(records []*kgo.Record) (all []string) {
 	for _, r := range records {
 		text := strings.TrimSpace(string(r.Value))
 		if r.Value == nil {
@@ -115,7 +115,7 @@ func said(records []*kgo.Record) (all []string) {
 	return all
 }
 
-// pod is a message about a pod.
+// pod returns a message about a pod.
 func pod(name string, version int) *deliver.Message {
 	return &deliver.Message{
 		ID: fmt.Sprintf("uid-%s/%d/MODIFIED", name, version), Type: event.Modified,
@@ -126,14 +126,14 @@ func pod(name string, version int) *deliver.Message {
 	}
 }
 
-// within returns the context of a try that may take so long.
+// within returns the context of an attempt with a deadline.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, end := deliver.WithDeadline(t.Context(), d)
 	t.Cleanup(end)
 	return ctx
 }
 
-// eventually waits until something holds.
+// eventually waits until holds returns true. what describes the condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -144,7 +144,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("never: %s", what)
+			t.Fatalf("did not happen within %s: %s", patience, what)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func isRefused(err error) bool {
 	return refused
 }
 
-// file writes a file.
+// file writes a file and returns its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
