@@ -27,7 +27,7 @@ func message(body string) *deliver.Message {
 	}
 }
 
-// plain is a value as Go has it.
+// plain converts a value to Go types.
 func plain(v *common.AnyValue) any {
 	switch v := v.GetValue().(type) {
 	case *common.AnyValue_KvlistValue:
@@ -50,6 +50,7 @@ func plain(v *common.AnyValue) any {
 	return nil
 }
 
+// pairs converts attributes to a map.
 func pairs(all []*common.KeyValue) map[string]any {
 	m := map[string]any{}
 	for _, pair := range all {
@@ -58,7 +59,7 @@ func pairs(all []*common.KeyValue) map[string]any {
 	return m
 }
 
-// encoded is the one record of a request, and the attributes of what it is of.
+// encoded returns the only record of an encoded request, and the attributes of its resource.
 func encoded(t *testing.T, m *deliver.Message, source string) (*logs.LogRecord, map[string]any) {
 	t.Helper()
 	text, err := Encode(m, source)
@@ -70,26 +71,26 @@ func encoded(t *testing.T, m *deliver.Message, source string) (*logs.LogRecord, 
 		t.Fatal(err)
 	}
 	if len(data.ResourceLogs) != 1 || len(data.ResourceLogs[0].ScopeLogs) != 1 || len(data.ResourceLogs[0].ScopeLogs[0].LogRecords) != 1 {
-		t.Fatalf("not one record: %v", &data)
+		t.Fatalf("got %v, want one record", &data)
 	}
 	one := data.ResourceLogs[0]
 	return one.ScopeLogs[0].LogRecords[0], pairs(one.Resource.Attributes)
 }
 
-// TestEncode: attributes are those of the collector's k8sobjects receiver, and its body is the event.
+// TestEncode checks that a record has the attributes of the collector's k8sobjects receiver, and the event as its body.
 func TestEncode(t *testing.T) {
 	m := message(`{"type":"MODIFIED","object":{"a":[1,2.5,true,null,"x",{}],"big":123456789012345678901234567890,"s":"\u00e4"}}`)
-	record, of := encoded(t, m, "urn:uuid:5b1f6a0e-0000-4000-8000-000000000000")
+	record, resource := encoded(t, m, "urn:uuid:5b1f6a0e-0000-4000-8000-000000000000")
 	got := map[string]any{
 		"time": record.TimeUnixNano, "observed": record.ObservedTimeUnixNano,
-		"attributes": pairs(record.Attributes), "of": of, "body": plain(record.Body),
+		"attributes": pairs(record.Attributes), "resource": resource, "body": plain(record.Body),
 	}
 	want := map[string]any{
 		"time": uint64(m.Time.UnixNano()), "observed": uint64(m.Time.UnixNano()),
 		"attributes": map[string]any{
 			"k8s.resource.name": "deployments", "event.domain": "k8s", "event.name": "web", "log.record.uid": "uid-1/7/MODIFIED",
 		},
-		"of": map[string]any{"k8s.namespace.name": "default", "k8s.cluster.uid": "5b1f6a0e-0000-4000-8000-000000000000"},
+		"resource": map[string]any{"k8s.namespace.name": "default", "k8s.cluster.uid": "5b1f6a0e-0000-4000-8000-000000000000"},
 		"body": map[string]any{
 			"type": "MODIFIED",
 			"object": map[string]any{
@@ -103,30 +104,31 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestEncodeOfSeveral: a message of several clusters knows its own.
-func TestEncodeOfSeveral(t *testing.T) {
+// TestEncodeCluster checks that a message with a cluster and a source of its own uses these instead of the Receiver's source.
+func TestEncodeCluster(t *testing.T) {
 	m := message(`{"type":"MODIFIED"}`)
 	m.Cluster, m.Source, m.Namespace = "prod-eu", "https://10.0.0.1:6443", ""
-	_, of := encoded(t, m, "urn:uuid:5b1f6a0e-0000-4000-8000-000000000000")
-	if diff := cmp.Diff(map[string]any{"k8s.cluster.name": "prod-eu"}, of); diff != "" {
+	_, resource := encoded(t, m, "urn:uuid:5b1f6a0e-0000-4000-8000-000000000000")
+	if diff := cmp.Diff(map[string]any{"k8s.cluster.name": "prod-eu"}, resource); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestEncodeHostile: what is no JSON is text, what is no UTF-8 is replaced, what is deep is its JSON.
+// TestEncodeHostile checks that a body that is not JSON becomes text, that invalid UTF-8 is replaced, and that deeply nested values
+// become JSON text.
 func TestEncodeHostile(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
 	for _, body := range []string{"type: MODIFIED\nobject: {}", `{"type":`, `[1]`, ""} {
 		record, _ := encoded(t, message(body), "")
 		if got := plain(record.Body); got != body {
-			t.Errorf("%q: %v", body, got)
+			t.Errorf("%q: got body %v", body, got)
 		}
 	}
 	m := message("{\"type\":\"\xff\"}")
 	m.Name = "\xff"
 	record, _ := encoded(t, m, "")
 	if got := plain(record.Body); !cmp.Equal(got, map[string]any{"type": "\ufffd"}) || pairs(record.Attributes)["event.name"] != "\ufffd" {
-		t.Errorf("%v, %v", got, record.Attributes)
+		t.Errorf("invalid UTF-8: got body %v, attributes %v", got, record.Attributes)
 	}
 	record, _ = encoded(t, message(deep), "")
 	inner := plain(record.Body)
@@ -134,13 +136,13 @@ func TestEncodeHostile(t *testing.T) {
 		inner = inner.(map[string]any)["a"]
 	}
 	if want := strings.Repeat(`{"a":`, 100-deepest) + "1" + strings.Repeat("}", 100-deepest); inner != want {
-		t.Errorf("%v", inner)
+		t.Errorf("deep value: got %v, want %s", inner, want)
 	}
 }
 
-// TestCheck: a success may say that it is none.
-func TestCheck(t *testing.T) {
-	partly := func(rejected uint64, why string) []byte {
+// TestCheckResponse checks that a rejected record in a successful response is an error.
+func TestCheckResponse(t *testing.T) {
+	partialSuccess := func(rejected uint64, why string) []byte {
 		inner := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), rejected)
 		inner = protowire.AppendString(protowire.AppendTag(inner, 2, protowire.BytesType), why)
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
@@ -148,10 +150,10 @@ func TestCheck(t *testing.T) {
 	for _, test := range []struct{ kind, answer, want string }{
 		{ContentType, "", ""},
 		{ContentType, "OK", ""},
-		{ContentType, string(partly(0, "a warning")), ""},
-		{ContentType, string(partly(1, "too old")), "the receiver rejected it: too old"},
-		{ContentType, string(partly(1, "")), "the receiver rejected it"},
-		{ContentType, string(partly(1, "too old")[:4]), ""},
+		{ContentType, string(partialSuccess(0, "a warning")), ""},
+		{ContentType, string(partialSuccess(1, "too old")), "the receiver rejected it: too old"},
+		{ContentType, string(partialSuccess(1, "")), "the receiver rejected it"},
+		{ContentType, string(partialSuccess(1, "too old")[:4]), ""},
 		{"application/json", `{}`, ""},
 		{"application/json; charset=utf-8", `{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"too old"}}`, "the receiver rejected it: too old"},
 		{"application/json", `{"partialSuccess":{"rejectedLogRecords":1}}`, "the receiver rejected it"},
@@ -162,7 +164,7 @@ func TestCheck(t *testing.T) {
 			got = err.Error()
 		}
 		if got != test.want {
-			t.Errorf("%s %q: %q, want %q", test.kind, test.answer, got, test.want)
+			t.Errorf("%s %q: got %q, want %q", test.kind, test.answer, got, test.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"dwatch/output/deliver"
 )
 
-// received returns what the SDK's client makes of a message.
+// received sends a message to a receiver of the CloudEvents SDK, and returns the event that this receives.
 func received(t *testing.T, m *deliver.Message, structured bool) event.Event {
 	t.Helper()
 	p, err := protocol.New()
@@ -31,6 +31,7 @@ func received(t *testing.T, m *deliver.Message, structured bool) event.Event {
 	return <-got
 }
 
+// form returns the format for the structured or the binary mode.
 func form(structured bool) Format {
 	if structured {
 		return Structured
@@ -38,7 +39,7 @@ func form(structured bool) Format {
 	return Binary
 }
 
-// TestCloudEvents: a client of the CloudEvents SDK understands what is sent.
+// TestCloudEvents checks that a receiver of the CloudEvents SDK gets the attributes and data of an event.
 func TestCloudEvents(t *testing.T) {
 	want := map[string]any{
 		"id":              "uid-1/7/MODIFIED",
@@ -70,7 +71,7 @@ func TestCloudEvents(t *testing.T) {
 			got[name] = value
 		}
 		expected := want
-		if structured { // one document has no newline of its own in it
+		if structured { // the data is a part of the document, without a newline
 			expected = maps.Clone(want)
 			expected["data"] = `{"type":"MODIFIED","object":{"a":"<&>"}}`
 		}
@@ -80,14 +81,14 @@ func TestCloudEvents(t *testing.T) {
 	}
 }
 
-// TestCloudEventsYAML: data that is no JSON is a string of the document.
+// TestCloudEventsYAML checks that data that is not JSON arrives unchanged, also as a string of a structured event.
 func TestCloudEventsYAML(t *testing.T) {
 	for _, structured := range []bool{false, true} {
 		m := message()
 		m.Body = []byte("type: MODIFIED\nobject:\n  a: <&>\n")
 		e := received(t, m, structured)
 		if e.DataContentType() != "application/yaml" || string(e.Data()) != string(m.Body) {
-			t.Errorf("structured %t: %s %q", structured, e.DataContentType(), e.Data())
+			t.Errorf("structured %t: got %s %q, want application/yaml %q", structured, e.DataContentType(), e.Data(), m.Body)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 	if answer.StatusCode == http.StatusOK {
 		return nil
 	}
-	return fmt.Errorf("the proxy answers %s", said(answer.StatusCode))
+	return fmt.Errorf("the proxy responded %s", describeStatus(answer.StatusCode))
 }
 
 // unanswered returns the error for a request without a response. It is a DownError if there was no connection.

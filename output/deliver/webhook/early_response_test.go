@@ -13,9 +13,9 @@ import (
 	"dwatch/output/deliver"
 )
 
-// early returns the address of a receiver that answers each request as soon as its headers
-// are there, and closes the connection.
-func early(t *testing.T, answer string) string {
+// serveEarly returns the address of a server that responds as soon as it has read the headers of a request, and closes the
+// connection.
+func serveEarly(t *testing.T, answer string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,50 +39,50 @@ func early(t *testing.T, answer string) string {
 	return "http://" + listener.Addr().String()
 }
 
-// large is a message with a body of several megabytes.
-func large() *deliver.Message {
+// largeMessage returns a message with a body of several megabytes.
+func largeMessage() *deliver.Message {
 	m := message()
 	m.Body = []byte(`{"object":"` + strings.Repeat("x", 8<<20) + `"}`)
 	return m
 }
 
-// TestEarlyAnswer: a receiver that answers before it has read a large body, and closes the
-// connection, has answered all the same.
-func TestEarlyAnswer(t *testing.T) {
+// TestEarlyResponse checks that a response counts even if the receiver sends it before it has read a large body, and closes the
+// connection.
+func TestEarlyResponse(t *testing.T) {
 	for code, want := range map[int]string{http.StatusRequestEntityTooLarge: "refused", http.StatusUnauthorized: "down 0s"} {
-		w := to(t, early(t, fmt.Sprintf("HTTP/1.1 %d No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code)), nil)
-		for range 20 { // what came first, the answer or the reset, was chance
-			if err := w.Send(t.Context(), large()); kind(err) != want || !strings.Contains(err.Error(), fmt.Sprint(code)) {
-				t.Fatalf("%d: %s %v", code, kind(err), err)
+		w := to(t, serveEarly(t, fmt.Sprintf("HTTP/1.1 %d No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", code)), nil)
+		for range 20 { // without Expect, the response or the reset may arrive first
+			if err := w.Send(t.Context(), largeMessage()); kind(err) != want || !strings.Contains(err.Error(), fmt.Sprint(code)) {
+				t.Fatalf("response %d: got %s, %v, want %s", code, kind(err), err, want)
 			}
 		}
 	}
 }
 
-// TestExpect: a large body waits for a word of the receiver, and others do not. One that
-// does not take the question gets it no more.
+// TestExpect checks that only requests with a large body have the header Expect, and that a receiver that rejects the header does not
+// get it again.
 func TestExpect(t *testing.T) {
-	var asked []string
+	var expects []string
 	w := to(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Header.Get("Expect"))
-		if r.Header.Get("Expect") != "" && len(asked) > 2 {
+		expects = append(expects, r.Header.Get("Expect"))
+		if r.Header.Get("Expect") != "" && len(expects) > 2 {
 			w.WriteHeader(http.StatusExpectationFailed)
 			return
 		}
 		if n, err := io.Copy(io.Discard, r.Body); n != r.ContentLength || err != nil {
-			t.Errorf("%d of %d bytes, %v", n, r.ContentLength, err)
+			t.Errorf("received %d of %d bytes, %v", n, r.ContentLength, err)
 		}
 	}), nil)
-	for i, m := range []*deliver.Message{message(), large(), large(), large(), message()} {
+	for i, m := range []*deliver.Message{message(), largeMessage(), largeMessage(), largeMessage(), message()} {
 		want := "delivered"
 		if i == 2 {
 			want = "again"
 		}
 		if err := w.Send(t.Context(), m); kind(err) != want {
-			t.Errorf("%d: %s %v", i, kind(err), err)
+			t.Errorf("request %d: got %s, %v, want %s", i, kind(err), err, want)
 		}
 	}
-	if want := []string{"", "100-continue", "100-continue", "", ""}; !slices.Equal(asked, want) {
-		t.Errorf("%q, want %q", asked, want)
+	if want := []string{"", "100-continue", "100-continue", "", ""}; !slices.Equal(expects, want) {
+		t.Errorf("got headers %q, want %q", expects, want)
 	}
 }

@@ -49,12 +49,12 @@ const (
 // Receiver sends messages to a URL.
 type Receiver struct {
 	Options
-	source  string
-	roots   *secret.Value[*x509.CertPool]
-	token   *secret.Value[string]
-	headers *secret.Value[http.Header]
-	signing *secret.Value[[][]byte]
-	unasked atomic.Bool // true if the server does not support Expect: 100-continue
+	source   string
+	roots    *secret.Value[*x509.CertPool]
+	token    *secret.Value[string]
+	headers  *secret.Value[http.Header]
+	signing  *secret.Value[[][]byte]
+	noExpect atomic.Bool // true if the server does not support Expect: 100-continue
 
 	mu        sync.Mutex
 	transport *http.Transport
@@ -129,7 +129,7 @@ func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 		drain(answer, io.Discard)
 	}
 	if answer.StatusCode == http.StatusExpectationFailed {
-		w.unasked.Store(true)
+		w.noExpect.Store(true)
 	}
 	if err := statusError(answer.StatusCode, answer.Header, time.Now()); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (w *Receiver) request(ctx context.Context, m *deliver.Message) (*http.Reque
 		return nil, err
 	}
 	header["User-Agent"] = []string{w.UserAgent}
-	if len(body) >= largeBody && !w.unasked.Load() {
+	if len(body) >= largeBody && !w.noExpect.Load() {
 		header["Expect"] = []string{"100-continue"}
 	}
 	// The transport may repeat a request that it sent while the server was closing the connection. The ID makes that safe.

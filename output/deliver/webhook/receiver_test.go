@@ -26,7 +26,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// message returns one as the queue would send it.
+// message returns a message about a Deployment.
 func message() *deliver.Message {
 	return &deliver.Message{
 		ID:       "uid-1/7/MODIFIED",
@@ -38,7 +38,7 @@ func message() *deliver.Message {
 	}
 }
 
-// to returns a Webhook to a server, with what change makes of the options.
+// to returns a Receiver for a server. change changes the options, and may be nil.
 func to(t testing.TB, address string, change func(*Options)) *Receiver {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -58,6 +58,7 @@ func to(t testing.TB, address string, change func(*Options)) *Receiver {
 	return w
 }
 
+// serve starts a server and returns its URL.
 func serve(t testing.TB, f http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(f)
@@ -65,7 +66,7 @@ func serve(t testing.TB, f http.HandlerFunc) string {
 	return server.URL
 }
 
-// kind says what an error means to the queue.
+// kind returns what the result of Send means to the queue: delivered, refused, down with the delay, or again.
 func kind(err error) string {
 	refused, isRefused := errors.AsType[*deliver.RefusedError](err)
 	down, isDown := errors.AsType[*deliver.DownError](err)
@@ -80,7 +81,8 @@ func kind(err error) string {
 	return "again"
 }
 
-func TestAnswers(t *testing.T) {
+// TestStatusCodes checks what each status code and the header Retry-After mean to the queue.
+func TestStatusCodes(t *testing.T) {
 	for _, test := range []struct {
 		code       int
 		retryAfter string
@@ -104,15 +106,15 @@ func TestAnswers(t *testing.T) {
 		})
 		err := to(t, address, nil).Send(t.Context(), message())
 		if got := kind(err); got != test.want {
-			t.Errorf("%d with Retry-After %q: %s, want %s (%v)", test.code, test.retryAfter, got, test.want, err)
+			t.Errorf("%d with Retry-After %q: got %s, want %s (%v)", test.code, test.retryAfter, got, test.want, err)
 		}
 		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("HTTP %d", test.code)) {
-			t.Errorf("%d: %v", test.code, err)
+			t.Errorf("%d: got error %v", test.code, err)
 		}
 	}
 }
 
-// TestRetryAfterDate: it is by the clock of who says it.
+// TestRetryAfterDate checks that a date in Retry-After is relative to the clock of the server, if its response has a Date.
 func TestRetryAfterDate(t *testing.T) {
 	now := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
@@ -128,27 +130,26 @@ func TestRetryAfterDate(t *testing.T) {
 	} {
 		got, asked := retryAfter(http.Header{"Retry-After": {test.after}, "Date": {test.date}}, now)
 		if got != test.want || !asked {
-			t.Errorf("%s on %s: %s %t, want %s", test.after, test.date, got, asked, test.want)
+			t.Errorf("Retry-After %s, Date %s: got %s, %t, want %s", test.after, test.date, got, asked, test.want)
 		}
 	}
 }
 
-// TestNoRedirect: nothing is sent where an answer leads to.
+// TestNoRedirect checks that redirects are not followed, and that the error does not contain their target.
 func TestNoRedirect(t *testing.T) {
-	var led atomic.Int32
-	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { led.Add(1) })
+	var followed atomic.Int32
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { followed.Add(1) })
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere+"?token=hunter2", http.StatusTemporaryRedirect)
 	})
 	err := to(t, address, nil).Send(t.Context(), message())
-	if err == nil || led.Load() != 0 || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("%v, and %d requests went there", err, led.Load())
+	if err == nil || followed.Load() != 0 || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, and %d requests to the target of the redirect, want none", err, followed.Load())
 	}
 }
 
-// TestConnectionIsKept: one after the other goes over the same connection, also if the
-// answers have bodies that nobody wants.
-func TestConnectionIsKept(t *testing.T) {
+// TestConnectionReuse checks that consecutive requests use the same connection, even if responses have a body.
+func TestConnectionReuse(t *testing.T) {
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader([]int{200, 500, 404}[opened.Load()%3])
@@ -166,12 +167,12 @@ func TestConnectionIsKept(t *testing.T) {
 		_ = w.Send(t.Context(), message())
 	}
 	if opened.Load() != 1 {
-		t.Errorf("%d connections", opened.Load())
+		t.Errorf("got %d connections, want 1", opened.Load())
 	}
 }
 
-// TestEndlessAnswer: what is delivered does not wait for all of an answer.
-func TestEndlessAnswer(t *testing.T) {
+// TestEndlessResponse checks that Send does not read an endless body.
+func TestEndlessResponse(t *testing.T) {
 	ended := make(chan struct{})
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
@@ -187,8 +188,8 @@ func TestEndlessAnswer(t *testing.T) {
 	<-ended
 }
 
-// TestAnswerWithoutEnd: nor for an answer that goes on without a word.
-func TestAnswerWithoutEnd(t *testing.T) {
+// TestStalledResponse checks that Send does not wait for the rest of a body that stalls.
+func TestStalledResponse(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte("taken"))
 		w.(http.Flusher).Flush()
@@ -199,10 +200,10 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestNotHTTP: an answer that is none, or ends HTTP, is one to a try that failed, whether its
-// connection ends or not. Nothing repeats what it says: that may be what was sent.
+// TestNotHTTP checks that a response that is not HTTP, or that switches to another protocol, fails only the attempt. The error must
+// not quote the response, which may echo the request.
 func TestNotHTTP(t *testing.T) {
-	for name, answer := range map[string]func(net.Conn){
+	for name, respond := range map[string]func(net.Conn){
 		"it does not answer in HTTP": func(c net.Conn) { io.Copy(c, c) },
 		"HTTP 101 Switching Protocols": func(c net.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
@@ -220,23 +221,24 @@ func TestNotHTTP(t *testing.T) {
 			defer listener.Close()
 			go func() {
 				if c, err := listener.Accept(); err == nil {
-					answer(c)
+					respond(c)
 					c.Close()
 				}
 			}()
 			err = to(t, "http://"+listener.Addr().String()+"/hunter2", nil).Send(t.Context(), message())
 			if kind(err) != "again" || err.Error() != name {
-				t.Errorf("%s: %v", kind(err), err)
+				t.Errorf("got %s: %v, want again: %s", kind(err), err, name)
 			}
 		})
 	}
 }
 
-func TestUnanswered(t *testing.T) {
+// TestNoResponse checks the errors for requests without a response. They must not contain the path or the query of the address.
+func TestNoResponse(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	hung := func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then it sees the end
+		io.Copy(io.Discard, r.Body) // the context is done only after that
 		<-r.Context().Done()
 	}
 	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
@@ -258,14 +260,14 @@ func TestUnanswered(t *testing.T) {
 			defer end()
 			err := to(t, test.address+"/hunter2?hunter2", nil).Send(ctx, message())
 			if kind(err) != test.want || !strings.Contains(fmt.Sprint(err), test.text) || strings.Contains(fmt.Sprint(err), "hunter2") {
-				t.Errorf("%s: %v, want %s: %s", kind(err), err, test.want, test.text)
+				t.Errorf("got %s: %v, want %s: %s", kind(err), err, test.want, test.text)
 			}
 		})
 	}
 }
 
-// TestEnds: a try ends with its context.
-func TestEnds(t *testing.T) {
+// TestCancelled checks that Send returns when its context is cancelled.
+func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -273,11 +275,11 @@ func TestEnds(t *testing.T) {
 		<-r.Context().Done()
 	})
 	if err := to(t, address, nil).Send(ctx, message()); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 
-// TestSignVector: the test vector of the libraries of the Standard Webhooks project.
+// TestSignVector checks the test vector of the libraries of the Standard Webhooks project.
 func TestSignVector(t *testing.T) {
 	secrets, err := parseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
@@ -286,14 +288,14 @@ func TestSignVector(t *testing.T) {
 	header := http.Header{}
 	sign(header, secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if got := header.Get("webhook-signature"); got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
-		t.Error(got)
+		t.Errorf("got signature %s", got)
 	}
 	if id, at := header.Get("webhook-id"), header.Get("webhook-timestamp"); id != "msg_p5jXN8AQM9LWM0D4loKWxJek" || at != "1614265330" {
-		t.Error(id, at)
+		t.Errorf("got id %s, timestamp %s", id, at)
 	}
 }
 
-// TestSigned: what is signed is what is sent, with each secret, in both modes.
+// TestSigned checks in both modes that requests have a valid signature for each secret.
 func TestSigned(t *testing.T) {
 	const first, second = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	for _, structured := range []bool{false, true} {
@@ -312,11 +314,11 @@ func TestSigned(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, sent := header["Idempotency-Key"]; sent {
-			t.Error("what is for the transport only was sent")
+			t.Error("the header Idempotency-Key was sent, which is only for the transport")
 		}
 		id := header.Get("Webhook-Id")
 		if id != "widgets%2Eexample%2Ecom/a%20b/7/ADDED" {
-			t.Error(id)
+			t.Errorf("got id %s", id)
 		}
 		found := strings.Fields(header.Get("Webhook-Signature"))
 		for i, secret := range []string{first, second} {
@@ -325,19 +327,20 @@ func TestSigned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(found) != 2 || found[i] != signature(key, id, header.Get("Webhook-Timestamp"), body) {
-				t.Errorf("structured %t: %q is not of secret %d", structured, found, i+1)
+				t.Errorf("structured %t: signatures %q are not valid for secret %d", structured, found, i+1)
 			}
 		}
 	}
 }
 
+// TestParseSecrets checks valid and invalid secrets. Errors must not contain them.
 func TestParseSecrets(t *testing.T) {
 	good := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 24))
 	for text, n := range map[string]int{
 		good: 1, good + "\n": 1, good + " " + good: 2, "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 64)): 1,
 	} {
 		if secrets, err := parseSecrets(text); err != nil || len(secrets) != n {
-			t.Errorf("%q: %d secrets, %v", text, len(secrets), err)
+			t.Errorf("%q: got %d secrets, %v, want %d", text, len(secrets), err, n)
 		}
 	}
 	for _, text := range []string{
@@ -345,13 +348,13 @@ func TestParseSecrets(t *testing.T) {
 		"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)),
 	} {
 		if _, err := parseSecrets(text); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want an error without the secret", text, err)
 		}
 	}
 }
 
-// TestCredentialsChange: a file is read again when it changes, also if it is replaced as
-// Kubernetes replaces those of a Secret; a pipe is read once.
+// TestCredentialsChange checks that a file is read again when it changes, also if a symbolic link to it is replaced, as in a mounted
+// Secret. A pipe is read once.
 func TestCredentialsChange(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "token")
@@ -377,7 +380,7 @@ func TestCredentialsChange(t *testing.T) {
 	is := func(want string) {
 		t.Helper()
 		if got, err := c.Get(); got != want || err != nil {
-			t.Errorf("%q %v, want %q", got, err, want)
+			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
 	is("first")
@@ -414,21 +417,22 @@ func TestCredentialsChange(t *testing.T) {
 	is("piped")
 }
 
+// TestHeaders checks valid and invalid files of headers. Errors must not contain their values.
 func TestHeaders(t *testing.T) {
 	got, err := parseHeaders("# comment\r\n\nX-One: 1\r\nx-two:2\nX-Two: 3\n")
 	if err != nil || fmt.Sprint(got) != "map[X-One:[1] X-Two:[2 3]]" {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	for _, text := range []string{
 		"", "#", "hunter2", "X Y: hunter2", ": hunter2", "X: hunter2\x00", "ce-id: hunter2", "Content-Type: hunter2", "Webhook-Id: hunter2", "Host: hunter2",
 	} {
 		if _, err := parseHeaders(text); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want an error without the value", text, err)
 		}
 	}
 }
 
-// TestEscape: the example of the CloudEvents HTTP binding, and what else it says.
+// TestEscape checks the example of the CloudEvents HTTP binding, and its other rules.
 func TestEscape(t *testing.T) {
 	for value, want := range map[string]string{
 		"Euro € 😀":               "Euro%20%E2%82%AC%20%F0%9F%98%80",
@@ -438,7 +442,7 @@ func TestEscape(t *testing.T) {
 		"":                       "",
 	} {
 		if got := cloudevent.EscapeHeader(value); got != want {
-			t.Errorf("%q: %s, want %s", value, got, want)
+			t.Errorf("%q: got %s, want %s", value, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func statusError(code int, header http.Header, now time.Time) error {
 	if code >= 200 && code < 300 {
 		return nil
 	}
-	err := errors.New(said(code))
+	err := errors.New(describeStatus(code))
 	if slices.Contains(final, code) {
 		return &deliver.RefusedError{Err: err}
 	}
@@ -34,8 +34,9 @@ var final = []int{
 	http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }
 
-// said returns a status code with its standard text and a hint. The reason in the response may be anything.
-func said(code int) string {
+// describeStatus returns a status code with its standard text and a hint. It does not contain the reason in the response, which may
+// be any text.
+func describeStatus(code int) string {
 	hint := ""
 	switch {
 	case code >= 300 && code < 400:

@@ -15,7 +15,7 @@ import (
 	"dwatch/output/deliver"
 )
 
-// Services are the receivers whose responses dwatch reads beyond their status: some report a failure in the body of a 200.
+// Services returns the receivers whose response bodies dwatch reads, because some report a failure in the body of a 200.
 func Services() []string { return []string{"slack", "teams", "discord", "grafana"} }
 
 // checkResponse returns what the body of a 2xx response means for a message, as statusError does for other codes. A body that
@@ -44,7 +44,7 @@ var teamsError = regexp.MustCompile(`(?i)\bHTTP error (\d{3})\b`)
 func checkTeams(answered, body string) error {
 	if found := teamsError.FindStringSubmatch(body); found != nil {
 		code, _ := strconv.Atoi(found[1]) // three digits
-		err := fmt.Errorf("%s, but Teams reports %s", answered, said(code))
+		err := fmt.Errorf("%s, but Teams reports %s", answered, describeStatus(code))
 		if _, isRefused := errors.AsType[*deliver.RefusedError](statusError(code, nil, time.Time{})); isRefused {
 			return &deliver.RefusedError{Err: err}
 		}

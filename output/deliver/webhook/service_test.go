@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestServiceResponses checks that a failure in the body of a 200 is none of success, for services that are known to answer so.
+// TestServiceResponses checks that a failure in the body of a 200 is an error, for the services that are known to respond like that.
 func TestServiceResponses(t *testing.T) {
 	t.Parallel()
 	const teamsFailed = "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error "
@@ -38,7 +38,7 @@ func TestServiceResponses(t *testing.T) {
 		address := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, test.body) })
 		err := to(t, address, func(o *Options) { o.Service = test.service }).Send(t.Context(), message())
 		if got := kind(err); got != test.want || err != nil && !strings.Contains(err.Error(), test.message) {
-			t.Errorf("%s answers %q: got %s (%v), want %s (%s)", test.service, test.body, got, err, test.want, test.message)
+			t.Errorf("%s responds %q: got %s (%v), want %s (%s)", test.service, test.body, got, err, test.want, test.message)
 		}
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// TestVerifySnippet runs the code of docs/delivery.md with which a receiver verifies a
-// signature.
+// TestVerifySnippet runs the code in docs/delivery.md that verifies a signature.
 func TestVerifySnippet(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -40,28 +39,28 @@ func TestVerifySnippet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type try struct {
+	type request struct {
 		Secret, Body string
 		Header       map[string]string
 		at           time.Time
 		want         bool
 	}
-	tries := []*try{
+	requests := []*request{
 		{Secret: old, at: time.Now(), Body: "{}\n", want: true},
 		{Secret: current, at: time.Now(), Body: "{}\n", want: true},
 		{Secret: "whsec_" + strings.Repeat("A", 32), at: time.Now(), Body: "{}\n"},
 		{Secret: current, at: time.Now(), Body: "{ }\n"},
 		{Secret: current, at: time.Now().Add(-10 * time.Minute), Body: "{}\n"},
 	}
-	for _, try := range tries {
+	for _, r := range requests {
 		header := http.Header{}
-		sign(header, secrets, "a.b/7/ADDED", try.at, []byte("{}\n"))
-		try.Header = map[string]string{}
+		sign(header, secrets, "a.b/7/ADDED", r.at, []byte("{}\n"))
+		r.Header = map[string]string{}
 		for name := range header {
-			try.Header[strings.ToLower(name)] = header.Get(name)
+			r.Header[strings.ToLower(name)] = header.Get(name)
 		}
 	}
-	input, err := json.Marshal(tries)
+	input, err := json.Marshal(requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +71,12 @@ print(json.dumps([is_genuine(t["Secret"], t["Header"], t["Body"].encode()) for t
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	var genuine []bool
-	if err := errors.Join(err, json.Unmarshal(out, &genuine)); err != nil || len(genuine) != len(tries) {
+	if err := errors.Join(err, json.Unmarshal(out, &genuine)); err != nil || len(genuine) != len(requests) {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for i, try := range tries {
-		if genuine[i] != try.want {
-			t.Errorf("%d: %t, want %t", i, genuine[i], try.want)
+	for i, r := range requests {
+		if genuine[i] != r.want {
+			t.Errorf("request %d: genuine %t, want %t", i, genuine[i], r.want)
 		}
 	}
 }

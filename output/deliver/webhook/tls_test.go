@@ -17,18 +17,18 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// changing is a receiver whose certificate is by one authority and then by another one, and a Webhook with a file of those that it trusts.
-type changing struct {
+// trustTest has a server whose certificate can change, and a Receiver with a file of trusted authorities.
+type trustTest struct {
 	*testing.T
 	*httptest.Server
 	*Receiver
-	path        string
+	path        string // of the file with trusted authorities
 	certificate atomic.Pointer[tls.Config]
-	closes      atomic.Bool // each connection after an answer
+	closes      atomic.Bool // whether the server closes connections after each response
 }
 
-func newChanging(t *testing.T, by *testenv.Authority) *changing {
-	s := &changing{T: t, path: filepath.Join(t.TempDir(), "ca.crt")}
+func newTrustTest(t *testing.T, by *testenv.Authority) *trustTest {
+	s := &trustTest{T: t, path: filepath.Join(t.TempDir(), "ca.crt")}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if s.closes.Load() {
 			w.Header().Set("Connection", "close")
@@ -39,13 +39,14 @@ func newChanging(t *testing.T, by *testenv.Authority) *changing {
 	s.Server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.certificate.Load(), nil }}
 	s.StartTLS()
 	t.Cleanup(s.Server.Close)
-	s.show(by)
+	s.setCertificate(by)
 	s.trust(by.PEM)
 	s.Receiver = to(t, s.URL, func(o *Options) { o.CA = s.path })
 	return s
 }
 
-func (s *changing) show(by *testenv.Authority) {
+// setCertificate changes the server's certificate to one that an authority has signed.
+func (s *trustTest) setCertificate(by *testenv.Authority) {
 	pair, err := tls.X509KeyPair(by.Sign("server"))
 	if err != nil {
 		s.Fatal(err)
@@ -53,61 +54,63 @@ func (s *changing) show(by *testenv.Authority) {
 	s.certificate.Store(&tls.Config{Certificates: []tls.Certificate{pair}})
 }
 
-func (s *changing) trust(authorities ...[]byte) {
+// trust changes the file with trusted authorities.
+func (s *trustTest) trust(authorities ...[]byte) {
 	if err := cmp.Or(os.WriteFile(s.path+".new", bytes.Join(authorities, nil), 0o600), os.Rename(s.path+".new", s.path)); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// send returns what becomes of a message.
-func (s *changing) send() string {
+// send sends a message and returns a description of the result.
+func (s *trustTest) send() string {
 	if err := s.Send(s.Context(), message()); err != nil {
 		return kind(err) + ": " + err.Error()
 	}
 	return "delivered"
 }
 
-func (s *changing) sends(want string) {
+// checkSend sends a message and checks the description of the result.
+func (s *trustTest) checkSend(want string) {
 	s.Helper()
 	if got := s.send(); !strings.Contains(got, want) {
-		s.Errorf("%s, want %s", got, want)
+		s.Errorf("got %s, want %s", got, want)
 	}
 }
 
 const untrusted = "down 0s: tls: failed to verify certificate: x509: certificate signed by unknown authority"
 
-// TestAuthorityChanges: the authorities that are trusted are those that the file has now, also of a connection that is kept, and of a
-// file of many.
+// TestAuthorityChanges checks that a changed file of trusted authorities takes effect at once, also for an idle connection, and if
+// the file is large.
 func TestAuthorityChanges(t *testing.T) {
 	first, second := testenv.NewAuthority(), testenv.NewAuthority()
-	s := newChanging(t, first)
+	s := newTrustTest(t, first)
 	s.closes.Store(true)
-	s.sends("delivered")
+	s.checkSend("delivered")
 	s.closes.Store(false)
-	s.show(second)
-	s.sends(untrusted)
+	s.setCertificate(second)
+	s.checkSend(untrusted)
 	s.trust(first.PEM, bytes.Repeat([]byte("# one of many\n"), 10_000), second.PEM)
-	s.sends("delivered")
-	s.trust(first.PEM) // the connection is one to whom it does not trust any more
-	s.sends(untrusted)
+	s.checkSend("delivered")
+	s.trust(first.PEM) // the idle connection is to a server that is no longer trusted
+	s.checkSend(untrusted)
 	s.trust([]byte("nothing"))
-	s.sends("down 0s: --to-ca " + s.path + ": there is no certificate in it, in PEM")
+	s.checkSend("down 0s: --to-ca " + s.path + ": there is no certificate in it, in PEM")
 	s.trust(second.PEM)
-	s.sends("delivered")
+	s.checkSend("delivered")
 }
 
-// TestKeptConnectionIsClosed: a receiver that is not trusted any more is down for all messages, also where that shows when a
-// connection that was kept is found to be closed.
-func TestKeptConnectionIsClosed(t *testing.T) {
+// TestClosedIdleConnection checks that Send returns a DownError for an untrusted server, also if an idle connection turns out to be
+// closed only when it is used.
+func TestClosedIdleConnection(t *testing.T) {
 	first, second := testenv.NewAuthority(), testenv.NewAuthority()
-	s := newChanging(t, first)
-	for range 200 { // when it is found is chance
-		s.show(first)
-		s.sends("delivered")
-		s.show(second)
+	s := newTrustTest(t, first)
+	for range 200 { // the transport notices at random times that a connection is closed
+		s.setCertificate(first)
+		s.checkSend("delivered")
+		s.setCertificate(second)
 		s.CloseClientConnections()
 		if got := s.send(); strings.Contains(got, "certificate") && !strings.HasPrefix(got, untrusted) {
-			t.Fatal(got)
+			t.Fatalf("got %s, want a DownError", got)
 		}
 	}
 }
