@@ -202,7 +202,7 @@ func TestWhereAPI(t *testing.T) {
 	}
 }
 
-// password is what must not be seen.
+// password is the value of a Secret, which must not be shown.
 const password = "c2VjcmV0IHZhbHVlIQ==" // "secret value!"
 
 // TestSecrets tests that no request reveals the value of a Secret, or confirms a guess of it.
@@ -297,6 +297,6 @@ func TestMaskedEvents(t *testing.T) {
 		t.Errorf("the masked text was sent: %s", told)
 	}
 	if !strings.Contains(told, "pod/a Pulled: <7 bytes") {
-		t.Errorf("it is not told that there is something: %s", told)
+		t.Errorf("the masked message is missing: %s", told)
 	}
 }

@@ -117,7 +117,7 @@ func newShell(about string) (shell, error) {
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", hashOf(script), hashOf("\n"+style))
 	for _, r := range [][2]string{
 		{`<meta charset="utf-8">`, `<meta charset="utf-8">` + "\n  " + `<meta http-equiv="Content-Security-Policy" content="` + policy + `">`},
-		{`<meta name="description" content="What is there in a Kubernetes cluster and what happens, live">`, `<meta name="description" content="` + html.EscapeString(about) + `">`},
+		{`<meta name="description" content="The objects in a Kubernetes cluster and their changes, live">`, `<meta name="description" content="` + html.EscapeString(about) + `">`},
 		{`<link rel="icon" href="assets/icon.svg" type="image/svg+xml">`, `<link rel="icon" href="` + icon + `" type="image/svg+xml">`},
 		{`<link rel="stylesheet" href="assets/page.css">`, "<style>\n" + style + "</style>"},
 		{`  <script type="module" src="assets/app.js"></script>` + "\n", ""},

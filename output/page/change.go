@@ -58,9 +58,9 @@ func textOf(c *inventory.Change) string {
 	case c.Event.Type != event.Modified:
 		return ""
 	case c.Diff == nil && c.Before != nil:
-		return "changed; what, is not known: states in between are not held"
+		return "changed, details unknown: intermediate states were dropped"
 	case c.Diff == nil:
-		return "changed; what, is not known: the state before is not"
+		return "changed, details unknown: the previous state is missing"
 	case s.DeletionMessage != c.Before.DeletionMessage:
 		return clip(s.DeletionMessage, maxMessage)
 	case s.Listed: // there may have been other states in between

@@ -26,7 +26,7 @@ func newFleet(members ...event.Cluster) (*Hub, func(...event.Cluster)) {
 	}), set
 }
 
-// in is an event of a cluster.
+// in returns an event with a cluster.
 func in(cluster string, e event.Event) event.Event {
 	if e.Target.Mapping == nil {
 		e.Target = pods

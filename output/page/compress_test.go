@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// counted counts what comes in.
+// counted counts the received bytes.
 type counted struct {
 	net.Conn
 	bytes *atomic.Int64
@@ -24,7 +24,7 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// dialCompressing connects a viewer that takes compressed messages, and counts what came in.
+// dialCompressing connects a viewer that accepts compressed messages, and counts the received bytes.
 func (s *served) dialCompressing(t *testing.T) (*dialed, *atomic.Int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -48,8 +48,8 @@ func (s *served) dialCompressing(t *testing.T) (*dialed, *atomic.Int64) {
 	return &dialed{conn, t}, &bytes
 }
 
-// TestCompression: a snapshot is small on the wire, a change is as it is; and a viewer
-// gets no more in by compressing it.
+// TestCompression tests that a snapshot is compressed, that a change is not, and that the size limit of messages to the
+// server applies after decompression.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -72,7 +72,7 @@ func TestCompression(t *testing.T) {
 	for {
 		if _, _, err := d.Read(t.Context()); err != nil {
 			if code := websocket.CloseStatus(err); code != websocket.StatusMessageTooBig {
-				t.Errorf("a message that is large when it is unpacked: %v", err)
+				t.Errorf("a message that is too large when decompressed: %v", err)
 			}
 			return
 		}

@@ -50,7 +50,7 @@ type history struct {
 // last, which has their number.
 const maxHistory = 40
 
-var errNotRetained = errors.New("there is no object with this key, or it is no longer held")
+var errNotRetained = errors.New("there is no object with this key, or dwatch no longer has it")
 
 func (h *Hub) object(r *http.Request) (any, error) {
 	values, err := query(r, "key")

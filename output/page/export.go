@@ -38,7 +38,7 @@ type Omitted struct {
 type TooLargeError struct{ Bytes int }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("what is there at one time takes %.1f MB by itself", float64(e.Bytes)/1e6)
+	return fmt.Sprintf("the objects at a single time already take %.1f MB", float64(e.Bytes)/1e6)
 }
 
 const (
@@ -390,10 +390,10 @@ func (x *export) about() string {
 	case len(gaps) == 1 && gaps[0].From.After(x.From) && !gaps[0].To.Before(x.To):
 		text += ", complete up to " + at(gaps[0].From)
 	default:
-		text += fmt.Sprintf(", of which not all is known (gaps: %d)", len(gaps))
+		text += fmt.Sprintf(", incomplete (gaps: %d)", len(gaps))
 	}
 	if t := x.Omitted.ChangesBefore; !t.IsZero() {
-		text += ". Left out: what was before " + at(t)
+		text += ". Left out: changes before " + at(t)
 	}
 	if t := x.Omitted.ContentsBefore; !t.IsZero() {
 		text += ". Left out: contents of objects as they were before " + at(t)

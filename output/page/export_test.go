@@ -48,7 +48,7 @@ func TestBundled(t *testing.T) {
 
 var eventsOf = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
 
-// played is a recording of events, at most up to a time.
+// played records events, without those after a time.
 func played(all []event.Event) *Recording {
 	return &Recording{Replay: func(ctx context.Context, until time.Time, sink event.Sink) (Coverage, error) {
 		known := Coverage{From: at(0), To: all[len(all)-1].Time}
@@ -66,7 +66,7 @@ func kubeEvent(name, version, message string) event.Object {
 	return object("Event", name, name, version, `},"type":"Warning","reason":"Odd","message":"`+message+`","involvedObject":{"kind":"Pod","namespace":"shop","name":"a","uid":"a"}`)
 }
 
-// exported is a file, taken apart again.
+// exported is the parsed content of an exported file.
 type exported struct {
 	*ExportResult
 	text     string
@@ -133,13 +133,13 @@ func noisePod(name string, version, bytes int) event.Object {
 	return object("Pod", name, name, fmt.Sprint(version), `},"spec":{"text":"`+hex.EncodeToString(random)+`"},"status":{"phase":"Running"}`)
 }
 
-// small is the size of a file with nothing in it.
+// small is the size of a file without any messages.
 func small(t *testing.T) int {
 	t.Helper()
 	return export1(t, 20e6, []event.Event{added(pods, pod("a", "a", "1", "Running"), 0)}).Bytes
 }
 
-// A file has all messages, from the begin on, and each content; in it is no text of an object as it is.
+// TestExport tests that a file has all messages from the beginning and each content, and no unescaped text of an object.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	secret := func(version, value string) event.Object {
@@ -308,13 +308,13 @@ func TestExportRoom(t *testing.T) {
 	}
 }
 
-// A file of a damaged recording is not complete.
+// TestExportAbout tests that the description of an export names gaps and damage of the recording.
 func TestExportAbout(t *testing.T) {
 	t.Parallel()
 	for want, known := range map[string]Coverage{
-		", complete":                            {},
-		", damaged":                             {ReadErrors: []string{"a segment can't be read"}},
-		", of which not all is known (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, ReadErrors: []string{"a segment can't be read"}},
+		", complete":             {},
+		", damaged":              {ReadErrors: []string{"a segment can't be read"}},
+		", incomplete (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, ReadErrors: []string{"a segment can't be read"}},
 	} {
 		x := &export{Options: newHub().Options, exportCollector: &exportCollector{known: known}}
 		x.From, x.To = at(0), at(9)
@@ -336,7 +336,7 @@ func gather(t *testing.T, all ...event.Event) *exportCollector {
 	return g
 }
 
-// What fails is counted once, however much it belongs to.
+// TestExportFailures tests that a failure is counted once, whatever the number of objects that belong to it.
 func TestExportFailures(t *testing.T) {
 	t.Parallel()
 	owned := func(version, phase string) event.Object {

@@ -101,7 +101,7 @@ func (u *gapCollector) addRecordingGaps(known *Coverage, cluster string) {
 
 // addOutages adds the outages of a cluster's targets. An outage that has not ended lasts until now.
 func (u *gapCollector) addOutages(ts *targets, cluster string, now time.Time) {
-	u.add("", "when what was not seen is no longer held", time.Time{}, ts.outages.forgotten)
+	u.add("", "earlier gaps are no longer known", time.Time{}, ts.outages.forgotten)
 	for _, o := range ts.outages.ended {
 		if o.target.Cluster == cluster {
 			u.add(o.target.Resource().GroupResource().String(), "", o.from, o.to)

@@ -80,7 +80,7 @@ func TestGuard(t *testing.T) {
 		{"another page's WebSocket", "GET", "/ws", set("Origin", "http://evil.example"), 403},
 		{"another port's page", "GET", "/ws", set("Origin", "http://127.0.0.1:1"), 403},
 		{"a page in a sandbox", "GET", "/ws", set("Origin", "null"), 403},
-		{"a page that is no page", "GET", "/ws", set("Origin", "file://"+s.host), 403},
+		{"a file origin", "GET", "/ws", set("Origin", "file://"+s.host), 403},
 		{"two origins", "GET", "/", set("Origin", "http://"+s.host, "http://evil.example"), 403},
 		{"an image of another page", "GET", "/api/objects", set("Sec-Fetch-Site", "cross-site"), 403},
 		{"another port's image", "GET", "/api/objects", set("Sec-Fetch-Site", "same-site"), 403},
@@ -129,8 +129,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLogin: the first click makes a cookie of the token, and takes it out of the
-// address.
+// TestLogin tests that the first request turns the token into a cookie, and removes it from the address.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())

@@ -15,7 +15,7 @@ func taken(t *testing.T, h *Hub, after uint64) (all []message) {
 	t.Helper()
 	entries, held := h.log.after(after, 1<<20)
 	if !held {
-		t.Fatalf("what comes after %d is not held", after)
+		t.Fatalf("the messages after %d were dropped", after)
 	}
 	for _, e := range entries {
 		m := decode(t, e.full(nil))
@@ -51,8 +51,8 @@ func TestFeed(t *testing.T) {
 		{"it appears", added(pods, first, 1), true, true, "<nil>", ""},
 		{"it changes", modified(pods, first, second, 2), true, true, "[map[new:Running old:Pending path:status.phase]]", ""},
 		{"only its version changes", modified(pods, second, pod("a", "u1", "3", "Running"), 3), false, false, "", ""},
-		{"the state before is not known", modified(pods, event.Object{}, pod("c", "u4", "4", "Running"), 4), true, true, "<nil>", "changed; what, is not known: the state before is not"},
-		{"it changed while nobody saw it", across, true, true, "[map[new:Failed old:Running path:status.phase]]", "found out later"},
+		{"it changes, the previous state is missing", modified(pods, event.Object{}, pod("c", "u4", "4", "Running"), 4), true, true, "<nil>", "changed, details unknown: the previous state is missing"},
+		{"it changed without an event", across, true, true, "[map[new:Failed old:Running path:status.phase]]", "found out later"},
 		{"it is deleted", deleted(pods, other, 5), true, true, "<nil>", ""},
 		{"another takes its place", added(pods, pod("b", "u3", "6", "Running"), 8), true, true, "<nil>", "replaces the one deleted 3 s ago"},
 		{"it is found deleted", unknown, true, true, "<nil>", "found out later"},
@@ -234,7 +234,7 @@ func TestHistoryGap(t *testing.T) {
 		}
 		if changes, _ := m["changes"].([]any); len(changes) == 1 {
 			known++
-		} else if len(changes) > 0 || m.text("text") != "changed; what, is not known: states in between are not held" {
+		} else if len(changes) > 0 || m.text("text") != "changed, details unknown: intermediate states were dropped" {
 			t.Errorf("%v", m)
 		}
 	}
@@ -305,7 +305,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	if state := h.targets.watch().State; state != "live" {
-		t.Errorf("the remaining target is live, but the state of all is %s", state)
+		t.Errorf("the remaining target is live, but the state of the watch is %s", state)
 	}
 	if r := h.resources["secrets"]; r == nil || r.Kind != "Secret" {
 		t.Errorf("the resource of a mark: %+v", r)
@@ -355,8 +355,8 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// TestCounts: what the server counts from a time in the object is sent as that time, and
-// only there.
+// TestCounts tests that a cell that the server computes as the time since a timestamp in the object is sent as that
+// timestamp, and other cells are not.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	target := func(group, resource, kind string) event.Target {

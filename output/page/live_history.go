@@ -279,7 +279,7 @@ func (s liveHistory) knownSince() Coverage {
 	return k
 }
 
-// held returns the times that can be shown besides the present, and all gaps in them.
+// held returns the past times that can be shown, and all gaps in them.
 func (s liveHistory) held() *pastMessage {
 	k := s.knownSince()
 	k.addLacks(s)
@@ -311,7 +311,7 @@ const maxNamed = 3
 // merged.
 func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 	if ts.outages.forgotten.After(from) {
-		all = append(all, Gap{From: from, To: ts.outages.forgotten, Reason: "when what was not seen is no longer held"})
+		all = append(all, Gap{From: from, To: ts.outages.forgotten, Reason: "earlier gaps are no longer known"})
 	}
 	outages := slices.Clone(ts.outages.ended)
 	for _, l := range ts.links.All() {

@@ -99,7 +99,7 @@ func (h *course) past(at time.Time) (*Hub, Coverage) {
 // retained.
 func TestLiveHistory(t *testing.T) {
 	t.Parallel()
-	for _, pods := range []int{20, 2} { // of the two pods not all states are held
+	for _, pods := range []int{20, 2} { // the states of the two pods do not all fit
 		h := newCourse(t)
 		for range 600 {
 			h.tell(h.random(pods))
@@ -120,13 +120,13 @@ func TestLiveHistory(t *testing.T) {
 			}
 		}
 		if (unknown > 0) != (pods == 2) || unknown == len(h.shown) {
-			t.Errorf("%d pods: %d of %d times are not known", pods, unknown, len(h.shown))
+			t.Errorf("%d pods: %d of %d times are unknown", pods, unknown, len(h.shown))
 		}
 	}
 }
 
-// checkCourse compares the course of time of a row with how it was shown then: what is drawn is the end of that, and the rest is
-// counted.
+// checkCourse compares the course of a row with the row as it was shown at that time. got may have fewer segments and
+// ticks, but the same last ones, and counts the others.
 func checkCourse(t *testing.T, got, want string) {
 	t.Helper()
 	for _, member := range []string{"segments", "ticks"} {
@@ -137,17 +137,17 @@ func checkCourse(t *testing.T, got, want string) {
 		drawn, sum := all(got)
 		shown, sumShown := all(want)
 		if sum != sumShown || len(drawn) == 0 && len(shown) > 0 {
-			t.Fatalf("it had %d %s, of which there are %d, and not %d: %s", sum, member, len(drawn), sumShown, got)
+			t.Fatalf("the row has %d %s (%d of them sent), want %d: %s", sum, member, len(drawn), sumShown, got)
 		}
-		for n := range min(len(drawn), len(shown)) - 1 { // of the first it may not be known when it began
+		for n := range min(len(drawn), len(shown)) - 1 { // the beginning of the first one may be unknown
 			if drawn[len(drawn)-1-n].Raw != shown[len(shown)-1-n].Raw {
-				t.Fatalf("there was\n%s, and not\n%s", got, want)
+				t.Fatalf("got\n%s, want\n%s", got, want)
 			}
 		}
 	}
 	for _, member := range []string{"changes", "changed", "status"} {
 		if gjson.Get(got, member).Raw != gjson.Get(want, member).Raw {
-			t.Fatalf("there was\n%s, and not\n%s", got, want)
+			t.Fatalf("got\n%s, want\n%s", got, want)
 		}
 	}
 }
@@ -388,14 +388,14 @@ func TestLiveHistoryLate(t *testing.T) {
 		t.Error("the Hub is expired")
 	}
 	if deliver(t, h.Hub, lost); !again.isExpired() || earlier.isExpired() {
-		t.Error("since when nothing is known is known later")
+		t.Error("the Hub is not expired although the coverage ended before its time")
 	}
 	// Only the times of maxLate events are retained.
 	for range maxLate + 1 {
 		deliver(t, h.Hub, late)
 	}
 	if !earlier.isExpired() {
-		t.Error("it is not known whether it is as it was")
+		t.Error("the Hub is not expired although late events before its time may have been dropped")
 	}
 }
 

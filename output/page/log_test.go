@@ -2,12 +2,11 @@ package page
 
 import "testing"
 
-// TestLogTaken: what a viewer took out of the log stays what it is, also when the log
-// forgets it before the viewer has sent it.
+// TestLogTaken tests that entries taken from the log stay unchanged when the log drops them.
 func TestLogTaken(t *testing.T) {
 	l := log{max: 1000}
 	add := func() { l.add(&entry{seq: l.next(), head: make([]byte, 100)}) }
-	for range 5 { // the first is forgotten already: there is room at the end
+	for range 5 { // the last entry drops the first
 		add()
 	}
 	taken, held := l.after(1, 4)
@@ -18,7 +17,7 @@ func TestLogTaken(t *testing.T) {
 		add()
 	}
 	if _, held := l.after(1, 4); held {
-		t.Fatal("nothing was forgotten")
+		t.Fatal("nothing was dropped")
 	}
 	for i, e := range taken {
 		if e == nil || e.seq != uint64(i+2) {

@@ -38,7 +38,7 @@ func TestProblems(t *testing.T) {
 // TestProblemsAtOnce tests that a problem is sent together with its row.
 func TestProblemsAtOnce(t *testing.T) {
 	h, now := newHub(), time.Unix(1700000000, 0)
-	h.clock = func() time.Time { return now } // a second never passes
+	h.clock = func() time.Time { return now } // no second passes
 	s := serve(t, h)
 	d, o := s.dial(t, ""), pod("a", "u1", "1", "Running")
 	d.problems()
@@ -57,7 +57,7 @@ func TestProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// problems is the next message about them.
+// problems returns the next message about problems.
 func (d *dialed) problems() message {
 	d.t.Helper()
 	for {
@@ -67,8 +67,8 @@ func (d *dialed) problems() message {
 	}
 }
 
-// TestSlowProblems: a message that took long to build is built again after fifty times as long, but at most five seconds; and
-// what took no time after a second, as it may be another by then.
+// TestSlowProblems tests that a message about problems is built again after fifty times the time that it took, but at
+// least a second and at most five.
 func TestSlowProblems(t *testing.T) {
 	for took, pause := range map[time.Duration]time.Duration{0: time.Second, time.Millisecond: time.Second, 40 * time.Millisecond: 2 * time.Second, 900 * time.Millisecond: 5 * time.Second} {
 		h, now := newHub(), time.Unix(1700000000, 0)

@@ -37,23 +37,23 @@ func TestHistoryHubs(t *testing.T) {
 		}
 	}
 	if got := at(begin.Add(-time.Hour)); !got.Equal(begin) {
-		t.Errorf("before the begin %v is shown", got)
+		t.Errorf("before the beginning, %v is shown", got)
 	}
 	if got := at(end.Add(time.Hour)); !got.Equal(end) {
 		t.Errorf("after the end %v is shown", got)
 	}
 	end = end.Add(time.Minute)
 	if got := at(begin.Add(time.Hour)); !got.Equal(end) {
-		t.Errorf("the end is %v by now, and %v is shown", end, got)
+		t.Errorf("the end is %v, but %v is shown", end, got)
 	}
 	for n := range 2 * maxTimes {
 		at(begin.Add(time.Duration(n) * time.Second))
 	}
 	if len(h.held) != maxTimes {
-		t.Errorf("%d times are held", len(h.held))
+		t.Errorf("%d times are retained", len(h.held))
 	}
 	broken, read = errors.New("it has gone"), 0
-	for range 2 { // the second is told the same, and has nothing read
+	for range 2 { // the second query gets the same error without a read
 		if _, _, err := h.of(ctx, ctx, begin.Add(time.Millisecond)); !errors.Is(err, broken) || read != 1 {
 			t.Errorf("%v, read %d times", err, read)
 		}

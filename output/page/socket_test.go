@@ -57,8 +57,7 @@ func keysOf(m message) string {
 	return strings.Join(all, " ")
 }
 
-// TestMistakes: a viewer that says what it should not is cut off, and the others are
-// not.
+// TestMistakes tests that the server disconnects a viewer that sends invalid messages, but not the others.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -128,7 +127,7 @@ func TestMalformedFrames(t *testing.T) {
 		"not masked":         {0x81, 0x02, '{', '}'},
 		"reserved bits":      {0xf1, 0x80, 0, 0, 0, 0},
 		"reserved code":      {0x83, 0x80, 0, 0, 0, 0},
-		"goes on with none":  {0x80, 0x80, 0, 0, 0, 0},
+		"no first frame":     {0x80, 0x80, 0, 0, 0, 0},
 		"a long ping":        {0x89, 0xfe, 0x01, 0x00, 0, 0, 0, 0},
 		"a ping in parts":    {0x09, 0x80, 0, 0, 0, 0},
 		"an enormous length": {0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
@@ -136,7 +135,7 @@ func TestMalformedFrames(t *testing.T) {
 		"bad close":          {0x88, 0x81, 0, 0, 0, 0, 0},
 	} {
 		conn, r := handshake(t, s)
-		conn.Write(append(frame, make([]byte, 2*maxFrame)...)) // it may be closed in the middle of that
+		conn.Write(append(frame, make([]byte, 2*maxFrame)...)) // the server may close the connection before the end
 		if _, err := io.Copy(io.Discard, r); err != nil && isTimeout(err) {
 			t.Errorf("%s: the connection is still open", what)
 		}
@@ -151,16 +150,16 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// TestNeverReads: who connects and reads nothing holds up neither the stream nor the
-// others, and is cut off.
+// TestNeverReads tests that a viewer that reads nothing delays neither the stream nor other viewers, and is
+// disconnected.
 func TestNeverReads(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	h.log.max = 1 << 20
 	s := serve(t, h)
-	s.patience = 3 * time.Second // the reader has it, too, and the machine may be busy
+	s.patience = 3 * time.Second // this also applies to the other reader, and
 	deaf, _ := handshake(t, s)
-	if err := deaf.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil { // as the other side's; see tight
+	if err := deaf.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil { // small, like the buffer of the other side;
 		t.Fatal(err)
 	}
 	reader := s.dial(t, "")
@@ -191,8 +190,8 @@ func TestNeverReads(t *testing.T) {
 	deaf.Close()
 }
 
-// TestManyConnections: as many viewers as there is room for, and no goroutine or
-// connection of them is left when they have gone.
+// TestManyConnections tests the maximum number of viewers, and that no goroutine or connection remains when they have
+// gone.
 func TestManyConnections(t *testing.T) {
 	before := runtime.NumGoroutine()
 	h := newHub()
@@ -215,7 +214,7 @@ func TestManyConnections(t *testing.T) {
 	if response, body := send(t, s.request(t, "GET", "/api/events")); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one too many: %s: %s", response.Status, body)
 	}
-	for _, d := range all[:50] { // some go by themselves, one way or another
+	for _, d := range all[:50] { // some disconnect by themselves
 		d.CloseNow()
 	}
 	deliver(t, h, modified(pods, o, pod("a", "u1", "2", "Pending"), 1))
@@ -240,8 +239,7 @@ func TestManyConnections(t *testing.T) {
 	noneLeft(t, before)
 }
 
-// TestPromptEnd: connections on which nothing is asked, as browsers open them, do not
-// hold up the end.
+// TestPromptEnd tests that connections without requests, as browsers open them, do not delay the end.
 func TestPromptEnd(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
@@ -260,7 +258,7 @@ func TestPromptEnd(t *testing.T) {
 	}
 }
 
-// hostile is text that means something in HTML, in JSON, at a terminal, or nowhere.
+// hostile is text with a special meaning in HTML, in JSON or at a terminal, and with an invalid code point.
 const hostile = "<script>alert(1)</script>\\u0000\\u001b[31m\\u202e\\u2028\\ud800 ' \\\" </textarea>"
 
 // TestHostileObject tests that messages about an object with hostile content are valid and limited in size.
@@ -298,7 +296,7 @@ func TestHostileObject(t *testing.T) {
 		if bytes.ContainsAny(text, "<>\x00\x1b\n\u2028") {
 			t.Errorf("%.300q", text)
 		}
-		if !first { // of the row nothing of what is hostile has become another
+		if !first { // the row of the change has no other hostile members
 			break
 		}
 		r := message(decode(t, text)["row"].(map[string]any))
@@ -311,7 +309,7 @@ func TestHostileObject(t *testing.T) {
 	}
 	whole := s.get(t, "/api/object?key=pods/u1")
 	if big := whole["object"].(map[string]any)["data"].(map[string]any)["big"].(string); len(big) != 1<<20 {
-		t.Errorf("the object has %d bytes of what is big", len(big))
+		t.Errorf("the object has %d bytes in data.big", len(big))
 	}
 	if whole["yamlCut"] != nil || !strings.Contains(whole.text("yaml"), "alert(1)") {
 		t.Errorf("yaml: %.200s", whole["yaml"])

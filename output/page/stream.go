@@ -100,7 +100,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.hub.isLive() {
-		fail(w, http.StatusBadRequest, "of a recording no events are to come: dwatch RESOURCE... --from DIR prints what it has")
+		fail(w, http.StatusBadRequest, "a recording has no live events: dwatch RESOURCE... --from DIR prints its events")
 		return
 	}
 	subscriber := s.hub.subscribe(wanted)

@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// reading is a program that reads events.
+// reading is a client that reads events.
 type reading struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -32,7 +32,7 @@ func (s *served) subscribed(t *testing.T, query string) *reading {
 	return &reading{t, bufio.NewScanner(response.Body)}
 }
 
-// next is the next line, in short; "end" is the end, "cut" one that was not meant.
+// next returns the next line in short. "end" is a clean end, and "cut" an unexpected one.
 func (r *reading) next() string {
 	r.t.Helper()
 	if !r.lines.Scan() {
@@ -100,8 +100,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsBehind: a program that does not read costs no more than its queue, holds up
-// nobody, and learns that it has missed something.
+// TestEventsBehind tests that a client that does not read takes no more memory than its queue, delays no other client,
+// and is informed about lost events.
 func TestEventsBehind(t *testing.T) {
 	t.Parallel()
 	h := newHub()

@@ -74,7 +74,7 @@ func deliver(t testing.TB, h *Hub, batch ...event.Event) {
 	}
 }
 
-// message is any message, or answer.
+// message is a decoded message or response.
 type message map[string]any
 
 // text returns a member as text.
@@ -94,7 +94,7 @@ func decode(t testing.TB, text []byte) message {
 	return m
 }
 
-// served is a page that is served on a port of its own.
+// served is a page on its own port.
 type served struct {
 	*Server
 	hub  *Hub
@@ -120,8 +120,8 @@ func serve(t testing.TB, h *Hub) *served {
 	return s
 }
 
-// tight accepts connections that the system buffers little of: who reads nothing is
-// noticed after kilobytes, and not after megabytes.
+// tight accepts connections with small system buffers, so that a peer that does not read is noticed after kilobytes
+// rather than megabytes.
 type tight struct{ net.Listener }
 
 func (l tight) Accept() (net.Conn, error) {
@@ -132,7 +132,7 @@ func (l tight) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// request makes a request that may be answered.
+// request creates an authorized request.
 func (s *served) request(t testing.TB, method, path string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.host+path, nil)
@@ -160,7 +160,7 @@ func send(t testing.TB, r *http.Request) (*http.Response, []byte) {
 	return response, body
 }
 
-// get asks for what has to be there.
+// get requests a path, which must exist.
 func (s *served) get(t testing.TB, path string) message {
 	t.Helper()
 	response, body := send(t, s.request(t, "GET", path))
@@ -246,8 +246,7 @@ func (d *dialed) say(text string) {
 	}
 }
 
-// noneLeft fails if there are goroutines of this package, or of its connections, that
-// were not there before; it waits for those that are about to end.
+// noneLeft fails if more goroutines remain than before the test. It waits for those that are about to end.
 func noneLeft(t testing.TB, before int) {
 	t.Helper()
 	for end := time.Now().Add(deadline); ; runtime.Gosched() {

@@ -51,7 +51,7 @@ type viewer struct {
 
 var (
 	errBye    = errors.New("the run has ended")
-	errLapsed = errors.New("what was there at that time is no longer held")
+	errLapsed = errors.New("dwatch no longer has the objects at that time")
 )
 
 // view sends a snapshot, or resumes at from, and then sends all further messages. It returns an error when ctx ends, a send

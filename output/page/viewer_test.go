@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// gated is a transport that hands over a message when it is asked to.
+// gated is a transport that passes on a message when the test calls next.
 type gated struct {
 	messages chan message
 }
@@ -23,7 +23,7 @@ func (g *gated) send(ctx context.Context, text []byte) error {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return err
 	}
-	if m["type"] == "problems" { // it is told whenever it has time
+	if m["type"] == "problems" { // problems may be sent at any time
 		return nil
 	}
 	select {
@@ -34,7 +34,7 @@ func (g *gated) send(ctx context.Context, text []byte) error {
 	}
 }
 
-// next is the next message but for pings.
+// next returns the next message, except pings.
 func (g *gated) next(t *testing.T) message {
 	t.Helper()
 	for {
@@ -65,7 +65,7 @@ func viewed(t *testing.T, h *Hub, from position) (*gated, chan *question) {
 	return g, questions
 }
 
-// churn changes a pod again and again.
+// churned changes a pod repeatedly, and returns its last state.
 func churned(t testing.TB, h *Hub, o event.Object, times int) event.Object {
 	t.Helper()
 	for i := range times {
@@ -91,7 +91,7 @@ func TestNumbers(t *testing.T) {
 	if hello["type"] != "hello" || hello["resumed"] != false || hello.text("stream") != h.stream {
 		t.Fatalf("%v", hello)
 	}
-	o = churned(t, h, o, 5) // while the snapshot is under way
+	o = churned(t, h, o, 5) // while the snapshot is being sent
 	snapshot := g.next(t)
 	if snapshot["type"] != "snapshot" || snapshot["last"] != true || snapshot.number("seq") != hello.number("seq") {
 		t.Fatalf("%v", snapshot)
@@ -104,8 +104,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestResume: who connects again gets what it missed, and all rows if that is no longer
-// held, or was never said.
+// TestResume tests that a viewer that reconnects gets the missed messages, or all rows if these were dropped or never
+// sent.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -133,8 +133,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestBehind: a viewer that reads nothing delays no others, and gets a new snapshot
-// when what it needs is no longer held.
+// TestBehind tests that a viewer that does not read delays no others, and gets a new snapshot when the messages that it
+// needs were dropped.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -147,17 +147,17 @@ func TestBehind(t *testing.T) {
 	first := h.log.last
 	o = churned(t, h, o, 1000)
 	if h.log.bytes > h.log.max {
-		t.Errorf("%d bytes of messages are held", h.log.bytes)
+		t.Errorf("the log has %d bytes of messages", h.log.bytes)
 	}
 	if _, held := h.log.after(first, 1); held {
-		t.Fatal("the log has forgotten nothing")
+		t.Fatal("the log has dropped nothing")
 	}
 	last := h.log.last + 1
 	churned(t, h, o, 1)
 	rows := 0
 	for seen := first; seen < last || rows == 0; {
 		switch m := slow.next(t); m["type"] {
-		case "hello": // of when it was found to be behind, which may have been before the last change
+		case "hello": // sent when the viewer was found to be behind, which may have been before the last change
 			if seen = m.number("seq"); m["resumed"] != false {
 				t.Errorf("%v", m)
 			}
@@ -342,8 +342,8 @@ func TestViewersAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestMatchesTakeTurns: however many viewers have an expression, only so many work at the
-// same time, so that the stream has its share. Who waits for that is still there.
+// TestMatchesTakeTurns tests that the number of viewers that evaluate an expression at the same time is limited, so that
+// the stream gets its share of the CPU, and that waiting viewers stay connected.
 func TestMatchesTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := newHub()

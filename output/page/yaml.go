@@ -98,7 +98,7 @@ func stateAt(states []*inventory.State, text string) (int, error) {
 		}
 	}
 	if found < 0 {
-		return 0, errors.New("how the object was before dwatch saw it is not known")
+		return 0, errors.New("dwatch has no state of the object at that time")
 	}
 	return found, nil
 }

@@ -30,7 +30,7 @@ import (
 const (
 	root      = "../.."
 	directory = root + "/cli/manifest/chart"
-	namespace = "ops" // that enforces the standard for restricted pods
+	namespace = "ops" // enforces the Pod Security Standard "restricted"
 )
 
 var (
@@ -91,7 +91,7 @@ func output(input []byte, name string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// manifests is what dwatch manifests prints for a command line.
+// manifests returns what dwatch manifests prints for a command line.
 func manifests(t *testing.T, args ...string) string {
 	t.Helper()
 	text, err := output(nil, program, append([]string{"manifests", "--into", namespace, "--kubeconfig", cluster.Kubeconfig}, args...)...)
@@ -166,7 +166,7 @@ func taken(t *testing.T, text string) {
 		_ = unstructured.SetNestedField(pod, "one", "metadata", "name")
 		volumes, _, _ := unstructured.NestedSlice(pod, "spec", "volumes")
 		claims, _, _ := unstructured.NestedSlice(o, "spec", "volumeClaimTemplates")
-		for _, c := range claims { // as the controller adds those of the pod
+		for _, c := range claims { // the StatefulSet controller adds the volumes of claims to the pod
 			name, _, _ := unstructured.NestedString(c.(map[string]any), "metadata", "name")
 			volumes = append(volumes, map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": name + "-one"}})
 			_ = unstructured.SetNestedSlice(pod, volumes, "spec", "volumes")
@@ -194,7 +194,7 @@ rules:
   to: http://broker.shop.svc
 `
 
-// lines are command lines, of which dwatch manifests and the chart make the same.
+// lines returns command lines, for which dwatch manifests and the chart must produce the same objects.
 func lines(t *testing.T) [][]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -232,8 +232,8 @@ func lines(t *testing.T) [][]string {
 	}
 }
 
-// TestSame: with the values that dwatch prints, Helm makes the same of the chart as dwatch does, but
-// that the volume is one which it leaves there; and the API server takes it.
+// TestSame checks that with the values that dwatch prints, Helm renders the same objects as dwatch manifests, except
+// that the chart's volume has the annotation to keep it, and that the API server accepts them.
 func TestSame(t *testing.T) {
 	all := lines(t)
 	for _, args := range all {
@@ -251,7 +251,7 @@ func TestSame(t *testing.T) {
 // Types of the Prometheus operator.
 var monitors = []string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/PrometheusRule"}
 
-// monitored has the server know them.
+// monitored creates the CRDs of these types on the server.
 func monitored(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -285,7 +285,7 @@ func isSame(t *testing.T, args []string, types ...string) {
 	taken(t, text)
 }
 
-// everything has a value for whatever the chart takes.
+// everything sets each value of the chart.
 const everything = `
 fullnameOverride: feed
 image: {repository: registry.example.com/dwatch, tag: v1, pullPolicy: Always}
@@ -317,7 +317,7 @@ topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: S
 priorityClassName: system-cluster-critical
 `
 
-// TestEverything: each value gets to where it belongs, as the API server reads it.
+// TestEverything checks that each value ends up in the right field, as the API server reads it.
 func TestEverything(t *testing.T) {
 	monitored(t)
 	text, err := rendered([]byte(everything))
@@ -342,7 +342,7 @@ func TestEverything(t *testing.T) {
 	for _, of := range []map[string]any{spec, container} {
 		for name, value := range of {
 			if want, is := given[name]; is && name != "image" && name != "ports" && !cmp.Equal(fmt.Sprint(value), fmt.Sprint(want)) {
-				t.Errorf("%s: %v instead of %v", name, value, want)
+				t.Errorf("%s: got %v, want %v", name, value, want)
 			}
 		}
 	}
@@ -366,7 +366,7 @@ func TestEverything(t *testing.T) {
 	taken(t, text)
 }
 
-// TestOff: what can be turned off is not there.
+// TestOff checks that everything optional can be turned off.
 func TestOff(t *testing.T) {
 	text, err := rendered([]byte(`{image: {repository: i}, args: [cm, "--listen=:9090"], rbac: {create: false, roles: [{rules: [{verbs: [get]}]}]}, serviceAccount: {create: false, name: default},
 		networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}, podMonitor: {enabled: false}, prometheusRule: {enabled: false}}`), monitors...)
@@ -379,7 +379,7 @@ func TestOff(t *testing.T) {
 	taken(t, text)
 }
 
-// TestRulesAlone: with rules, and no args, these are what runs.
+// TestRulesAlone checks the arguments of the pod if there are rules and no args.
 func TestRulesAlone(t *testing.T) {
 	text, err := rendered([]byte(`{image: {repository: i}, rules: [{name: a, resources: [cm], to: "https://hook.invalid"}], persistence: {enabled: true}, ports: {metrics: 7070}}`))
 	if err != nil {
@@ -393,7 +393,7 @@ func TestRulesAlone(t *testing.T) {
 	taken(t, text)
 }
 
-// TestWrong: what is wrong is refused, and said.
+// TestWrong checks that wrong values are rejected with a message.
 func TestWrong(t *testing.T) {
 	const fine = "image: {repository: i}\nargs: [cm, '--listen=:9090']\n"
 	if _, err := rendered([]byte(fine)); err != nil {
@@ -431,7 +431,7 @@ func TestWrong(t *testing.T) {
 		fine + "terminationGracePeriodSeconds: -1":                "at '/terminationGracePeriodSeconds': minimum: got -1, want 0",
 		fine + "image: {repository: 'registry.example.com/a:v1'}": "at '/image/repository': 'registry.example.com/a:v1' does not match pattern",
 	} {
-		// What is there twice in the text is meant as it is there last.
+		// The last of several lines with the same key wins.
 		var lines map[string]any
 		for _, line := range strings.Split(strings.TrimSpace(values), "\n") {
 			var one map[string]any
@@ -448,13 +448,13 @@ func TestWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = rendered(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\n%v\ninstead of %s", values, err, want)
+			t.Errorf("%s\ngot %v\nwant %s", values, err, want)
 		}
 	}
 }
 
-// TestGrow: what runs is changed in place, as far as Kubernetes lets it be: one pod that keeps nothing becomes
-// two with a Lease, or several shards.
+// TestGrow checks that Kubernetes accepts updates in place: one pod without storage becomes two with a Lease, or several
+// shards.
 func TestGrow(t *testing.T) {
 	line := []string{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--name", "grows"}
 	for _, more := range [][]string{nil, {"--lease", "feed"}, {"--shard", "auto/12"}, {"--settle", "1m", "--give-up-after", "1h"}, nil} {
@@ -464,7 +464,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestPartOf: a chart that this one is a part of may have it depend on a value.
+// TestPartOf checks that the chart accepts the values enabled and global, which a parent chart may set.
 func TestPartOf(t *testing.T) {
 	if _, err := rendered([]byte("{enabled: true, global: {a: 1}, image: {repository: i}, args: [cm, '--listen=:9090']}")); err != nil {
 		t.Error(err)

@@ -1,5 +1,5 @@
-// Package chart is there for its tests, which render the chart of dwatch (cli/manifest/chart) as Helm does,
-// by Helm's own packages, and give what they make of it to a real API server.
+// Package chart has only tests. They render the chart of dwatch (cli/manifest/chart) with Helm's own packages, and pass
+// the result to a real API server.
 //
-// It is a module of its own, so that nobody who builds dwatch needs Helm.
+// It is a separate module, so that builds of dwatch do not need Helm.
 package chart

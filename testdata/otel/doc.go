@@ -1,3 +1,4 @@
-// Package otel has the OTLP receiver of an OpenTelemetry collector be the judge of dwatch send --to otlp+https://: what its consumer gets is
-// compared with what was sent. It is a module of its own, so that dwatch does not depend on a collector.
+// Package otel tests dwatch send --to otlp+https:// with the OTLP receiver of an OpenTelemetry collector: it compares
+// the records that the receiver's consumer gets with the sent ones. It is a separate module, so that dwatch does not
+// depend on a collector.
 package otel

@@ -36,16 +36,16 @@ import (
 	"dwatch/watcher/event"
 )
 
-// collector is the receiver of one, and what comes after it.
+// collector is an OTLP receiver with the consumer behind it.
 type collector struct {
 	address string
 
 	mu   sync.Mutex
 	got  []plog.Logs
-	fail error // what comes after it says of the next
+	fail error // result of the consumer for the next records
 }
 
-// start starts a collector; change changes how it listens.
+// start starts a collector. change may modify the configuration of its listener.
 func start(t *testing.T, change func(*confighttp.ServerConfig)) *collector {
 	t.Helper()
 	free, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -83,7 +83,7 @@ func start(t *testing.T, change func(*confighttp.ServerConfig)) *collector {
 	return c
 }
 
-// sender returns what dwatch sends to it by.
+// sender returns a webhook.Receiver that sends to the collector as dwatch does.
 func (c *collector) sender(t *testing.T, scheme string, change func(*webhook.Options)) *webhook.Receiver {
 	t.Helper()
 	o := webhook.Options{URL: &url.URL{Scheme: scheme, Host: c.address, Path: otlp.LogsPath}, Format: webhook.OTLPLogs, UserAgent: "dwatch/test"}
@@ -99,7 +99,7 @@ func (c *collector) sender(t *testing.T, scheme string, change func(*webhook.Opt
 	return w
 }
 
-// message is one as the queue sends it.
+// message returns a message as the queue of deliver sends it.
 func message(body string) *deliver.Message {
 	return &deliver.Message{
 		ID: "uid-1/7/MODIFIED", Type: event.Modified,
@@ -110,7 +110,7 @@ func message(body string) *deliver.Message {
 	}
 }
 
-// only is the one record that the collector has passed on.
+// only returns the single record that the consumer has received.
 func (c *collector) only(t *testing.T) (resource map[string]any, scope string, record plog.LogRecord) {
 	t.Helper()
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *collector) only(t *testing.T) (resource map[string]any, scope string, r
 	return of.Resource().Attributes().AsRaw(), in.Scope().Name(), in.LogRecords().At(0)
 }
 
-// TestRecord: a collector gets what the k8sobjects receiver calls so, and the event.
+// TestRecord checks that the consumer gets the event with the attributes of the k8sobjects receiver.
 func TestRecord(t *testing.T) {
 	const body = `{"type":"MODIFIED","time":"2026-01-31T09:00:00.25Z","object":{"metadata":{"name":"web","labels":{"a.b/c":"\u00e4 <&>"}},"spec":{"replicas":3,"half":0.5,"paused":false,"list":[1,"x",null,{}]}}}`
 	c := start(t, nil)
@@ -148,14 +148,14 @@ func TestRecord(t *testing.T) {
 				"spec":     map[string]any{"replicas": int64(3), "half": 0.5, "paused": false, "list": []any{int64(1), "x", nil, map[string]any{}}},
 			},
 		},
-		"time": at, "observed": at, "severity": "Unspecified", // a change is neither good nor bad
+		"time": at, "observed": at, "severity": "Unspecified", // a change has no severity
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestHostile: what is deep, large or no text is taken.
+// TestHostile checks that the collector accepts bodies that are deep, large, or not valid UTF-8 or JSON.
 func TestHostile(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 200) + "1" + strings.Repeat("]}", 200)
 	large, err := json.Marshal(map[string]string{"type": "ADDED", "text": strings.Repeat("x", 3<<20)})
@@ -174,7 +174,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTLS: it shows a certificate, and asks for one.
+// TestTLS checks a collector with a certificate that requires client certificates.
 func TestTLS(t *testing.T) {
 	path := func(dir, name string) string { return filepath.Join(dir, name) }
 	dir := testenv.WriteCertificates(t)
@@ -193,11 +193,12 @@ func TestTLS(t *testing.T) {
 	c.only(t)
 	stranger := c.sender(t, "https", func(o *webhook.Options) { o.TLS.CA = path(dir, "ca.crt") })
 	if err := stranger.Send(t.Context(), message(`{"type":"ADDED"}`)); err == nil {
-		t.Error("it takes whoever shows no certificate")
+		t.Error("the collector accepts a client without a certificate")
 	}
 }
 
-// TestAnswers: what a collector says when it does not take a record means to dwatch what OTLP says of it: to try again, when, or never.
+// TestAnswers checks that dwatch follows OTLP for the errors of a collector: retry, retry after a delay, or do not
+// retry.
 func TestAnswers(t *testing.T) {
 	throttled, err := status.New(codes.ResourceExhausted, "slow down").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(30 * time.Second)})
 	if err != nil {
@@ -211,7 +212,7 @@ func TestAnswers(t *testing.T) {
 		"a queue is full":     {status.Error(codes.ResourceExhausted, "the queue is full"), "again: HTTP 429"},
 		"throttled":           {throttled.Err(), "down for 30s: HTTP 429"},
 		"no such data":        {status.Error(codes.InvalidArgument, "no"), "refused: HTTP 400"},
-		"permanent":           {consumererror.NewPermanent(errors.New("no")), "again: HTTP 500"}, // it may be of a proxy: it is not lost for that
+		"permanent":           {consumererror.NewPermanent(errors.New("no")), "again: HTTP 500"}, // it may come from a proxy, so the event is not dropped
 		"not let in":          {status.Error(codes.Unauthenticated, "who?"), "down for 0s: HTTP 401"},
 		"it takes no records": {status.Error(codes.Unimplemented, "no logs"), "refused: HTTP 404"},
 	} {
@@ -225,12 +226,12 @@ func TestAnswers(t *testing.T) {
 		c.fail = nil
 		c.mu.Unlock()
 		if err := w.Send(t.Context(), message(`{"type":"ADDED"}`)); err != nil {
-			t.Errorf("%s: and then: %v", name, err)
+			t.Errorf("%s: the next record: %v", name, err)
 		}
 	}
 }
 
-// TestTooLarge: a record that is larger than a collector takes is refused for good; others are taken.
+// TestTooLarge checks that a record above the collector's size limit is rejected for good, and others are accepted.
 func TestTooLarge(t *testing.T) {
 	c := start(t, func(s *confighttp.ServerConfig) { s.MaxRequestBodySize = 10_000 })
 	w := c.sender(t, "http", nil)
@@ -243,7 +244,7 @@ func TestTooLarge(t *testing.T) {
 	c.only(t)
 }
 
-// TestAway: a collector that is not there, or has another path, is said to be.
+// TestAway checks the errors for a wrong path and for a collector that is not running.
 func TestAway(t *testing.T) {
 	c := start(t, nil)
 	w := c.sender(t, "http", func(o *webhook.Options) { o.URL.Path = "/elsewhere" })
@@ -256,7 +257,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// meaning is what an error means to the queue.
+// meaning returns how the queue treats an error.
 func meaning(err error) string {
 	refused, isRefused := errors.AsType[*deliver.RefusedError](err)
 	down, isDown := errors.AsType[*deliver.DownError](err)

@@ -183,7 +183,7 @@ func start(t *testing.T, set *appsv1.StatefulSet, account string, secret, rules 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// But for the ports, of which others have some here.
+	// Use free ports, because another program may use those of the manifests.
 	ports := strings.NewReplacer("--listen=:9090", "--listen=127.0.0.1:0", "--addr=:8080", "--addr=127.0.0.1:0", "$$", "$")
 	args := []string{"--mount", "sh", "-c", script, "sh", root, program, at}
 	for _, arg := range set.Spec.Template.Spec.Containers[0].Args {

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// chartSource is where the chart is, seen from the top of the repository.
+// chartSource is the directory of the chart, relative to the root of the repository.
 const chartSource = "cli/manifest/chart"
 
-// writeChart writes the chart for Helm of a version into dir, as helm package does, but that whoever does it
-// anew gets the same bytes.
+// writeChart writes the Helm chart of a version into dir, as helm package does, but reproducibly.
 func writeChart(dir, version string, when time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -60,12 +59,12 @@ func chartArchive(source fs.FS, version string, when time.Time) ([]byte, error) 
 	return content.Bytes(), err
 }
 
-// versioned is Chart.yaml of a release.
+// versioned returns Chart.yaml with the version of a release.
 func versioned(text []byte, version string) ([]byte, error) {
 	for _, name := range []string{"version", "appVersion"} {
 		none := []byte("\n" + name + ": 0.0.0\n")
 		if bytes.Count(text, none) != 1 {
-			return nil, fmt.Errorf("the chart's Chart.yaml has not one line %q", none)
+			return nil, fmt.Errorf("Chart.yaml must have exactly one line %q", none)
 		}
 		text = bytes.Replace(text, none, []byte("\n"+name+": "+version+"\n"), 1)
 	}

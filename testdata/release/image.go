@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nobody is whom dwatch runs as in the image: a number, so that Kubernetes can check
-// runAsNonRoot. It is the one that images without a distribution use.
-const nobody = 65532
+// nonRootUser is the user of dwatch in the image. It is numeric, so that Kubernetes can check runAsNonRoot, and the same
+// as in distroless images.
+const nonRootUser = 65532
 
-// binary is a program in GoReleaser's list of what it has built.
+// binary is an entry of GoReleaser's list of artifacts.
 type binary struct {
 	Path, Goos, Goarch, Type string
 }
@@ -66,7 +66,7 @@ func writeImage(dist string, when time.Time) error {
 	return nil
 }
 
-// readable lets everybody read the files below dir, as those of the rest of a release.
+// readable makes the files below dir readable for everyone, like the other files of a release.
 func readable(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -97,8 +97,8 @@ func binariesIn(dist string) ([]binary, error) {
 	return linux, nil
 }
 
-// image holds the program and nothing else: no shell, no library, no certificates, as those
-// of the cluster come with a service account. Nothing is written but to what is mounted.
+// image returns an image that contains only the program: no shell, no libraries, and no certificates, because the
+// cluster's come with a service account. dwatch writes only to mounted volumes.
 func image(b binary, when time.Time) (v1.Image, error) {
 	content, err := files(b.Path, when)
 	if err != nil {
@@ -121,12 +121,12 @@ func image(b binary, when time.Time) (v1.Image, error) {
 	return mutate.ConfigFile(img, howToRun(config.DeepCopy(), b, when))
 }
 
-// howToRun adds to c how the image is run.
+// howToRun sets the configuration for running the image, and returns c.
 func howToRun(c *v1.ConfigFile, b binary, when time.Time) *v1.ConfigFile {
 	c.OS, c.Architecture, c.Created = b.Goos, b.Goarch, v1.Time{Time: when}
 	c.Config = v1.Config{
 		Entrypoint: []string{"/dwatch"},
-		User:       fmt.Sprintf("%d:%[1]d", nobody),
+		User:       fmt.Sprintf("%d:%[1]d", nonRootUser),
 		WorkingDir: "/",
 		Env:        []string{"PATH=/"},
 		Labels: map[string]string{
@@ -137,7 +137,7 @@ func howToRun(c *v1.ConfigFile, b binary, when time.Time) *v1.ConfigFile {
 	return c
 }
 
-// files is the file system of the image, as an archive.
+// files returns the file system of the image as a tar archive.
 func files(program string, when time.Time) ([]byte, error) {
 	content, err := os.ReadFile(program)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// imageOf is the image for Linux on amd64.
+// imageOf returns the image for linux/amd64.
 func imageOf(t *testing.T, r release) v1.Image {
 	t.Helper()
 	top, err := layout.ImageIndexFromPath(filepath.Join(r.dist(), "image"))
@@ -46,11 +46,11 @@ func imageOf(t *testing.T, r release) v1.Image {
 			return image
 		}
 	}
-	t.Fatalf("none for linux/amd64: %v", manifest)
+	t.Fatalf("no image for linux/amd64: %v", manifest)
 	return nil
 }
 
-// TestImage: it holds one file, and runs it as nobody.
+// TestImage checks that the image contains one file and runs it as a non-root user.
 func TestImage(t *testing.T) {
 	image := imageOf(t, made)
 	config, err := image.ConfigFile()
@@ -65,7 +65,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestImageLayer: what is no Go reads its files, too; it wants the end of the archive.
+// TestImageLayer checks that tar can read the layer, which requires the end of the archive, unlike Go's reader. All
+// files of the layout are readable.
 func TestImageLayer(t *testing.T) {
 	need(t, "tar")
 	layers, err := imageOf(t, made).Layers()
@@ -99,7 +100,7 @@ func TestImageLayer(t *testing.T) {
 	}
 }
 
-// TestImageRuns: with the image as root, read-only, and its user, dwatch starts.
+// TestImageRuns checks that dwatch starts as the image's user with the image as a read-only root.
 func TestImageRuns(t *testing.T) {
 	need(t, "unshare")
 	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
@@ -126,7 +127,7 @@ func TestImageRuns(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	wantVersion(t, string(said))
-	// A pod without a kubeconfig and without a service account: an error, not a crash.
+	// As in a pod without a kubeconfig and a service account: dwatch reports an error, and does not crash.
 	said, err = run("list", "pods", "--server", "https://127.0.0.1:1")
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("%v: %s", err, said)

@@ -1,12 +1,12 @@
 // Command release makes the parts of a release that GoReleaser does not:
 //
 //	release manual DIR            man pages and completions    manual.go
-//	release sbom BINARY FILE      what a binary is made of     sbom.go
+//	release sbom BINARY FILE      modules in a binary           sbom.go
 //	release image DIST [DIR]      the container image          image.go
 //	release chart DIR VERSION     the chart for Helm           chart.go
 //
-// It is run by make release, and a module of its own, so that dwatch does not depend
-// on what it needs. Nothing that it makes depends on when and where it runs.
+// make release runs it. It is a separate module, so that dwatch does not depend on its dependencies. Its output does not depend
+// on when and where it runs.
 package main
 
 import (
@@ -43,11 +43,11 @@ func run(args []string) error {
 	return fmt.Errorf("%q: %s", args, usage)
 }
 
-// epoch is the time of the commit, in SOURCE_DATE_EPOCH: whatever has a date has that one.
+// epoch returns the time of the commit from SOURCE_DATE_EPOCH, which is the date of all files.
 func epoch() (time.Time, error) {
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is no time: %w", err)
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is not a number of seconds: %w", err)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sums are the digests in checksums.txt by file.
+// sums returns the digests in checksums.txt by file.
 func sums(t *testing.T, r release) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.dist(), "checksums.txt"))
@@ -29,7 +29,7 @@ func sums(t *testing.T, r release) map[string]string {
 	return found
 }
 
-// TestChecksums: each file that is published is in checksums.txt, with its digest.
+// TestChecksums checks that checksums.txt has the digest of each published file.
 func TestChecksums(t *testing.T) {
 	found := sums(t, made)
 	for _, pattern := range []string{
@@ -47,7 +47,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestSame: made again, somewhere else, all of it is the same to the byte.
+// TestSame checks that a second release in another directory has the same bytes.
 func TestSame(t *testing.T) {
 	for _, name := range []string{"checksums.txt", "krew/dwatch.yaml", "homebrew/dwatch.rb", "image/index.json"} {
 		first, err := os.ReadFile(filepath.Join(made.dist(), name))
@@ -64,7 +64,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSBOM: it can be read, and has what dwatch is built on.
+// TestSBOM checks that the SBOM is valid and has the modules that dwatch is built from.
 func TestSBOM(t *testing.T) {
 	f, err := os.Open(made.file("dwatch_%s_linux_amd64.cdx.json"))
 	if err != nil {
@@ -84,7 +84,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// plugin is what krew reads of a manifest.
+// plugin has the fields of a manifest that krew reads.
 type plugin struct {
 	APIVersion, Kind string
 	Metadata         struct{ Name string }
@@ -98,9 +98,8 @@ type plugin struct {
 	}
 }
 
-// TestKrew: the manifest is as krew's index takes it: names, a semantic version, a short
-// description that fits a line, one platform for each file, an archive with its digest, the
-// program and the license in it.
+// TestKrew checks the krew manifest by the rules of krew's index: names, a semantic version, a short description, one
+// platform per archive, the archive's digest, and the program and the license in it.
 func TestKrew(t *testing.T) {
 	var p plugin
 	text, err := os.ReadFile(filepath.Join(made.dist(), "krew/dwatch.yaml"))
@@ -127,7 +126,7 @@ func TestKrew(t *testing.T) {
 		name := platform.URI[strings.LastIndex(platform.URI, "/")+1:]
 		if !strings.HasPrefix(platform.URI, "https://example.com/you/dwatch/releases/download/v"+made.version+"/") ||
 			found[name] != platform.Sha256 || len(platform.Sha256) != 64 {
-			t.Errorf("%+v is not of %v", platform, found)
+			t.Errorf("%+v does not match %v", platform, found)
 		}
 		if l := platform.Selector.MatchLabels; l["os"] != "linux" || l["arch"] != "amd64" || len(l) != 2 {
 			t.Errorf("selector %v", l)
@@ -139,7 +138,7 @@ func TestKrew(t *testing.T) {
 	}
 }
 
-// TestFormula: Ruby reads the formula, and it has the archive's digest.
+// TestFormula checks that Ruby accepts the formula, and that it has the archive's digest.
 func TestFormula(t *testing.T) {
 	file := filepath.Join(made.dist(), "homebrew/dwatch.rb")
 	text, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ import (
 	"dwatch/cli"
 )
 
-// completions are the files of each shell, as the packages install them.
+// completions are the names of the completion files by shell, as the packages install them.
 var completions = map[string]string{"bash": "dwatch.bash", "zsh": "_dwatch", "fish": "dwatch.fish", "powershell": "dwatch.ps1"}
 
 // writeManual writes the man pages into dir/man and the completions into dir/completions.
@@ -39,8 +39,8 @@ func writeManual(dir string, when time.Time) error {
 	return nil
 }
 
-// pages are the commands that have a page. What rbac is put in front of has its own page
-// already.
+// pages returns the commands with a man page. rbac and similar commands take the arguments of commands that have their
+// own page.
 func pages(root *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{root}
 	for _, c := range root.Commands() {
@@ -51,8 +51,7 @@ func pages(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// manPage is the help of a command as a page. The help is laid out already: it is kept line
-// by line.
+// manPage returns the help of a command as a man page. The help is already formatted, so its lines are kept.
 func manPage(root, c *cobra.Command, when time.Time) []byte {
 	var b bytes.Buffer
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
@@ -74,8 +73,7 @@ func manPage(root, c *cobra.Command, when time.Time) []byte {
 	return b.Bytes()
 }
 
-// sections splits the text of a usage where a line begins one: it is not indented and ends
-// with a colon.
+// sections splits a usage text at the headings: lines that are not indented and end with a colon.
 func sections(usage string) []string {
 	var all []string
 	for _, line := range strings.SplitAfter(usage, "\n") {
@@ -91,7 +89,7 @@ func sections(usage string) []string {
 
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`)
 
-// roff keeps a text from being read as requests.
+// roff escapes a text, so that none of it is a request.
 func roff(text string) string {
 	lines := strings.Split(escapes.Replace(text), "\n")
 	for i, line := range lines {

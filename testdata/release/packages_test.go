@@ -14,7 +14,7 @@ import (
 	"github.com/sassoftware/go-rpmutils"
 )
 
-// TestArchive: what is unpacked runs without anything else.
+// TestArchive checks that the unpacked program runs without any other file.
 func TestArchive(t *testing.T) {
 	need(t, "tar")
 	dir := t.TempDir()
@@ -29,11 +29,11 @@ func TestArchive(t *testing.T) {
 	}
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
-		t.Errorf("it needs %q, %v", libraries, err)
+		t.Errorf("dwatch needs the libraries %q, %v", libraries, err)
 	}
 }
 
-// TestChart: the chart has the files of its directory, and the version of the release.
+// TestChart checks that the chart has the files of its directory, and the version of the release.
 func TestChart(t *testing.T) {
 	need(t, "tar")
 	dir := t.TempDir()
@@ -50,16 +50,16 @@ func TestChart(t *testing.T) {
 			want = bytes.ReplaceAll(want, []byte("ersion: 0.0.0"), []byte("ersion: "+made.version))
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s:\n%s\ninstead of\n%s", name, got, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
 		return errors.Join(err, readErr)
 	})
 	if listed := strings.Fields(mustRun(t, "tar", "-tzf", made.file("dwatch-%s.tgz"))); err != nil || len(listed) != files || files < 10 {
-		t.Errorf("%v, %d files instead of %d", err, len(listed), files)
+		t.Errorf("%v, got %d files, want %d", err, len(listed), files)
 	}
 }
 
-// installed are the files that both packages have beside the completion of zsh.
+// installed are the files of both packages, except the completion of zsh.
 var installed = []string{
 	"usr/bin/dwatch", "usr/bin/kubectl-dwatch", "usr/bin/kubectl_complete-dwatch",
 	"usr/share/man/man1/dwatch.1", "usr/share/man/man1/dwatch-send.1",
@@ -67,7 +67,7 @@ var installed = []string{
 	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md", "usr/share/doc/dwatch/docs/guarantees.md",
 }
 
-// TestDeb: dpkg installs it below an empty root, and removes all of it again.
+// TestDeb checks that dpkg can install the package below an empty root, and remove it completely.
 func TestDeb(t *testing.T) {
 	need(t, "dpkg")
 	root := t.TempDir()
@@ -94,7 +94,7 @@ func TestDeb(t *testing.T) {
 	}
 }
 
-// TestRPM: the package has the same files, and needs no other.
+// TestRPM checks that the RPM has the same files, and requires no other package.
 func TestRPM(t *testing.T) {
 	f, err := os.Open(made.file("dwatch_%s_amd64.rpm"))
 	if err != nil {
@@ -129,17 +129,17 @@ func TestRPM(t *testing.T) {
 	needs, _ := p.Header.GetStrings(rpmutils.REQUIRENAME)
 	for _, name := range needs {
 		if !strings.HasPrefix(name, "rpmlib(") {
-			t.Errorf("it needs %s", name)
+			t.Errorf("the RPM requires %s", name)
 		}
 	}
 }
 
-// TestManual: each page renders without a warning, and has what its help has.
+// TestManual checks that each man page renders without a warning, and has the sections of the help.
 func TestManual(t *testing.T) {
 	need(t, "man")
-	// In small images man is a script that says that there are no manual pages.
+	// In small images man is a script that only says that manual pages are missing.
 	if version, err := exec.Command("man", "--version").Output(); err != nil || !strings.HasPrefix(string(version), "man ") {
-		t.Skipf("man is not one that can be used: %q, %v", version, err)
+		t.Skipf("man is not usable: %q, %v", version, err)
 	}
 	pages, err := filepath.Glob(filepath.Join(made.dir, "bin/manual/man/*.1"))
 	if err != nil || len(pages) < 8 {

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// The release that the tests try, and the same one made once more somewhere else.
+// made is the release under test. again is the same release, built in another directory.
 var made, again release
 
-// release is what make release has made, of what is checked out, for one platform.
+// release is the result of make release for the checked-out commit and one platform.
 type release struct {
-	dir     string // where it was made
+	dir     string // root of its git worktree
 	version string
 }
 
 func (r release) dist() string { return filepath.Join(r.dir, "bin", "dist") }
 
-// file is one that is named after the version.
+// file returns the path of a file whose name contains the version.
 func (r release) file(pattern string) string {
 	return filepath.Join(r.dist(), fmt.Sprintf(pattern, r.version))
 }
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withReleases makes both, runs the tests and leaves nothing behind.
+// withReleases builds both releases, runs the tests and cleans up.
 func withReleases(run func() int) (int, error) {
 	dir, err := os.MkdirTemp("", "dwatch-release-")
 	if err != nil {
@@ -60,8 +60,7 @@ func withReleases(run func() int) (int, error) {
 	return run(), nil
 }
 
-// checkedOut is a commit of what is checked out here, with what was changed of it and not
-// yet committed. A file that git does not know is not in it.
+// checkedOut returns a commit with the checked-out files, including uncommitted changes, but without untracked files.
 func checkedOut() (string, error) {
 	commit, err := output("../..", "git", "stash", "create")
 	if err == nil && commit == "" {
@@ -93,7 +92,7 @@ func (r *release) make() error {
 	return nil
 }
 
-// output is what a command prints, without space around it.
+// output returns what a command prints, without surrounding space.
 func output(dir, name string, args ...string) (string, error) {
 	var out, wrong bytes.Buffer
 	cmd := exec.Command(name, args...)
@@ -104,7 +103,7 @@ func output(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// mustRun is output for a test.
+// mustRun is like output, and ends the test on errors.
 func mustRun(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := output("", name, args...)
@@ -114,23 +113,23 @@ func mustRun(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// need skips a test where a command is not there.
+// need skips a test if a command is missing.
 func need(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		t.Skipf("there is no %s", name)
+		t.Skipf("%s is not installed", name)
 	}
 }
 
-// wantVersion: the program says which release it is of.
+// wantVersion checks that the output of dwatch --version has the version of the release.
 func wantVersion(t *testing.T, said string) {
 	t.Helper()
 	if !strings.HasPrefix(said, "dwatch v"+made.version+" (client-go v") {
-		t.Errorf("version %q, want that of %s", said, made.version)
+		t.Errorf("version %q, want %s", said, made.version)
 	}
 }
 
-// wantFiles: each is there and not empty.
+// wantFiles checks that all files exist and are not empty.
 func wantFiles(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -11,12 +11,11 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes, as CycloneDX, which modules are linked into a binary. It says nothing
-// else: the linker wrote it into the binary itself.
+// writeSBOM writes the modules of a binary as a CycloneDX file. The linker has recorded them in the binary.
 func writeSBOM(binary, file string, when time.Time) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
-		return fmt.Errorf("what %s is made of: %w", binary, err)
+		return fmt.Errorf("read the modules of %s: %w", binary, err)
 	}
 	f, err := os.Create(file)
 	if err != nil {
@@ -51,8 +50,8 @@ func bom(info *buildinfo.BuildInfo, when time.Time) *cdx.BOM {
 	return b
 }
 
-// module is a module as a component. Its sum is no digest that CycloneDX knows: it is a
-// property.
+// module returns a module as a component. Its go.sum hash is a property, because CycloneDX does not know this kind of
+// digest.
 func module(m *debug.Module, kind cdx.ComponentType) cdx.Component {
 	url := "pkg:golang/" + m.Path + "@" + m.Version
 	c := cdx.Component{BOMRef: url, Type: kind, Name: m.Path, Version: m.Version, PackageURL: url}
@@ -62,7 +61,7 @@ func module(m *debug.Module, kind cdx.ComponentType) cdx.Component {
 	return c
 }
 
-// settings are how it was built, but for what git says of it.
+// settings returns the Go version and the build settings, without those of the version control system.
 func settings(info *buildinfo.BuildInfo) *[]cdx.Property {
 	all := []cdx.Property{{Name: "go:version", Value: info.GoVersion}}
 	for _, s := range info.Settings {

@@ -175,7 +175,7 @@ export class Exported {
 
   async yaml({ key, at, from }) {
     const { all } = await this.contentsOf(key), content = contentAt(all, Number(at)), base = from && contentAt(all, Number(from));
-    if (!content || from && !base) return { error: this.about.contentsBefore ? this.missingContent() : "how the object was before dwatch saw it is not known" };
+    if (!content || from && !base) return { error: this.about.contentsBefore ? this.missingContent() : "dwatch has no state of the object at that time" };
     const quiet = Math.max(content.u ? content.t : 0, base?.u ? base.t : 0);
     return { time: content.t, yaml: content.y, yamlCut: content.c, ...(quiet && { quiet }), ...(from && compared(base.y, content.y)) };
   }

@@ -242,7 +242,7 @@ export class TimeSlider {
 function omissionTexts({ changesBefore, contentsBefore, leadUps, max } = {}) {
   const reason = `there was no room for it in ${(max / 1e6).toLocaleString("en")} MB`;
   return [
-    changesBefore ? `Left out: what was before ${moment(changesBefore)}; ${reason}.` : "",
+    changesBefore ? `Left out: changes before ${moment(changesBefore)}; ${reason}.` : "",
     contentsBefore ? `Left out: the YAML of objects as they were before ${moment(contentsBefore)}; ${reason}.` : "",
     leadUps ? `Left out: what led up to ${count(leadUps, "failure")}.` : "",
   ].filter(Boolean);
