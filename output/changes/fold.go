@@ -42,7 +42,8 @@ const (
 type foldGroup struct {
 	cause          *inventory.IntentionalChange
 	changes        int
-	reported       int // the value of changes when the last line was shown
+	reported       int  // the value of changes when the last line was shown
+	recovered      bool // an object became Current without an event since the last line
 	last           time.Time
 	reportedAt     time.Time
 	notCurrent     map[string]bool // IDs of the objects that are not Current yet
@@ -231,6 +232,19 @@ func (f *folds) markCurrent(e *event.Event, c *inventory.Change) {
 	}
 }
 
+// markRecovered takes an object whose status changed without an event. If it is Current now, groups that wait for it may be done.
+func (f *folds) markRecovered(s *inventory.State, now time.Time) {
+	if isNotCurrent(s) {
+		return
+	}
+	for _, g := range f.ordered {
+		if g.notCurrent[s.Entry.ID] {
+			delete(g.notCurrent, s.Entry.ID)
+			g.last, g.recovered = now, true
+		}
+	}
+}
+
 // showFailure shows a failure at once if it is the first of its kind, and counts it.
 func (f *folds) showFailure(e *event.Event, c *inventory.Change, g *foldGroup) {
 	key, text := f.findFailure(e, c)
@@ -277,7 +291,7 @@ func (f *folds) findFailure(e *event.Event, c *inventory.Change) (key, text stri
 func (f *folds) showDue(now time.Time, flush bool) {
 	f.settleEarly(now, flush)
 	for _, g := range f.ordered {
-		if g.reported < g.changes && (flush || f.isDue(g, now)) {
+		if (g.reported < g.changes || g.recovered) && (flush || f.isDue(g, now)) {
 			f.showGroup(now, g, f.progress(g, now))
 		}
 	}
@@ -300,7 +314,9 @@ func (f *folds) isDone(g *foldGroup) bool {
 
 // forget removes groups without recent changes.
 func (f *folds) forget(now time.Time) {
-	f.ordered = slices.DeleteFunc(f.ordered, func(g *foldGroup) bool { return g.reported == g.changes && now.Sub(g.last) > forgetAfter })
+	f.ordered = slices.DeleteFunc(f.ordered, func(g *foldGroup) bool {
+		return g.reported == g.changes && !g.recovered && now.Sub(g.last) > forgetAfter
+	})
 	if len(f.ordered) < len(f.groups) {
 		maps.DeleteFunc(f.groups, func(_ *inventory.IntentionalChange, g *foldGroup) bool { return !slices.Contains(f.ordered, g) })
 	}
@@ -308,7 +324,7 @@ func (f *folds) forget(now time.Time) {
 
 // showGroup shows the line of a group. end describes its result or progress.
 func (f *folds) showGroup(now time.Time, g *foldGroup, end string) {
-	g.reported, g.reportedAt = g.changes, now
+	g.reported, g.reportedAt, g.recovered = g.changes, now, false
 	line := text.Count(g.changes, "change")
 	if g.cause.IsRollout {
 		line = "rollout " + end + "; " + line

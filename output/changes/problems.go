@@ -24,6 +24,7 @@ type problemView struct {
 	resources     map[schema.GroupResource]schema.GroupVersionResource // the versions in the events
 	shownClusters map[string]bool                                      // clusters whose initial problems were shown
 	waitingSince  time.Time                                            // when the initial problems began to wait for lookups, or zero
+	now           time.Time                                            // of the latest event, or of the latest refresh
 }
 
 const (
@@ -49,6 +50,7 @@ func (l *problemView) observe(ctx context.Context, one []event.Event) (*inventor
 		l.links.Observe(&one[0])
 		return nil, l.inventory.Deliver(ctx, one)
 	}
+	l.now = one[0].Time
 	resource := one[0].Target.Resource()
 	l.resources[resource.GroupResource()] = resource
 	if err := l.inventory.Deliver(ctx, one); err != nil {
@@ -215,12 +217,24 @@ func (l *problemView) short(r schema.GroupResource) string {
 	return r.Resource
 }
 
-// currentState returns the current state of an object, or nil if it does not exist.
+// currentState returns the current state of an object with the failures of what it owns, or nil if it does not exist.
 func (l *problemView) currentState(o *inventory.Entry) *inventory.State {
 	for _, s := range l.inventory.ExistingByID([]string{o.ID}) {
-		return s
+		return l.inventory.WithOwned(s, l.now)
 	}
 	return nil
+}
+
+// refresh takes what became of objects without an event until now: crash loops that ended, and failures of objects that
+// they own.
+func (l *problemView) refresh(now time.Time) {
+	if l == nil {
+		return
+	}
+	l.now = now
+	for _, s := range l.inventory.Refresh(now) {
+		l.folds.markRecovered(s, now)
+	}
 }
 
 // subjectOf returns an object of the inventory as the subject of a line.

@@ -331,3 +331,48 @@ func TestInitialWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldCrashLoop checks that a rollout has failed while its pod runs between two crashes, and is done when the crash loop ends by
+// time.
+func TestFoldCrashLoop(t *testing.T) {
+	var out bytes.Buffer
+	o := options(0)
+	o.ShowProblems, o.Fold = true, true
+	o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
+	o.Targets = []event.Target{pods, deployments}
+	v := New(&out, o)
+	deliver := func(second int, of event.Target, kind event.Type, before, after event.Object) {
+		t.Helper()
+		if err := v.Deliver(t.Context(), []event.Event{{Type: kind, Target: of, Time: at.Add(time.Duration(second) * time.Second), Old: before, Object: after}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deploy := func(image string, version int) event.Object {
+		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"d","generation":%[1]d,"resourceVersion":"%[1]d","creationTimestamp":"2026-01-31T08:00:00Z"},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"cart","image":%[2]q}]}}},`+
+			`"status":{"observedGeneration":%[1]d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`, version, image))
+	}
+	clock := func(second int) string { return at.Add(time.Duration(second) * time.Second).UTC().Format(time.RFC3339) }
+	pod := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"cart","namespace":"shop","uid":"p","resourceVersion":"9","creationTimestamp":"2026-01-31T08:00:00Z","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"cart","uid":"d","controller":true}]},`+
+		`"spec":{},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"cart","restartCount":3,"ready":true,"state":{"running":{"startedAt":"`+clock(3)+`"}},"lastState":{"terminated":{"reason":"Error","exitCode":1,"startedAt":"`+clock(-20)+`","finishedAt":"`+clock(0)+`"}}}]}}`)
+	old := deploy("cart:1", 1)
+	deliver(0, deployments, event.Added, event.Object{}, old)
+	for _, target := range []event.Target{pods, deployments} {
+		deliver(0, target, event.Synced, event.Object{}, event.Object{})
+	}
+	deliver(1, deployments, event.Modified, old, deploy("cart:2", 2))
+	deliver(4, pods, event.Added, event.Object{}, pod)
+	v.FlushDue(at.Add(12 * time.Second))
+	if text := out.String(); !strings.Contains(text, "rollout failed after 11 s: po/cart CrashLoopBackOff (exit 1, 3 restarts)") {
+		t.Errorf("the rollout has not failed:\n%s", text)
+	}
+	out.Reset()
+	v.FlushDue(at.Add(42 * time.Second))
+	if out.Len() > 0 {
+		t.Errorf("the loop has not ended:\n%s", out.String())
+	}
+	v.FlushDue(at.Add(43 * time.Second)) // the loop ends: the present run lasts twice as long as the one before
+	v.FlushDue(at.Add(45 * time.Second))
+	if text := out.String(); !strings.Contains(text, "rollout done in 42 s") {
+		t.Errorf("the result of the rollout is missing:\n%s", text)
+	}
+}

@@ -188,8 +188,21 @@ func (s *settlement) state(e *event.Event) string {
 			text += ": " + clean(of.Message)
 		}
 		return text
+	case s.failedObject() != "":
+		return "failed: " + s.failedObject()
 	case s.isWorkload(e), e.Object.Kind == "Pod":
 		return "ready"
+	}
+	return ""
+}
+
+// failedObject describes a pod of the root object that has failed and exists. The root object may not show that between two
+// crashes. It is empty if there is none.
+func (s *settlement) failedObject() string {
+	for _, o := range s.group.Unhealthy {
+		if kind := o.Target.Mapping.GroupVersionKind; s.group.HasRoot && kind.Group == "" && kind.Kind == "Pod" && !o.IsFinished && o.Status == kstatus.FailedStatus.String() {
+			return clean(strings.TrimSuffix(s.ShortName(o.Target.Resource())+"/"+o.Name+" "+o.Message, " "))
+		}
 	}
 	return ""
 }

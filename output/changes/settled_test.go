@@ -75,6 +75,15 @@ func TestSettled(t *testing.T) {
 		passes func(n int) bool // the filter
 		want   string
 	}{
+		"a rollout between two crashes of a pod": {
+			event.SettledGroup{HasRoot: true, Status: "Current", UnhealthyCount: 2, Unhealthy: []event.UnhealthyObject{
+				{Target: pods, Name: "p0", Status: "Failed", Message: "Evicted", IsFinished: true}, {Target: pods, Name: "p1", Status: "Failed", Message: "CrashLoopBackOff (exit 1, 3 restarts)"}}},
+			[]event.Event{deploy(), came()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s, failed: po/p1 CrashLoopBackOff (exit 1, 3 restarts); +1 po\n" +
+				"           po/p0  Failed: Evicted\n" +
+				"           po/p1  Failed: CrashLoopBackOff (exit 1, 3 restarts)\n",
+		},
 		"a rollout": {
 			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), gone()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +

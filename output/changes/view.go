@@ -171,6 +171,7 @@ func (v *View) flush(now time.Time, all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.measure()
+	v.problems.refresh(now)
 	v.problems.showDelayed(now, all)
 	v.folds.showDue(now, all)
 	v.repeats.showDue(now, all)

@@ -71,6 +71,7 @@ type Inventory struct {
 	byName          map[name]*Entry
 	deleted         []*Entry // in order of deletion
 	problems        problemTracker
+	inheritance     inheritance
 	eventTargets    eventTargets
 	kinds           map[schema.GroupKind]schema.GroupResource // of all observed objects; owner references name kinds
 	archive         archive
@@ -210,6 +211,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 		s.Entry.add(&i.archive, s, onlyNoise)
 	}
 	i.problems.update(s.Entry, s)
+	i.inheritance.noteChange(s.Entry)
 	if e.Type == event.Deleted {
 		i.markDeleted(s.Entry)
 	}
@@ -257,6 +259,7 @@ func (i *Inventory) addEntry(c *Change) {
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
 	i.eventTargets.add(s.Target) // its status event follows its first objects
 	i.problems.update(s.Entry, s)
+	i.inheritance.noteChange(s.Entry)
 	if last == nil || s.Type != event.Deleted { // otherwise the name already belongs to a newer object
 		i.byName[called] = s.Entry
 	}

@@ -72,7 +72,7 @@ type unhealthy map[*Entry]*episode
 func (w unhealthy) update(o *Entry, s *State) (changed bool) {
 	sp := w[o]
 	is := s.tolerance() >= 0
-	changed = is != (sp != nil && sp.ended.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message)
+	changed = is != (sp != nil && sp.ended.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Message != s.Message || !sp.lastWrong.clearsAt.Equal(s.clearsAt))
 	switch {
 	case is && !sp.continues(s):
 		sp = &episode{began: s.Time, lastWrong: s, entry: o}

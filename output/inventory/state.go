@@ -52,6 +52,7 @@ type State struct {
 	clearsAt          time.Time // when Status becomes Current without a change, as a crash loop ends; zero if it does not
 	stableSince       time.Time // latest transition of the conditions of an initial object; zero if it has none
 	isFinishedPod     bool      // a failed Pod that never runs again
+	revision          string    // of the template of a Deployment or ReplicaSet; empty if unknown
 	Owners            []owner.Owner
 	// Managers are the field managers of the object. It is empty with Options.WithoutContent.
 	Managers []string
@@ -78,12 +79,8 @@ type KubeEvent struct {
 // Size returns the approximate memory use in bytes.
 func (s *State) Size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
 
-// ClearsAt is when the object becomes Current without a change, as a crash loop ends if the containers keep running. It
-// is zero if that cannot happen.
-func (s *State) ClearsAt() time.Time { return s.clearsAt }
-
-// Cleared returns the state after ClearsAt.
-func (s *State) Cleared() *State {
+// cleared returns the state after clearsAt.
+func (s *State) cleared() *State {
 	after := *s
 	after.Status, after.Message, after.HasReason, after.SelfReported, after.clearsAt = kstatus.CurrentStatus, "", false, false, time.Time{}
 	return &after
@@ -173,6 +170,7 @@ func (s *State) summarize(content string) {
 		s.stableSince = status.LastTransition(u)
 	}
 	s.Owners, s.DeletionMessage, s.isFinishedPod = owner.FromObject(u), shorten(status.Deletion(u)), status.IsFailedPod(u)
+	s.revision = strings.Clone(status.TemplateRevision(u))
 	if at := u.GetDeletionTimestamp(); at != nil {
 		s.deletionRequested = at.Time
 		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the timestamp includes the grace period

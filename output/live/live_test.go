@@ -542,6 +542,37 @@ func TestStatus(t *testing.T) {
 	s.shows(`paym\S+-us  payment\S+-us .*CrashLoopBackOff`)
 }
 
+// TestCrashLoop checks that a pod between two crashes and its workload count as failed until the loop ends by time, and that a
+// recording shows both as of the shown time.
+func TestCrashLoop(t *testing.T) {
+	sets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "StatefulSet", true), Namespace: "shop"}
+	set := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"shop","uid":"s","generation":1,"resourceVersion":"1","creationTimestamp":"2026-01-31T08:00:00Z"},`+
+		`"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"currentReplicas":1,"updatedReplicas":1,"currentRevision":"a","updateRevision":"a"}}`)
+	loops := testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","uid":"p","resourceVersion":"2","creationTimestamp":"2026-01-31T08:00:00Z","ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"s","controller":true}]},`+
+		`"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"app","restartCount":3,"ready":true,"state":{"running":{"startedAt":%q}},"lastState":{"terminated":{"reason":"Error","exitCode":1,"startedAt":%q,"finishedAt":%q}}}]}}`,
+		start.Format(time.RFC3339), start.Add(-40*time.Second).Format(time.RFC3339), start.Add(-20*time.Second).Format(time.RFC3339)))
+	targets := func(o *Options) { o.Targets = []event.Target{sets, podsOf} }
+	s := newScreen(t, 120, 30, targets)
+	existing := initial(set)
+	existing.Target = sets
+	s.deliver(existing, initial(loops), event.Event{Type: event.Synced, Target: sets, Count: 1}, synced())
+	s.shows(`2 objects, 2 not ready`)
+	s.pass(20 * time.Second) // the loop ends 40 seconds after the start
+	s.shows(`2 objects, 2 not ready`)
+	s.press("down")
+	s.pass(20 * time.Second)
+	s.lacks(`not ready`)
+
+	r := newScreen(t, 120, 30, func(o *Options) { targets(o); o.Recording = &Recording{} })
+	r.deliver(existing, initial(loops))
+	end := start.Add(time.Minute)
+	(&Screen{store: r.store}).SetLoaded(start, start, end, func(time.Time) string { return "" })
+	r.send(tickMsg{})
+	r.shows(`2 objects, 2 not ready`)
+	r.press("]")
+	r.lacks(`not ready`)
+}
+
 // TestState checks that rows show the reason why an object is not ready at any width, unless the server's columns do.
 func TestState(t *testing.T) {
 	columns := strings.Join([]string{definition("Name", "string", "name"), definition("Ready", "string", ""), definition("Up-to-date", "string", ""), definition("Available", "string", ""), definition("Age", "string", "")}, ",")

@@ -72,6 +72,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tickMsg:
 		m.timeControl.refresh(false)
+		m.refresh(m.now())
 		return m, m.tick(m.table.age(m.now()))
 	case changedMsg:
 		m.dirty = wasDirty || m.view.paused == nil || m.pager != nil || m.timeControl.refresh(true)

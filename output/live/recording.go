@@ -94,8 +94,10 @@ func (s *store) tableAt(at time.Time, like *table) *table {
 	for _, one := range like.sections {
 		t.section(one.resource)
 	}
+	s.inventory.Refresh(at)
 	for _, step := range s.inventory.ReplayWindow(at, deletedFor) {
 		e := step.State.ToEvent(step.Before)
+		step.State = s.inventory.WithOwned(step.State, at)
 		t.apply(&inventory.Change{Event: &e, State: step.State, Before: step.Before}, step.State.Cells())
 		if r := t.section(step.State.Entry.Resource).rows[name{step.State.Entry.Cluster, step.State.Entry.Namespace, step.State.Entry.Name}]; r != nil && step.Before == nil && e.Type == event.Modified {
 			r.sign, r.added = '~', time.Time{} // not its first state

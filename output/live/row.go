@@ -107,7 +107,7 @@ func (r *row) isStable(now time.Time) bool {
 	if r.deleted {
 		return now.Sub(r.at) >= deletedFor
 	}
-	return now.Sub(r.at) >= fadingFor && !now.Before(r.ClearsAt())
+	return now.Sub(r.at) >= fadingFor
 }
 
 func (r *row) take(s *inventory.State, cells []string) {

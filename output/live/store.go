@@ -59,6 +59,9 @@ func (s *store) take(changes []inventory.Change) {
 	}
 	cells := make([][]string, len(changes))
 	for i, c := range changes {
+		if c.State != nil {
+			changes[i].State = s.inventory.WithOwned(c.State, c.Event.Time)
+		}
 		if c.State != nil && c.State.Type != event.Deleted {
 			cells[i] = c.State.Cells() // slow: not under the lock
 		}
@@ -76,7 +79,19 @@ func (s *store) take(changes []inventory.Change) {
 			s.table.apply(c, cells[i])
 		}
 	}
+	s.refresh(changes[len(changes)-1].Event.Time)
 	s.touch()
+}
+
+// refresh shows what became of objects without an event: crash loops that ended, and failures of objects that they own.
+// The caller holds s.mu.
+func (s *store) refresh(now time.Time) {
+	if s.timeView != nil {
+		return
+	}
+	for _, one := range s.inventory.Refresh(now) {
+		s.table.turn(one)
+	}
 }
 
 // histories returns the histories of a row's predecessor and object, as far as they are retained.

@@ -73,9 +73,24 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		s.widen(r)
 	}
 	s.tally(r, 1)
-	if !r.at.IsZero() || !r.deleted && !r.ClearsAt().IsZero() {
+	if !r.at.IsZero() {
 		t.changing[r] = s
 	}
+	t.place(s, r)
+}
+
+// turn shows another status of an object that no event was about. Its row moves at once.
+func (t *table) turn(to *inventory.State) {
+	s := t.section(to.Entry.Resource)
+	r := s.rows[name{to.Entry.Cluster, to.Entry.Namespace, to.Entry.Name}]
+	if r == nil || r.deleted || r.Entry != to.Entry {
+		return
+	}
+	s.tally(r, -1)
+	s.hide(t.order, r)
+	r.State, r.rank = to, rankOf(to)
+	r.sorted = r.rank
+	s.tally(r, 1)
 	t.place(s, r)
 }
 
@@ -139,12 +154,6 @@ func (t *table) age(now time.Time) bool {
 		case r.deleted:
 			t.remove(s, r)
 		default:
-			if !r.ClearsAt().IsZero() { // the crash loop has ended
-				s.tally(r, -1)
-				r.State = r.Cleared()
-				r.rank = rankOf(r.State)
-				s.tally(r, 1)
-			}
 			if r.sorted != r.rank {
 				s.hide(t.order, r)
 				r.sorted = r.rank

@@ -121,7 +121,45 @@ func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 	defer h.delivering.Unlock()
 	defer h.wake()
 	defer h.late.observe(batch)
-	return h.inventory.Deliver(ctx, batch)
+	err := h.inventory.Deliver(ctx, batch)
+	if len(batch) > 0 {
+		h.turn(batch[len(batch)-1].Time)
+	}
+	return err
+}
+
+// refresh shows what became of objects without an event until now. It waits for a delivery that is running.
+func (h *Hub) refresh(now time.Time) {
+	h.delivering.Lock()
+	defer h.delivering.Unlock()
+	if h.turn(now) {
+		h.wake()
+	}
+}
+
+// turn adds a message for each object whose status changed without an event: its crash loop ended, or an object that it
+// owns failed or recovered. It reports whether there is one. It requires h.delivering to be held.
+func (h *Hub) turn(now time.Time) (turned bool) {
+	for _, s := range h.inventory.Refresh(now) {
+		m := changeMessage{Type: "change", Event: string(event.Modified), Time: millis(now), called: calledBy(s.Entry)}
+		h.drawTurned(s, &m)
+		turned = true
+	}
+	return turned
+}
+
+func (h *Hub) drawTurned(s *inventory.State, m *changeMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := rowViewOf(h, s)
+	if d == nil {
+		return
+	}
+	if row := d.show(s, h.placed(s), m, h.log.next()); row != nil {
+		m.Seq = h.log.next()
+		head := encode(m)
+		h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: row, key: m.Key})
+	}
 }
 
 func (h *Hub) take(changes []inventory.Change) {
@@ -131,6 +169,7 @@ func (h *Hub) take(changes []inventory.Change) {
 				h.onChange(c)
 			}
 			h.fights.observe(c)
+			c.State = h.inventory.WithOwned(c.State, c.Event.Time)
 			m := changeMessageOf(c) // slow, so without the lock
 			h.draw(c, &m)
 		} else if c.Event.Type != event.Heartbeat {

@@ -2,8 +2,10 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -103,6 +105,42 @@ func TestRow(t *testing.T) {
 			t.Errorf("%s: %s, not %s", name, row.text(name), value)
 		}
 	}
+}
+
+// TestTurned tests that a workload fails with a pod that runs between two crashes, and that both recover when the crash loop
+// ends by time. Neither is in the feed.
+func TestTurned(t *testing.T) {
+	h := newHub()
+	sets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "StatefulSet", true)}
+	set := objectOf("apps/v1", "StatefulSet", "web", "s", "1", `,"generation":1},"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"currentReplicas":1,"updatedReplicas":1,"currentRevision":"a","updateRevision":"a"}`)
+	clock := func(second int) string { return at(second).UTC().Format(time.RFC3339) }
+	loops := object("Pod", "web-0", "p", "2", `,"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"s","controller":true}]},"spec":{},`+
+		`"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"app","restartCount":3,"ready":true,"state":{"running":{"startedAt":"`+clock(0)+`"}},"lastState":{"terminated":{"reason":"Error","exitCode":1,"startedAt":"`+clock(-40)+`","finishedAt":"`+clock(-20)+`"}}}]}`)
+	deliver(t, h, added(sets, set, 0))
+	last := h.log.last
+	deliver(t, h, added(pods, loops, 1))
+	turned := func() (all []string) {
+		for _, m := range taken(t, h, last) {
+			row, _ := m["row"].(map[string]any)
+			all = append(all, fmt.Sprint(m["name"], " ", m["feed"], " ", row["status"]))
+		}
+		last = h.log.last
+		return all
+	}
+	check := func(second int, want ...string) {
+		t.Helper()
+		h.refresh(at(second))
+		got := turned()
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("second %d: got %q, want %q", second, got, want)
+		}
+	}
+	check(10, "web false map[message:po/web-0 CrashLoopBackOff (exit 1, 3 restarts) state:Failed]",
+		"web-0 true map[message:CrashLoopBackOff (exit 1, 3 restarts) state:Failed]")
+	check(39)
+	check(40, "web false map[state:Current]", "web-0 false map[state:Current]")
+	check(60)
 }
 
 // TestDifferent tests that a change message has only the changed members of a row.

@@ -43,6 +43,7 @@ func (s liveHistory) rewind(_ context.Context, at time.Time, into *Hub) (Coverag
 	settle(s.Hub)
 	past, err := inventory.AsOf(s.inventory, at)
 	if err == nil {
+		past.Refresh(at)
 		into.inventory = past
 		s.redraw(into, at)
 	}
@@ -144,7 +145,7 @@ func (s liveHistory) redrawRows(into *inventory.Inventory, states []*inventory.S
 		if len(d.segments) < then.StatusChangeCount || len(d.ticks) < then.ChangeCount {
 			d.addHeld(into)
 		}
-		d.segmentsMore, d.ticksMore = then.StatusChangeCount-len(d.segments), then.ChangeCount-len(d.ticks)
+		d.segmentsMore, d.ticksMore = max(then.StatusChangeCount-len(d.segments), 0), then.ChangeCount-len(d.ticks)
 		then.Entry.ViewData = d
 	}
 }
@@ -201,7 +202,7 @@ func joined[T any](earlier, drawn []T, limit int, at func(T) int64) []T {
 // then returns a copy of d with the encoded row of a state of the past. It is not stored, because most rows are needed only
 // once.
 func (d *rowView) then(h *Hub) *rowView {
-	s, whole := d.state, *d
+	s, whole := h.inventory.WithOwned(d.state, h.clock()), *d
 	if history, held := h.inventory.History(s.Entry.ID); held {
 		whole.by = history.Managers()
 	}

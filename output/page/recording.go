@@ -37,7 +37,9 @@ func (p *Recording) arrived(ctx context.Context, _ time.Time) error { return ctx
 
 // rewind implements rewinder.
 func (p *Recording) rewind(ctx context.Context, at time.Time, into *Hub) (Coverage, error) {
-	return p.Replay(ctx, at, into)
+	k, err := p.Replay(ctx, at, into)
+	into.refresh(at)
+	return k, err
 }
 
 // Coverage tells which times can be shown, and where data is missing.

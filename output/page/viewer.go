@@ -59,6 +59,9 @@ var (
 func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	if h.ofPast == nil {
+		h.refresh(h.clock())
+	}
 	v := &viewer{Hub: h, to: to, tick: tick.C}
 	if err := v.begin(ctx, from); err != nil {
 		return err
@@ -225,6 +228,9 @@ func (v *viewer) again(ctx context.Context) error {
 func (v *viewer) ping(ctx context.Context) error {
 	if v.isExpired != nil && v.isExpired() { // the viewer reconnects and gets a new Hub
 		return errLapsed
+	}
+	if v.ofPast == nil {
+		v.refresh(v.clock())
 	}
 	v.mu.Lock()
 	m := ping{"ping", millis(v.clock()), v.log.last, v.targets.watch().LastEvent}

@@ -46,6 +46,8 @@ type UnhealthyObject struct {
 	Namespace       string
 	Name            string
 	Status, Message string
+	// IsFinished is true for a Pod in phase Failed. It never runs again, and another one may have taken its place.
+	IsFinished bool
 }
 
 // FlushReason is why a group was reported before it settled. Its value appears in output.

@@ -114,7 +114,7 @@ func (k *tracker) check(e *event.Event, content string) *unhealthyObject {
 		return nil
 	}
 	return &unhealthyObject{
-		UnhealthyObject: event.UnhealthyObject{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Status: is.Word.String(), Message: strings.Clone(is.Message)},
+		UnhealthyObject: event.UnhealthyObject{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Status: is.Word.String(), Message: strings.Clone(is.Message), IsFinished: status.IsFailedPod(u)},
 		inProgress:      is.Word != kstatus.FailedStatus,
 		hasReason:       is.SelfReported || is.Word == kstatus.FailedStatus,
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/object/readiness"
@@ -149,6 +150,21 @@ func LastTransition(u *unstructured.Unstructured) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// TemplateRevision returns the revision of the template of a Deployment or of its ReplicaSet; empty for other objects. The
+// ReplicaSet of the newest template has the same revision as the Deployment.
+func TemplateRevision(u *unstructured.Unstructured) string {
+	if u.GroupVersionKind().Group != "apps" || u.GetKind() != "Deployment" && u.GetKind() != "ReplicaSet" {
+		return ""
+	}
+	return text(u.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+}
+
+// MayBeSuperseded reports whether a failed object of a kind may exist for long after another one has taken its place, as a
+// failed Job does. Whether a custom resource does is not known.
+func MayBeSuperseded(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Group: "batch", Kind: "Job"} || !isBuiltin(kind.Group)
 }
 
 // Deletion tells what the deletion of an object waits for. It is empty if the object is not being deleted.
