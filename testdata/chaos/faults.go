@@ -39,14 +39,15 @@ func moment(name string, now bool, edit func() editor) fault {
 	return fault{name, func(i *injection) (bool, error) { return i.touch(now, edit) > 0, nil }}
 }
 
-// spell returns a fault that lasts for a window. It starts by ending all watches, so that the client sends requests. It hits
+// episode returns a fault that lasts for a window. It starts by ending all watches, so that the client sends requests. It hits
 // if the last rule applied to a request.
-func spell(name string, rules ...rule) fault { return spellAfter(name, endNow, rules) }
+func episode(name string, rules ...rule) fault { return episodeAfter(name, endNow, rules) }
 
-// anew is like spell, but starts by ending all watches with 410, so that they start again with the existing objects.
-func anew(name string, rules ...rule) fault { return spellAfter(name, sayGone, rules) }
+// relistEpisode is like episode, but starts by ending all watches with 410, so that they start again with the existing
+// objects.
+func relistEpisode(name string, rules ...rule) fault { return episodeAfter(name, sayGone, rules) }
 
-func spellAfter(name string, end func() editor, rules []rule) fault {
+func episodeAfter(name string, end func() editor, rules []rule) fault {
 	return fault{name, func(i *injection) (bool, error) {
 		var last *rule
 		for _, r := range rules {
@@ -59,10 +60,10 @@ func spellAfter(name string, end func() editor, rules []rule) fault {
 	}}
 }
 
-// unlisted is like anew, but the server also refuses to stream the initial events. The client then has to list objects,
-// which rules affect.
-func unlisted(name string, rules ...rule) fault {
-	return anew(name, append([]rule{{on: isAny(syncs), answer: unsupported}}, rules...)...)
+// listEpisode is like relistEpisode, but the server also refuses to stream the initial events. The client then has to
+// list objects, which rules affect.
+func listEpisode(name string, rules ...rule) fault {
+	return relistEpisode(name, append([]rule{{on: isAny(syncs), answer: unsupported}}, rules...)...)
 }
 
 // withheld is longer than dwatch waits for the end of the initial events before it lists the objects instead. See
@@ -109,20 +110,20 @@ var connectionFaults = []fault{
 		i.touch(true, cutNow)
 		return n > 0, nil
 	}},
-	spell("abort", rule{answer: abort}),
-	spell("headers-only", rule{on: ofObjects, answer: headersOnly}),
-	spell("cut-early", rule{on: isAny(syncs, resume), edit: cutAfter(5)}),
-	spell("go-away", rule{before: goAway}),
+	episode("abort", rule{answer: abort}),
+	episode("headers-only", rule{on: ofObjects, answer: headersOnly}),
+	episode("cut-early", rule{on: isAny(syncs, resume), edit: cutAfter(5)}),
+	episode("go-away", rule{before: goAway}),
 }
 
 // eventFaults affect watches and their events, and the reader of the lines.
 var eventFaults = []fault{
 	moment("end", true, endNow),
-	spell("end-at-once", rule{on: isAny(syncs, resume), edit: endAfter(0)}),
-	spell("end-early", rule{on: isAny(syncs, resume), edit: endAfter(5)}),
+	episode("end-at-once", rule{on: isAny(syncs, resume), edit: endAfter(0)}),
+	episode("end-early", rule{on: isAny(syncs, resume), edit: endAfter(5)}),
 	moment("truncated", false, truncate),
 	moment("oversized", false, oversize),
-	spell("repeat", rule{on: isAny(syncs, resume), edit: repeat}),
+	episode("repeat", rule{on: isAny(syncs, resume), edit: repeat}),
 	{"reader-stalls", func(i *injection) (bool, error) {
 		for _, d := range i.watchers {
 			d.reading.Lock()
@@ -135,17 +136,17 @@ var eventFaults = []fault{
 
 // answerFaults answer requests instead of the server.
 var answerFaults = []fault{
-	spell("too-many-requests", rule{answer: tooMany}),
-	spell("internal-error", rule{answer: refuses(500, "InternalError", "an outage")}),
-	spell("unavailable", rule{answer: webPage(503)}),
-	spell("gateway-timeout", rule{answer: refuses(504, "Timeout", "a timeout")}),
-	spell("unauthorized", rule{answer: refuses(401, "Unauthorized", "Unauthorized")}),
-	spell("forbidden", rule{answer: refuses(403, "Forbidden", "denied for a while")}),
-	spell("web-page", rule{answer: webPage(200)}),
-	spell("web-page-404", rule{answer: webPage(404)}),
-	spell("empty", rule{answer: empty}),
-	spell("redirect", rule{answer: redirect}),
-	spell("gzip-garbage", rule{answer: garbled}),
+	episode("too-many-requests", rule{answer: tooMany}),
+	episode("internal-error", rule{answer: refuses(500, "InternalError", "an outage")}),
+	episode("unavailable", rule{answer: webPage(503)}),
+	episode("gateway-timeout", rule{answer: refuses(504, "Timeout", "a timeout")}),
+	episode("unauthorized", rule{answer: refuses(401, "Unauthorized", "Unauthorized")}),
+	episode("forbidden", rule{answer: refuses(403, "Forbidden", "denied for a while")}),
+	episode("web-page", rule{answer: webPage(200)}),
+	episode("web-page-404", rule{answer: webPage(404)}),
+	episode("empty", rule{answer: empty}),
+	episode("redirect", rule{answer: redirect}),
+	episode("gzip-garbage", rule{answer: garbled}),
 	{"token-expired", func(i *injection) (bool, error) {
 		err := i.expire()
 		return i.touch(true, endNow) > 0, err
@@ -155,24 +156,24 @@ var answerFaults = []fault{
 // syncFaults affect watches that start again with the existing objects.
 var syncFaults = []fault{
 	moment("gone-event", true, sayGone),
-	spell("gone-status", rule{on: isAny(resume), answer: gone}),
-	anew("sync-cut", rule{on: isAny(syncs), edit: cutAfter(3)}),
-	anew("sync-ended", rule{on: isAny(syncs), edit: endAfter(3)}),
+	episode("gone-status", rule{on: isAny(resume), answer: gone}),
+	relistEpisode("sync-cut", rule{on: isAny(syncs), edit: cutAfter(3)}),
+	relistEpisode("sync-ended", rule{on: isAny(syncs), edit: endAfter(3)}),
 	{"bookmark-withheld", func(i *injection) (bool, error) {
 		i.window = max(i.window, withheld)
-		return anew("", rule{on: isAny(syncs), edit: withhold}).inject(i)
+		return relistEpisode("", rule{on: isAny(syncs), edit: withhold}).inject(i)
 	}},
-	anew("other-json", rule{answer: otherJSON}),
-	anew("too-short", rule{on: ofObjects, answer: tooShort}),
-	unlisted("no-watchlist", rule{on: isAny(list)}),
-	unlisted("small-pages", rule{on: isAny(list, page), before: smallPages}),
-	unlisted("gone-page", rule{on: isAny(list), before: smallPages}, rule{on: isAny(page), answer: gone}),
-	unlisted("page-cut", rule{on: isAny(list), before: smallPages}, rule{on: isAny(page), answer: abort}),
-	unlisted("list-cut", rule{on: isAny(list, page), edit: halve}),
-	unlisted("list-other-json", rule{on: isAny(list, page), answer: otherJSON}),
-	unlisted("list-empty", rule{on: isAny(list, page), answer: empty}),
-	unlisted("list-web-page", rule{on: isAny(list, page), answer: webPage(200)}),
-	unlisted("list-unavailable", rule{on: isAny(list, page), answer: webPage(503)}),
+	relistEpisode("other-json", rule{answer: otherJSON}),
+	relistEpisode("too-short", rule{on: ofObjects, answer: tooShort}),
+	listEpisode("no-watchlist", rule{on: isAny(list)}),
+	listEpisode("small-pages", rule{on: isAny(list, page), before: smallPages}),
+	listEpisode("gone-page", rule{on: isAny(list), before: smallPages}, rule{on: isAny(page), answer: gone}),
+	listEpisode("page-cut", rule{on: isAny(list), before: smallPages}, rule{on: isAny(page), answer: abort}),
+	listEpisode("list-cut", rule{on: isAny(list, page), edit: halve}),
+	listEpisode("list-other-json", rule{on: isAny(list, page), answer: otherJSON}),
+	listEpisode("list-empty", rule{on: isAny(list, page), answer: empty}),
+	listEpisode("list-web-page", rule{on: isAny(list, page), answer: webPage(200)}),
+	listEpisode("list-unavailable", rule{on: isAny(list, page), answer: webPage(503)}),
 }
 
 // garbageFaults replace the next event of each watch, and later refuse connections for a time.

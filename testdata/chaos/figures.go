@@ -96,8 +96,8 @@ func (f *figures) String() string {
 	row("lines printed, or delivered", f.printed)
 	row("states that were seen", f.seen)
 	if f.changes > 0 {
-		row("changes of who leads", fmt.Sprintf("%d, after %.1f s at least", f.changes, f.soonest.Seconds()))
-		row("states in between not told", f.between)
+		row("leader changes", fmt.Sprintf("%d, after %.1f s at least", f.changes, f.soonest.Seconds()))
+		row("intermediate states not delivered", f.between)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.shares)) {
 		row("objects of "+name, f.shares[name])

@@ -195,8 +195,8 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
 	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")
 	flags.IntVar(&o.clusters, "clusters", 1, "watch `N` clusters, each with writers and faults of its own, in one stream")
-	flags.BoolVar(&o.soak, "soak", false, "in place of faults, make everything anew by which dwatch, the server and receivers know each other, and measure what dwatch takes")
-	flags.DurationVar(&o.every, "every", 10*time.Second, "with -soak, one of these each `TIME`")
+	flags.BoolVar(&o.soak, "soak", false, "instead of injecting faults, replace the credentials of dwatch, the server and the receivers, and measure the resource use of dwatch")
+	flags.DurationVar(&o.every, "every", 10*time.Second, "with -soak, replace one of these every `TIME`")
 	flags.IntVar(&o.replicas, "replicas", 1, "let each dwatch be `N` processes with one Lease and one --state, which deliver; kill any of them, now and then")
 	flags.IntVar(&o.shards, "shards", 1, "let `N` processes share the objects of each dwatch, with a --state each; kill any of them, every few seconds")
 	if err := flags.Parse(args); err != nil {

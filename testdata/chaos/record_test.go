@@ -18,7 +18,7 @@ func TestRecord(t *testing.T) {
 		selects            bool
 		want               string
 	}{
-		{"all is well", "ADDED a u1 1, MODIFIED a u1 2, DELETED a u1 3, ADDED a u2 4", "a u2 4", false, ""},
+		{"no problem", "ADDED a u1 1, MODIFIED a u1 2, DELETED a u1 3, ADDED a u2 4", "a u2 4", false, ""},
 		{"known deletion", "ADDED a u1 1, DELETED a u1 1", "", false, ""},
 		{"same line", "ADDED a u1 1, ADDED a u1 1", "a u1 1", false, "duplicated"},
 		{"same state", "ADDED a u1 1, MODIFIED a u1 1", "a u1 1", false, "duplicated"},
@@ -73,8 +73,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestClusterOf: a line is judged with those of its cluster, of which resourceVersions are
-// compared, and names; one of no cluster that is watched is wrong.
+// TestClusterOf checks that a line is compared only with lines of its cluster, since resourceVersions and names are per
+// cluster, and that a line of an unknown cluster is wrong.
 func TestClusterOf(t *testing.T) {
 	d := &dwatch{records: map[string]*record{"one": newRecord(false), "two": newRecord(false)}}
 	print := func(cluster, text string) {
@@ -100,8 +100,8 @@ func TestClusterOf(t *testing.T) {
 	expect(1, 2)
 }
 
-// TestShared: an object is told by one of several processes, which is all that is told of them by each: names, and what comes
-// again after a kill.
+// TestShared checks that several processes may report different objects, but not the same one. Names and repetitions
+// after a kill are only compared within a process.
 func TestShared(t *testing.T) {
 	r := newRecord(false)
 	r.shared, r.apart = true, true
@@ -121,7 +121,7 @@ func TestShared(t *testing.T) {
 		}
 	}
 	print("web", "ADDED a u1 1")
-	print("web-2", "ADDED a u2 3") // who took the name of
+	print("web-2", "ADDED a u2 3") // has the name of u1
 	print("web", "DELETED a u1 2")
 	print("web-2", "MODIFIED a u2 4")
 	r.killed("web-2", time.Now().Add(-time.Hour))
@@ -129,7 +129,7 @@ func TestShared(t *testing.T) {
 	expect()
 	print("web", "MODIFIED a u2 5")
 	expect(overlapped)
-	r.killed("web-2", time.Now().Add(-time.Hour)) // not who told it last
+	r.killed("web-2", time.Now().Add(-time.Hour)) // not the process that reported it last
 	print("web", "MODIFIED a u2 5")
 	expect(overlapped, duplicated)
 

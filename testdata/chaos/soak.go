@@ -83,7 +83,7 @@ func runSoak(ctx context.Context, o soakOptions) (err error) {
 	if err := s.setUp(ctx); err != nil {
 		return err
 	}
-	say("for %v, everything is made anew in turn, each %v", o.lasts, o.every)
+	say("for %v, one credential, certificate or process is replaced every %v", o.lasts, o.every)
 	if err := s.proceed(ctx); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *soak) proceed(ctx context.Context) error {
 	going.Wait()
 	if err := failed.Load(); err != nil {
 		fmt.Print(s.report(&sample{}))
-		return fmt.Errorf("%w\ndwatch said at the end:\n%s", *err, s.lastWords())
+		return fmt.Errorf("%w\nthe last output of dwatch:\n%s", *err, s.lastWords())
 	}
 	return nil
 }
@@ -291,7 +291,7 @@ func (s *soak) tearDown() error {
 
 // finish compares the deliveries with the objects in etcd, and prints the resource use of dwatch.
 func (s *soak) finish(ctx context.Context) error {
-	if err := errors.Join(s.api.newToken(ctx), s.receivers.newCredentials(time.Hour)); err != nil { // of those that were to come too late
+	if err := errors.Join(s.api.newToken(ctx), s.receivers.newCredentials(time.Hour)); err != nil { // the last ones may be expired on purpose
 		return err
 	}
 	for _, w := range s.writers {
@@ -324,7 +324,7 @@ func (s *soak) finish(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprintln(os.Stderr, strings.Join(wrong[:min(len(wrong), 50)], "\n"))
-	fmt.Fprintln(os.Stderr, "dwatch said at the end:\n"+s.lastWords())
+	fmt.Fprintln(os.Stderr, "the last output of dwatch:\n"+s.lastWords())
 	return errLies
 }
 
@@ -369,7 +369,7 @@ func (s *soak) verdict(last *sample, t truth) (wrong []string) {
 		say("--verify has not compared anything")
 	}
 	if last.reloaded != 1 {
-		say("the rules that run are not those of the file")
+		say("dwatch does not run the rules of the file")
 	}
 	for _, m := range measures {
 		if why := m.grows(s.samples); why != "" {

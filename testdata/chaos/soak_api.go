@@ -23,28 +23,29 @@ import (
 )
 
 const (
-	// account is dwatch's, in the namespace of that name.
+	// account is the name of dwatch's service account and of its namespace.
 	account = "soak"
-	// tokenLasts is the shortest that the server gives a token for; kubelet asks for another one after tokenRenewed.
+	// tokenLasts is the shortest lifetime that the server allows for a token. The kubelet requests another one after
+	// tokenRenewed.
 	tokenLasts, tokenRenewed = 10 * time.Minute, 8 * time.Minute
-	// noticed is how long it may take until a server has noticed that a file was changed, or that a token is not to be taken any
-	// more: it looks once a minute.
+	// noticed is how long a server may take to notice a changed file or a revoked token. It checks once a minute.
 	noticed = 2 * time.Minute
 )
 
-// soakAPI is the API server, and that by which it and dwatch know each other.
+// soakAPI is the API server with the credentials that it and dwatch use.
 type soakAPI struct {
 	*server
-	*gate                    // by which dwatch comes to it
-	known *mount             // ca.crt and token, as each pod has them
-	admin *rest.Config       // of those who write, who take any certificate
-	http  *http.Client       // which does, too
-	away  []*outage          // when the server was
-	turn  int                // of tokens
-	own   *testenv.Authority // of the serving certificate
+	*gate                    // dwatch connects through it
+	known *mount             // ca.crt and token, as in each pod
+	admin *rest.Config       // used by the writers; accepts any certificate
+	http  *http.Client       // also accepts any certificate
+	away  []*outage          // downtimes of the server
+	turn  int                // number of the present token
+	own   *testenv.Authority // signs the serving certificate
 }
 
-// outage is when the server was away, as far as what was written about then may be told only in part.
+// outage is the time during which the server was down and dwatch had not caught up. Intermediate states from this time
+// may be missing.
 type outage struct{ begun, ended time.Time }
 
 func newSoakAPI(s *server, dir string) (*soakAPI, error) {
@@ -61,10 +62,10 @@ func newSoakAPI(s *server, dir string) (*soakAPI, error) {
 	return a, err
 }
 
-// host is the HOST:PORT of the server itself.
+// host returns the HOST:PORT of the server itself.
 func (a *soakAPI) host() string { return a.admin.Host[len("https://"):] }
 
-// kubeconfig writes that of dwatch, which has files, as a pod has them.
+// kubeconfig writes dwatch's kubeconfig, which refers to files like those of a pod.
 func (a *soakAPI) kubeconfig(path string) error {
 	config := api.NewConfig()
 	config.CurrentContext = account
@@ -74,7 +75,7 @@ func (a *soakAPI) kubeconfig(path string) error {
 	return clientcmd.WriteToFile(*config, path)
 }
 
-// newCertificate has the server show another certificate to whoever connects from now on.
+// newCertificate replaces the serving certificate. New connections get it.
 func (a *soakAPI) newCertificate(ctx context.Context) error {
 	certificate, key := a.own.Sign("127.0.0.1")
 	dir := filepath.Join(a.data, "certs")
@@ -88,7 +89,7 @@ func (a *soakAPI) newCertificate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return eventually(ctx, "the API server shows its new certificate", func() bool {
+	return eventually(ctx, "the API server uses its new certificate", func() bool {
 		c, err := tls.Dial("tcp4", a.host(), &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
 			return false
@@ -98,19 +99,19 @@ func (a *soakAPI) newCertificate(ctx context.Context) error {
 	})
 }
 
-// announceAuthority has dwatch trust another authority besides, and returns it.
+// announceAuthority makes dwatch trust a second authority, and returns it.
 func (a *soakAPI) announceAuthority() (*testenv.Authority, error) {
 	next := testenv.NewAuthority()
 	return next, a.known.set(map[string][]byte{"ca.crt": slices.Concat(a.own.PEM, next.PEM)})
 }
 
-// adoptAuthority has the server show a certificate of another authority, and dwatch trust only that.
+// adoptAuthority makes the server use a certificate of another authority, and dwatch trust only that.
 func (a *soakAPI) adoptAuthority(ctx context.Context, next *testenv.Authority) error {
 	a.own = next
 	return errors.Join(a.newCertificate(ctx), a.known.set(map[string][]byte{"ca.crt": next.PEM}))
 }
 
-// newToken gives dwatch another token, which ends with a Secret.
+// newToken gives dwatch another token, which is valid while a Secret exists.
 func (a *soakAPI) newToken(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(a.admin)
 	if err != nil {
@@ -139,10 +140,10 @@ func (a *soakAPI) newToken(ctx context.Context) error {
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// lease is the Secret that the present token ends with.
+// lease returns the name of the Secret to which the present token is bound.
 func (a *soakAPI) lease() string { return fmt.Sprintf("token-%d", a.turn) }
 
-// revokeToken ends the present token.
+// revokeToken revokes the present token.
 func (a *soakAPI) revokeToken(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(a.admin)
 	if err != nil {
@@ -151,7 +152,7 @@ func (a *soakAPI) revokeToken(ctx context.Context) error {
 	return client.Resource(secrets).Namespace(account).Delete(ctx, a.lease(), metav1.DeleteOptions{})
 }
 
-// awaitRefusal waits until the server takes the present token no more.
+// awaitRefusal waits until the server rejects the present token.
 func (a *soakAPI) awaitRefusal(ctx context.Context) error {
 	token := string(a.known.content("token"))
 	return eventuallyWithin(ctx, tokenLasts+noticed, "the API server refuses the token", func() bool {
@@ -169,7 +170,7 @@ func (a *soakAPI) awaitRefusal(ctx context.Context) error {
 	})
 }
 
-// restart ends the server, as a crash would or in good order, and starts it again.
+// restart kills or stops the server, and starts it again.
 func (a *soakAPI) restart(ctx context.Context, crash bool) error {
 	gone := &outage{begun: time.Now()}
 	a.away = append(a.away, gone)
@@ -179,15 +180,15 @@ func (a *soakAPI) restart(ctx context.Context, crash bool) error {
 	return errors.Join(a.cluster.Stop(), a.start())
 }
 
-// back notes that dwatch has told of something since the last restart.
+// back marks the end of the last outage, because dwatch has caught up since.
 func (a *soakAPI) back() {
 	if n := len(a.away); n > 0 && a.away[n-1].ended.IsZero() {
 		a.away[n-1].ended = time.Now()
 	}
 }
 
-// mayMiss reports whether a state that the server has acknowledged then may be missing between others: what was not told before it
-// ended is listed after its start.
+// mayMiss reports whether intermediate states that the server acknowledged at a time may be missing: states that dwatch
+// had not received before an outage are skipped by the list after it.
 func (a *soakAPI) mayMiss(at time.Time) bool {
 	const before = 5 * time.Second
 	return slices.ContainsFunc(a.away, func(o *outage) bool {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sample is what dwatch says of itself at a time.
+// sample has metrics of dwatch at a time.
 type sample struct {
 	at                                                time.Time
 	memory, heap, files, goroutines                   float64
@@ -22,7 +22,7 @@ type sample struct {
 	delivered                                         map[string]float64 // by rule
 }
 
-// sample asks dwatch.
+// sample reads the metrics of dwatch.
 func (s *soak) sample(ctx context.Context) (*sample, error) {
 	text, err := s.get(ctx, "/metrics")
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *soak) sample(ctx context.Context) (*sample, error) {
 	return of, nil
 }
 
-// deliveredSince reports whether each rule has delivered something since an earlier sample. The counters of one that was changed have
-// begun anew.
+// deliveredSince reports whether each rule has delivered something since an earlier sample. The counters of a changed
+// rule start from zero.
 func (now *sample) deliveredSince(before *sample) bool {
 	for rule := range now.delivered {
 		if n, known := before.delivered[rule]; known && now.delivered[rule] == n {
@@ -108,14 +108,14 @@ func (s *soak) measure(ctx context.Context) error {
 	return nil
 }
 
-// measure is something that dwatch takes, and must not take more and more of.
+// measure is a resource whose use by dwatch must not keep growing.
 type measure struct {
 	name, unit string
 	of         func(*sample) float64
-	per        float64 // units in one
-	// The median of the last quarter may be that of the first one, a part of that, and so much besides: what there is at a time depends on
-	// what was made anew just then.
-	part, besides float64
+	per        float64 // divisor for unit
+	// The median of the last quarter may exceed that of the first one by the sum of relative (a share of it) and
+	// absolute, because the use depends on what was replaced just before.
+	relative, absolute float64
 }
 
 var measures = []measure{
@@ -125,7 +125,8 @@ var measures = []measure{
 	{"goroutines", "", func(s *sample) float64 { return s.goroutines }, 1, 0.1, 8},
 }
 
-// trend is how a measure has changed: medians, and by how much it grows in an hour.
+// trend is the medians of a measure in the first quarter, the whole and the last quarter of the samples, and its growth
+// per hour.
 type trend struct{ first, all, last, slope float64 }
 
 func (m *measure) trend(samples []*sample) (t trend) {
@@ -135,7 +136,7 @@ func (m *measure) trend(samples []*sample) (t trend) {
 	}
 	quarter := max(len(values)/4, 1)
 	t = trend{median(values[:quarter]), median(values), median(values[len(values)-quarter:]), 0}
-	// By least squares.
+	// Fit the slope by least squares.
 	var x, y, xx, xy float64
 	for i, s := range samples {
 		at := s.at.Sub(samples[0].at).Hours()
@@ -153,20 +154,20 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// grows says that it does, if so.
+// grows describes the growth of a measure that exceeds its limit. It returns "" if none does.
 func (m *measure) grows(samples []*sample) string {
 	if len(samples) == 0 {
 		return m.name + ": not measured"
 	}
 	t := m.trend(samples)
-	if most := t.first*(1+m.part) + m.besides; t.last > most {
-		return fmt.Sprintf("%s grows: the median was %.1f %s in the first quarter, and %.1f in the last one; at most %.1f is well",
+	if most := t.first*(1+m.relative) + m.absolute; t.last > most {
+		return fmt.Sprintf("%s grows: the median was %.1f %s in the first quarter, and %.1f in the last one, want at most %.1f",
 			m.name, t.first/m.per, m.unit, t.last/m.per, most/m.per)
 	}
 	return ""
 }
 
-// report is what the run comes to.
+// report returns the results of the run as a table.
 func (s *soak) report(last *sample) string {
 	var text strings.Builder
 	row := func(name string, value any) { fmt.Fprintf(&text, "%-42s %v\n", name, value) }
@@ -193,18 +194,18 @@ func (s *soak) report(last *sample) string {
 			between++
 		}
 	}
-	row("states in between that a relist left out", between)
+	row("intermediate states skipped by a relist", between)
 	row("relisted (dwatch_gaps_total)", last.gaps)
 	row("compared (dwatch_verified_total)", last.verified)
 	row("missed (dwatch_missed_total)", last.missed)
-	row("refused, and tried again", last.refused)
+	row("refused, then retried", last.refused)
 	row("given up", last.givenUp)
 	row("seed", s.seed)
 	fmt.Fprintf(&text, "%-16s %14s %8s %13s %10s %12s\n", fmt.Sprintf("%d samples", len(s.samples)), "first quarter", "median", "last quarter", "per hour", "at most")
 	for _, m := range measures {
 		if len(s.samples) > 0 {
 			t := m.trend(s.samples)
-			fmt.Fprintf(&text, "%-16s %14.1f %8.1f %13.1f %+10.1f %12.1f %s\n", m.name, t.first/m.per, t.all/m.per, t.last/m.per, t.slope/m.per, (t.first*(1+m.part)+m.besides)/m.per, m.unit)
+			fmt.Fprintf(&text, "%-16s %14.1f %8.1f %13.1f %+10.1f %12.1f %s\n", m.name, t.first/m.per, t.all/m.per, t.last/m.per, t.slope/m.per, (t.first*(1+m.relative)+m.absolute)/m.per, m.unit)
 		}
 	}
 	return text.String()

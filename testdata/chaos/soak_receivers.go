@@ -25,10 +25,10 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// soakReceivers are what dwatch delivers to, and that by which they and it know each other.
+// soakReceivers are the receivers, and the credentials that they and dwatch use.
 type soakReceivers struct {
-	known *mount // ca.crt of all of them, and a token, credentials and a login for each
-	dir   string // of their own files
+	known *mount // ca.crt for all receivers, and a token, credentials and a login
+	dir   string // directory of the receivers' files
 	own   *testenv.Authority
 	hook  *soakHook
 	nats  *testenv.NATS
@@ -37,9 +37,9 @@ type soakReceivers struct {
 }
 
 const (
-	soakSubject = "soak" // of NATS, and the topic of Kafka
+	soakSubject = "soak" // the subject of NATS and the topic of Kafka
 	soakLogin   = "soak:hunter2-hunter2"
-	// refusedFor is how long dwatch is refused where what it is to show comes late.
+	// refusedFor is how long receivers reject dwatch if its new credentials come late.
 	refusedFor   = 3 * time.Second
 	listenWithin = 30 * time.Second
 )
@@ -78,14 +78,14 @@ func newSoakReceivers(dir string, records map[string]*record) (_ *soakReceivers,
 
 func (r *soakReceivers) path(name string) string { return filepath.Join(r.dir, name) }
 
-// sign makes another certificate for a server.
+// sign creates another certificate for a server.
 func (r *soakReceivers) sign(name string) error {
 	certificate, key := r.own.Sign(name)
 	return errors.Join(replaceFile(r.path(name+".crt"), string(certificate)), replaceFile(r.path(name+".key"), string(key)))
 }
 
-// newHookToken gives dwatch another token for the webhook, which takes the one before no more. If it comes late, dwatch has it only
-// a moment after that.
+// newHookToken gives dwatch another token for the webhook, and revokes the previous one. If late is true, dwatch gets
+// the token only some time after that.
 func (r *soakReceivers) newHookToken(ctx context.Context, late bool) error {
 	before, token := string(r.known.content("token")), fmt.Sprintf("token-%d", time.Now().UnixNano())
 	if late {
@@ -98,24 +98,24 @@ func (r *soakReceivers) newHookToken(ctx context.Context, late bool) error {
 	return r.known.set(map[string][]byte{"token": []byte(token)})
 }
 
-// newCredentials gives dwatch another user of NATS, for a while.
+// newCredentials gives dwatch the credentials of another NATS user, which expire after lasts.
 func (r *soakReceivers) newCredentials(lasts time.Duration) error {
 	return r.known.set(map[string][]byte{"nats.creds": []byte(r.users.Credentials(time.Now().Add(lasts)))})
 }
 
-// restartNATS has it crash, and start with another certificate.
+// restartNATS kills NATS, and starts it with another certificate.
 func (r *soakReceivers) restartNATS() error {
 	r.nats.Kill()
 	return errors.Join(r.sign("nats"), r.nats.Restart())
 }
 
-// restartKafka likewise.
+// restartKafka does the same for Kafka.
 func (r *soakReceivers) restartKafka() error {
 	r.kafka.Kill()
 	return errors.Join(r.sign("kafka"), r.kafka.Restart())
 }
 
-// newAuthority has all of them show certificates of another authority, which dwatch trusts a moment before.
+// newAuthority makes all receivers use certificates of another authority. dwatch trusts it before that.
 func (r *soakReceivers) newAuthority() error {
 	before := r.own
 	r.own = testenv.NewAuthority()
@@ -141,7 +141,7 @@ func (r *soakReceivers) withStream(ctx context.Context, do func(context.Context,
 	return do(ctx, js)
 }
 
-// readStream notes all that the stream of NATS has.
+// readStream adds all messages of the NATS stream to a record.
 func (r *soakReceivers) readStream(ctx context.Context, to *record) error {
 	return r.withStream(ctx, func(ctx context.Context, js jetstream.JetStream) error {
 		stream, err := js.Stream(ctx, "SOAK")
@@ -164,7 +164,7 @@ func (r *soakReceivers) readStream(ctx context.Context, to *record) error {
 	})
 }
 
-// readTopic notes all that the topic of Kafka has.
+// readTopic adds all messages of the Kafka topic to a record.
 func (r *soakReceivers) readTopic(ctx context.Context, to *record) error {
 	ctx, cancel := context.WithTimeout(ctx, finalWithin)
 	defer cancel()
@@ -229,7 +229,7 @@ func (r *soakReceivers) stop() error {
 	return nil
 }
 
-// soakHook is a webhook over TLS, which takes only who has its token. Each rule has a path.
+// soakHook is a webhook over TLS that only accepts requests with one of its tokens. Each rule has its own path.
 type soakHook struct {
 	*listener
 	server  *http.Server
@@ -256,7 +256,7 @@ func newSoakHook(records map[string]*record) (*soakHook, error) {
 	return h, nil
 }
 
-// show has it show another certificate, to all that are connected, too.
+// show replaces the certificate, and resets all connections.
 func (h *soakHook) show(signer *testenv.Authority) error {
 	pair, err := tls.X509KeyPair(signer.Sign("hook"))
 	h.mu.Lock()
@@ -266,7 +266,7 @@ func (h *soakHook) show(signer *testenv.Authority) error {
 	return err
 }
 
-// take has it take only who has one of these tokens.
+// take sets the accepted tokens.
 func (h *soakHook) take(tokens ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -277,7 +277,7 @@ func (h *soakHook) take(tokens ...string) {
 func (h *soakHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // half a message
+		panic(http.ErrAbortHandler) // an incomplete message
 	}
 	h.mu.Lock()
 	known := slices.Contains(h.tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))

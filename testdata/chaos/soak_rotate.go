@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// rotated is what became of one kind of rotation.
+// rotated is the results of one kind of rotation.
 type rotated struct {
 	times   int
-	silence time.Duration // the longest until each rule has delivered something again, and one of them something of each resource
+	silence time.Duration // maximum time until each rule delivered something again, and the rule web something of each resource
 }
 
-// rotation makes something anew. It returns when that is so, and dwatch has to go on from then.
+// rotation replaces something. do returns when that is done. After that, dwatch has to continue to deliver.
 type rotation struct {
 	name string
 	do   func(context.Context, *soak) error
 }
 
-// rotations are what is made anew in turn. What takes its time by itself is renewed beside them.
+// rotations happen one after the other. Tokens, credentials and the API server's authority are renewed in parallel,
+// because that takes longer.
 var rotations = []rotation{
 	{"webhook: certificate", func(_ context.Context, s *soak) error { return s.receivers.hook.show(s.receivers.own) }},
 	{"webhook: token", func(ctx context.Context, s *soak) error { return s.receivers.newHookToken(ctx, false) }},
@@ -27,7 +28,7 @@ var rotations = []rotation{
 		defer s.api.reset()
 		return s.api.newCertificate(ctx)
 	}},
-	{"rules: one changes, one comes", func(ctx context.Context, s *soak) error {
+	{"rules: one changed, one added", func(ctx context.Context, s *soak) error {
 		return s.reread(ctx, func() error { return s.setRules(true) })
 	}},
 	{"NATS: killed, with another certificate", func(_ context.Context, s *soak) error { return s.receivers.restartNATS() }},
@@ -38,7 +39,7 @@ var rotations = []rotation{
 		if err := s.rules.set(map[string][]byte{"rules.yaml": []byte("apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n- name: web\n  nonsense: 1\n")}); err != nil {
 			return err
 		}
-		if err := eventually(ctx, "rules that are broken are said to be", func() bool {
+		if err := eventually(ctx, "dwatch reports the broken rules", func() bool {
 			now, err := s.sample(ctx)
 			return err == nil && now.reloaded == 0
 		}); err != nil {
@@ -54,7 +55,7 @@ var rotations = []rotation{
 	}},
 }
 
-// reread waits until dwatch has read the rules.
+// reread changes the rules and waits until dwatch has read them.
 func (s *soak) reread(ctx context.Context, change func() error) error {
 	before, err := s.sample(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *soak) reread(ctx context.Context, change func() error) error {
 	})
 }
 
-// rotate makes one thing after the other anew, until ctx ends. What is wrong for good in the end is right again.
+// rotate runs one rotation after the other until ctx ends. finish restores valid credentials.
 func (s *soak) rotate(ctx context.Context) error {
 	for i := 0; sleep(ctx, s.every); i = (i + 1) % len(rotations) {
 		r := rotations[i]
@@ -80,7 +81,8 @@ func (s *soak) rotate(ctx context.Context) error {
 	return nil
 }
 
-// turn makes something anew, and waits until dwatch has got over it. What has begun is done.
+// turn runs a rotation, and waits until dwatch delivers again. A rotation that has started is completed even if ctx
+// ends.
 func (s *soak) turn(ctx context.Context, name string, do func(context.Context) error) error {
 	s.rotating.Lock()
 	defer s.rotating.Unlock()
@@ -97,8 +99,8 @@ func (s *soak) turn(ctx context.Context, name string, do func(context.Context) e
 	return err
 }
 
-// recover waits until each rule has delivered something, and one of them something of each resource, so that nothing is behind; not
-// recovered: the time was over before.
+// recover waits until each rule has delivered something, and the rule web something of each resource, so that none is
+// behind. recovered is false if the run ended before.
 func (s *soak) recover(ends context.Context, name string) (recovered bool, err error) {
 	ctx, over := context.WithoutCancel(ends), time.Now()
 	before, err := s.sample(ctx)
@@ -107,7 +109,7 @@ func (s *soak) recover(ends context.Context, name string) (recovered bool, err e
 	}
 	if err := eventuallyWithin(ctx, recoverWithin, "each rule delivers after "+name, func() bool {
 		now, err := s.sample(ctx)
-		return ends.Err() != nil || err == nil && now.deliveredSince(before) && s.toldOfAll(over)
+		return ends.Err() != nil || err == nil && now.deliveredSince(before) && s.deliveredAll(over)
 	}); err != nil || ends.Err() != nil {
 		return false, err
 	}
@@ -115,8 +117,9 @@ func (s *soak) recover(ends context.Context, name string) (recovered bool, err e
 	return true, nil
 }
 
-// toldOfAll reports whether a rule has told of each resource in each namespace since: then it is not behind.
-func (s *soak) toldOfAll(since time.Time) bool {
+// deliveredAll reports whether the rule web has delivered an object of each resource in each namespace since a time, so
+// that it is not behind.
+func (s *soak) deliveredAll(since time.Time) bool {
 	r := s.records["web"]
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,11 +128,11 @@ func (s *soak) toldOfAll(since time.Time) bool {
 	})
 }
 
-// isLong reports whether tokens of the server expire within the time.
+// isLong reports whether the run is long enough for tokens to expire.
 func (s *soak) isLong() bool { return s.lasts > 2*tokenLasts }
 
-// renewTokens gives dwatch another token as a kubelet does, and each third time too late. Where the time is too short for that a
-// token does not expire, but is revoked.
+// renewTokens gives dwatch new tokens as a kubelet does, and each third one too late. In a short run, tokens are revoked
+// instead of expiring.
 func (s *soak) renewTokens(ctx context.Context) error {
 	for n := 1; ; n++ {
 		lasts, late := 2*s.every, n%3 == 2
@@ -150,10 +153,10 @@ func (s *soak) renewTokens(ctx context.Context) error {
 			if err := s.api.awaitRefusal(ctx); err != nil {
 				return err
 			}
-			s.api.reset() // so that it asks again, and is refused
+			s.api.reset() // so that dwatch sends requests again, which are rejected
 			sleep(ctx, refusedFor)
 		}
-		// The server may be away just then. Nothing else is waited for, which may wait for this.
+		// The server may be down just now. Nothing else waits here, because it may wait for this.
 		if err := eventually(ctx, "the API server gives a token", func() bool { return s.api.newToken(ctx) == nil }); err != nil {
 			return err
 		}
@@ -164,7 +167,8 @@ func (s *soak) renewTokens(ctx context.Context) error {
 	}
 }
 
-// renewCredentials gives dwatch another user of NATS before the one before expires, and each third time a moment too late.
+// renewCredentials gives dwatch credentials of another NATS user before the previous ones expire, and each third time a
+// moment too late.
 func (s *soak) renewCredentials(ctx context.Context) error {
 	lasts := 6 * s.every
 	for n := 1; ; n++ {
@@ -182,7 +186,7 @@ func (s *soak) renewCredentials(ctx context.Context) error {
 	}
 }
 
-// count counts a rotation, after which each rule delivered again within a time.
+// count counts a rotation after which each rule delivered again within a time.
 func (s *soak) count(name string, silence time.Duration) {
 	s.countMu.Lock()
 	defer s.countMu.Unlock()
@@ -195,10 +199,10 @@ func (s *soak) count(name string, silence time.Duration) {
 	of.silence = max(of.silence, silence)
 }
 
-// caNoticed is how long it takes the Kubernetes client to notice that its file of authorities was changed: it looks every five minutes.
+// caNoticed is how long the Kubernetes client takes to notice a changed CA file. It checks every five minutes.
 const caNoticed = 5*time.Minute + 15*time.Second
 
-// renewAuthority has the API server be signed by another authority, which dwatch trusts long enough before.
+// renewAuthority replaces the authority of the API server's certificate. dwatch trusts the new one long enough before.
 func (s *soak) renewAuthority(ctx context.Context) error {
 	for s.isLong() && sleep(ctx, time.Minute) {
 		next, err := s.api.announceAuthority()
