@@ -31,7 +31,7 @@ func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 	b := bundle{queue: q}
 	if q.LatestOnly {
 		b.last = map[key]*entry{}
-		defer q.schedule.letGo()
+		defer q.schedule.releaseHolds()
 	}
 	for i := range events {
 		if e := &events[i]; !e.Type.IsStatus() {
@@ -139,7 +139,7 @@ func (b *bundle) add(e *event.Event) error {
 }
 
 // merge returns the entry for an event, and the event to encode. The entry may replace the last entry of the object in the bundle, or
-// a waiting item, which is not sent until letGo.
+// a waiting item, which is not sent until releaseHolds.
 func (b *bundle) merge(k key, e *event.Event) (*entry, *event.Event) {
 	one, inBundle := b.last[k]
 	if !inBundle {

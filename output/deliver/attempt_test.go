@@ -14,13 +14,13 @@ type sends func(ctx context.Context) error
 
 func (s sends) Send(ctx context.Context, _ *Message) error { return s(ctx) }
 
-// TestMay checks that an attempt waits for BeginAttempt, and that its cancellation is not counted as a failure of the receiver.
+// TestBeginAttempt checks that an attempt waits for BeginAttempt, and that its cancellation is not counted as a failure of the receiver.
 // Messages whose attempts may never begin wait until the end of the run.
-func TestMay(t *testing.T) {
+func TestBeginAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan struct{})
 		tries := 0
-		held, lapse := context.WithCancel(t.Context())
+		held, expire := context.WithCancel(t.Context())
 		r := sends(func(ctx context.Context) error {
 			if tries++; tries == 1 { // this attempt is cancelled
 				<-ctx.Done()
@@ -52,16 +52,16 @@ func TestMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		lapse()
+		expire()
 		time.Sleep(time.Hour) // does not count for the message
 		synctest.Wait()
 		if s := q.Stats(); s.Failed != 0 || s.Waiting != 1 || s.Delivered != 0 || s.Down || tries != 1 {
-			t.Errorf("%+v after %d tries", s, tries)
+			t.Errorf("waiting for BeginAttempt: got %+v after %d attempts", s, tries)
 		}
 		close(opened)
 		synctest.Wait()
 		if s := q.Stats(); s.Failed != 0 || s.Waiting != 0 || s.Delivered != 1 || tries != 2 {
-			t.Errorf("%+v after %d tries", s, tries)
+			t.Errorf("after the attempt: got %+v after %d attempts", s, tries)
 		}
 		opened = make(chan struct{})
 		if err := q.Deliver(ctx, []event.Event{of("a", 2)}); err != nil {
@@ -71,7 +71,7 @@ func TestMay(t *testing.T) {
 		stop()
 		<-ended
 		if s := q.Stats(); s.Waiting != 1 || tries != 2 {
-			t.Errorf("%+v after %d tries", s, tries)
+			t.Errorf("after the end of the run: got %+v after %d attempts", s, tries)
 		}
 	})
 }

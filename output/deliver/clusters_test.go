@@ -24,18 +24,18 @@ func TestClusters(t *testing.T) {
 	}
 	one, eu, us := in("", true), in("eu", true), in("us", false)
 	if one.ID == eu.ID || eu.ID == us.ID || eu.key() == us.key() || one.key() == eu.key() {
-		t.Errorf("%s, %s, %s", one.ID, eu.ID, us.ID)
+		t.Errorf("got IDs %s, %s, %s, want different IDs and keys", one.ID, eu.ID, us.ID)
 	}
 	same := cmp.Options{cmp.AllowUnexported(Message{}), cmpopts.EquateApproxTime(0)}
 	codec := newCodec()
 	for _, m := range []*Message{one, eu, us} {
 		read, err := codec.decode(codec.encode(m))
 		if diff := cmp.Diff(m, read, same); err != nil || diff != "" {
-			t.Errorf("record: %v, %s", err, diff)
+			t.Errorf("record: %v, difference (-want +got):\n%s", err, diff)
 		}
 		again, err := decode(encode(m, time.Now(), 3, errors.New("no")))
 		if err != nil || again.ID != m.ID || again.Cluster != m.Cluster || again.Source != m.Source {
-			t.Errorf("dead letter: %v, %+v", err, again)
+			t.Errorf("dead letter: got %+v, %v", again, err)
 		}
 	}
 }

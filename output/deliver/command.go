@@ -43,11 +43,11 @@ func NewCommand(argv []string) (*Command, error) {
 	isFile := statErr == nil && info.Mode().IsRegular()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) && isFile:
-		return nil, fmt.Errorf("%s is not in $PATH: to run the one in this directory, say ./%[1]s", name)
+		return nil, fmt.Errorf("%s is not in $PATH: to run the one in this directory, use ./%[1]s", name)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%s can't be run: no such program in $PATH", name)
 	case errors.Is(err, os.ErrPermission) && isFile:
-		return nil, fmt.Errorf("%s can't be run: it is not executable; 'chmod +x' makes it so", name)
+		return nil, fmt.Errorf("%s can't be run: it is not executable; use 'chmod +x'", name)
 	}
 	for errors.Unwrap(err) != nil {
 		err = errors.Unwrap(err) // the outer errors repeat the name

@@ -93,7 +93,7 @@ func TestCommandFails(t *testing.T) {
 		m := message("a")
 		m.Body = bytes.Repeat([]byte("x"), 1<<20) // more than a pipe holds
 		if got := fmt.Sprint(c.Send(ctx, m)); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestNotStarted(t *testing.T) {
 		}
 		err := c.Send(t.Context(), message("a"))
 		if _, ok := errors.AsType[*DownError](err); !ok || err.Error() != want {
-			t.Errorf("%s: %v, want %s", text, err, want)
+			t.Errorf("%s: got %v, want a DownError %s", text, err, want)
 		}
 	}
 }
@@ -158,15 +158,15 @@ func TestNewCommand(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"sh":             "<nil>",
-		"plain":          "plain is not in $PATH: to run the one in this directory, say ./plain",
-		"./plain":        "./plain can't be run: it is not executable; 'chmod +x' makes it so",
+		"plain":          "plain is not in $PATH: to run the one in this directory, use ./plain",
+		"./plain":        "./plain can't be run: it is not executable; use 'chmod +x'",
 		"no\x1b-such":    `no\u001b-such can't be run: no such program in $PATH`,
 		"./no-such":      "./no-such can't be run: no such file or directory",
 		"./plain/nested": "./plain/nested can't be run: not a directory",
 		".":              ". can't be run: no such program in $PATH",
 	} {
 		if _, err := NewCommand([]string{name}); fmt.Sprint(err) != want {
-			t.Errorf("%s: %v, want %s", name, err, want)
+			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
 }
@@ -179,13 +179,13 @@ func TestLongLines(t *testing.T) {
 	for chunk := range slices.Chunk([]byte(text), 1000) {
 		p.Write(chunk)
 		if len(p.rest) > longestLine {
-			t.Fatalf("%d bytes are buffered", len(p.rest))
+			t.Fatalf("%d bytes are buffered, want at most %d", len(p.rest), longestLine)
 		}
 	}
 	p.end()
 	lines := strings.Split(c.Output.(*transcript).String(), "\n")
 	if got := strings.ReplaceAll(strings.Join(lines, ""), "cm/a: ", ""); got != strings.ReplaceAll(text, "\n", "") {
-		t.Errorf("%d bytes of %d came through", len(got), len(text))
+		t.Errorf("got %d of %d bytes of output", len(got), len(text))
 	}
 }
 
@@ -228,7 +228,7 @@ echo $DWATCH_NAME $DWATCH_RESOURCE_VERSION >> `+dir+`/got
 	q.Drain()
 	<-done
 	if text, left := q.Summary(); left != 0 {
-		t.Errorf("%s; %d are left", text, left)
+		t.Errorf("%d messages were not delivered: %s", left, text)
 	}
 	inOrder(t, filepath.Join(dir, "got"), objects, versions)
 }
@@ -246,13 +246,13 @@ func inOrder(t *testing.T, path string, objects, versions int) {
 		var version int
 		fmt.Sscan(line, &name, &version)
 		if version != last[name] && version != last[name]+1 {
-			t.Errorf("%s: %d after %d", name, version, last[name])
+			t.Errorf("%s: version %d follows %d", name, version, last[name])
 		}
 		last[name] = version
 	}
 	for o := range objects {
 		if last[fmt.Sprint(o)] != versions {
-			t.Errorf("of %d the last is %d", o, last[fmt.Sprint(o)])
+			t.Errorf("object %d ends with version %d, want %d", o, last[fmt.Sprint(o)], versions)
 		}
 	}
 }

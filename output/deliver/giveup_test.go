@@ -31,7 +31,7 @@ func openDead(t *testing.T) (DeadLetterFile, func() []deadLetter) {
 		for line := range strings.Lines(string(text)) {
 			var l deadLetter
 			if err := json.Unmarshal([]byte(line), &l); err != nil {
-				t.Errorf("%v: %s", err, line)
+				t.Errorf("dead letter %s: %v", line, err)
 			}
 			letters = append(letters, l)
 		}
@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
 		synctest.Wait()
 		if got := r.taken(); !slices.Equal(got, []string{"a=2"}) {
-			t.Errorf("%q", got)
+			t.Errorf("accepted %q, want a=2", got)
 		}
 		got := read()
 		for i := range got {
@@ -63,16 +63,16 @@ func TestRefused(t *testing.T) {
 			Identity: *of("a", 1).Object.Identity, Subject: "cm/a", Event: json.RawMessage("{}"),
 		}
 		if len(got) != 2 {
-			t.Fatalf("%d letters", len(got))
+			t.Fatalf("got %d dead letters, want 2", len(got))
 		}
 		if diff := cmp.Diff(want, got[0]); diff != "" {
 			t.Error(diff)
 		}
 		if text, left := r.Summary(); left != 0 || text != "fake: 1 delivered, 0 repeated, 2 given up, 0 waiting" {
-			t.Errorf("%s; %d are left", text, left)
+			t.Errorf("got summary %q, %d undelivered", text, left)
 		}
 		if want := "gave up MODIFIED of cm/a (uid-a/1/MODIFIED): no"; len(r.warnings()) != 2 || r.warnings()[0] != want {
-			t.Errorf("%q, want %q", r.warnings(), want)
+			t.Errorf("got warnings %q, want two, the first %q", r.warnings(), want)
 		}
 	})
 }
@@ -90,14 +90,14 @@ func TestGiveUp(t *testing.T) {
 		r.deliver(t, of("bad", 1), of("bad", 2))
 		await(10*time.Minute - time.Second)
 		if early := r.warnings(); len(early) > 0 {
-			t.Errorf("too early: %q", early)
+			t.Errorf("before GiveUpAfter: got warnings %q, want none", early)
 		}
 		await(2 * time.Second)
 		if got := r.taken(); !slices.Equal(got, []string{"bad=2"}) {
-			t.Errorf("%q", got)
+			t.Errorf("accepted %q, want bad=2", got)
 		}
 		if text, left := r.Summary(); left != 1 || !strings.Contains(text, " 1 given up, 0 waiting") {
-			t.Errorf("%s; %d are left", text, left)
+			t.Errorf("got summary %q, %d undelivered, want 1 given up and undelivered", text, left)
 		}
 	})
 }
@@ -118,13 +118,13 @@ func TestGiveUpDown(t *testing.T) {
 		last := map[string]string{}
 		for _, l := range read() {
 			if last[l.Name] > l.ResourceVersion {
-				t.Errorf("%s: %s after %s", l.Name, l.ResourceVersion, last[l.Name])
+				t.Errorf("%s: version %s was given up after %s", l.Name, l.ResourceVersion, last[l.Name])
 			}
 			last[l.Name] = l.ResourceVersion
 		}
 		await(6 * time.Minute)
 		if text, left := r.Summary(); left != 0 || !strings.Contains(text, " 101 given up, 0 waiting") {
-			t.Errorf("%s; %d are left", text, left)
+			t.Errorf("got summary %q, %d undelivered, want 101 given up", text, left)
 		}
 	})
 }
@@ -141,10 +141,10 @@ func TestDeadLettersFail(t *testing.T) {
 		r.deliver(t, of("a", 1))
 		await(time.Minute)
 		if failed != 1 || r.Err() == nil {
-			t.Errorf("it failed %d times: %v", failed, r.Err())
+			t.Errorf("OnStorageError was called %d times, Err is %v, want one call", failed, r.Err())
 		}
 		if _, left := r.Summary(); left != 1 {
-			t.Errorf("%d are left", left)
+			t.Errorf("%d undelivered, want 1", left)
 		}
 	})
 	o.GiveUpAfter = time.Minute
@@ -152,7 +152,7 @@ func TestDeadLettersFail(t *testing.T) {
 		r.deliver(t, of("a", 1))
 		await(time.Hour)
 		if n := len(r.all()); n > 130 {
-			t.Errorf("%d tries in an hour", n)
+			t.Errorf("got %d attempts in an hour, want at most 130", n)
 		}
 	})
 }
@@ -179,16 +179,16 @@ func TestDeadLettersCutOff(t *testing.T) {
 	}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 5 || lines[1] != `{"b` || !strings.HasSuffix(lines[2], `"event":"type: X\n"}`) || lines[4] != "" {
-		t.Errorf("%q", lines)
+		t.Errorf("got lines %q", lines)
 	}
 	if err := DeadLetterFile(t.TempDir()).Check(); err == nil {
-		t.Error("a directory was opened")
+		t.Error("Check of a directory returned no error")
 	}
 }
 
-// TestDeadLettersCutOffBeside checks the same for a line of another process that was killed, or that had a full disk, while this
+// TestDeadLettersCutOffByOtherProcess checks the same for a line of another process that was killed, or that had a full disk, while this
 // process was using the file.
-func TestDeadLettersCutOffBeside(t *testing.T) {
+func TestDeadLettersCutOffByOtherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	d := DeadLetterFile(path)
 	if err := d.Check(); err != nil {
@@ -207,7 +207,7 @@ func TestDeadLettersCutOffBeside(t *testing.T) {
 	}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 3 || lines[0] != `{"b` || !json.Valid([]byte(lines[1])) {
-		t.Errorf("%q", lines)
+		t.Errorf("got lines %q", lines)
 	}
 }
 

@@ -32,7 +32,7 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	return m, true
 }
 
-// hold returns the last waiting item of an object, if it may be replaced. The items of the object are then not sent until letGo.
+// hold returns the last waiting item of an object, if it may be replaced. The items of the object are then not sent until releaseHolds.
 func (s *schedule) hold(k key) (item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func (s *schedule) hold(k key) (item, bool) {
 	return o.items[len(o.items)-1], true
 }
 
-// letGo ends all holds.
-func (s *schedule) letGo() {
+// releaseHolds ends all holds.
+func (s *schedule) releaseHolds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.held)

@@ -87,7 +87,7 @@ func TestMerged(t *testing.T) {
 					<-answers
 					body := strings.TrimSpace(string(m.Body))
 					if got = append(got, body); !strings.HasPrefix(body, string(m.Type)+" "+string(m.UID)+"/"+m.ResourceVersion) || m.ID != fmt.Sprintf("%s/%s/%s", m.UID, m.ResourceVersion, m.Type) {
-						t.Errorf("%s of %s/%s, id %s, says %s", m.Type, m.UID, m.ResourceVersion, m.ID, body)
+						t.Errorf("message %s of %s/%s has ID %s and body %s", m.Type, m.UID, m.ResourceVersion, m.ID, body)
 					}
 					return nil
 				}
@@ -108,10 +108,10 @@ func TestMerged(t *testing.T) {
 					}
 					merged := len(test.came) - len(test.waits)
 					if text, _ := r.Summary(); !strings.HasSuffix(text, fmt.Sprintf(", 0 waiting, %d merged", merged)) {
-						t.Error(text)
+						t.Errorf("got summary %q, want %d merged", text, merged)
 					}
 					if d, ok := o.Store.(*disk); ok && d.len() != 0 {
-						t.Errorf("%d are left", d.len())
+						t.Errorf("%d records are left in the Store", d.len())
 					}
 				})
 			})
@@ -135,7 +135,7 @@ func TestMergedWhileSent(t *testing.T) {
 			synctest.Wait()
 			deliver(r, parse(t, "MODIFIED 1/2"), parse(t, "MODIFIED 1/3"))
 			if s := r.Status(); s != "delivering to fake: 2 waiting, oldest 0 s, 1 merged" {
-				t.Error(s)
+				t.Errorf("got status %q", s)
 			}
 			close(held)
 			synctest.Wait()
@@ -146,8 +146,8 @@ func TestMergedWhileSent(t *testing.T) {
 	})
 }
 
-// TestHeld checks that a message is not sent while its replacement is being stored, even if the message would be the next probe.
-func TestHeld(t *testing.T) {
+// TestNotSentWhileReplaced checks that a message is not sent while its replacement is being stored, even if the message would be the next probe.
+func TestNotSentWhileReplaced(t *testing.T) {
 	store := &disk{}
 	var got []string
 	var down atomic.Bool
@@ -169,7 +169,7 @@ func TestHeld(t *testing.T) {
 		down.Store(false)
 		await(time.Minute)
 		if len(got) > 0 {
-			t.Errorf("%q is sent", got)
+			t.Errorf("%q was sent while its replacement was being stored", got)
 		}
 		store.busy <- struct{}{}
 		if err := <-done; err != nil {
@@ -182,15 +182,15 @@ func TestHeld(t *testing.T) {
 	})
 }
 
-// TestHot checks that an object is sent even if new messages about it are always being stored, and that it does not delay others.
-func TestHot(t *testing.T) {
+// TestFrequentlyReplaced checks that an object is sent even if new messages about it are always being stored, and that it does not delay others.
+func TestFrequentlyReplaced(t *testing.T) {
 	inBubble(t, Options{LatestOnly: true, Store: &disk{takes: time.Millisecond}}, always, func(t *testing.T, r *running) {
 		const rounds = 200
 		for n := range rounds {
 			r.deliver(t, of("hot", n))
 		}
 		if sent := len(r.all()); sent < rounds/4 {
-			t.Errorf("it was sent %d times", sent)
+			t.Errorf("got %d attempts, want at least %d", sent, rounds/4)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestLatest(t *testing.T) {
 		if seed%2 == 0 {
 			o.Store = &disk{}
 		}
-		moody := &moody{random: rand.New(rand.NewPCG(4, uint64(seed))), quota: random.IntN(200)}
+		flaky := &flakyReceiver{random: rand.New(rand.NewPCG(4, uint64(seed))), quota: random.IntN(200)}
 		var mu sync.Mutex
 		came, taken, recovered := map[string]int{}, map[string]int{}, false
 		o.Encode = func(dst []byte, e event.Event) ([]byte, error) {
@@ -217,13 +217,13 @@ func TestLatest(t *testing.T) {
 		answer := func(m *Message, n int) error {
 			var err error
 			if !recovered {
-				err = moody.answer(m, n)
+				err = flaky.answer(m, n)
 			}
 			version, _ := strconv.Atoi(m.ResourceVersion)
 			mu.Lock()
 			defer mu.Unlock()
 			if version < taken[m.Name] {
-				t.Errorf("%s after %d", m.ID, taken[m.Name])
+				t.Errorf("%s was accepted after version %d", m.ID, taken[m.Name])
 			}
 			if err == nil {
 				taken[m.Name] = version
@@ -240,7 +240,7 @@ func TestLatest(t *testing.T) {
 				await(time.Hour)
 			}
 			if r.schedule.Waiting != 0 || r.schedule.Bytes != 0 {
-				t.Errorf("%d of %d wait, of %d bytes", r.schedule.Waiting, events, r.schedule.Bytes)
+				t.Errorf("%d of %d messages with %d bytes still wait", r.schedule.Waiting, events, r.schedule.Bytes)
 			}
 			if diff := cmp.Diff(came, taken); diff != "" {
 				t.Error(diff)

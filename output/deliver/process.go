@@ -76,7 +76,7 @@ func lineOf(id string, body []byte) ([]byte, error) {
 	name, _ := json.Marshal(id) // it cannot fail for a string
 	var line bytes.Buffer
 	if err := json.Compact(&line, body); err != nil || !bytes.HasPrefix(line.Bytes(), []byte(`{"`)) {
-		return nil, errors.New("--batch sends JSON, and this event is none")
+		return nil, errors.New("--batch sends JSON, and this event is not JSON")
 	}
 	return fmt.Appendf(nil, `{"id":%s,%s`+"\n", name, line.Bytes()[1:]), nil
 }

@@ -62,15 +62,15 @@ while next; do echo "$id"; done
 echo ends >&2
 `)
 	if got := sendAll(p, "a", "b", "c"); !slices.Equal(got, []string{"<nil>", "<nil>", "<nil>"}) {
-		t.Errorf("%q", got)
+		t.Errorf("got results %q, want no errors", got)
 	}
 	if got := sendAll(p, "d", "d", "a\nb"); !slices.Equal(got, []string{"<nil>", "<nil>", "<nil>"}) {
-		t.Errorf("%q", got) // two have the same id, and one is not fit for a line
+		t.Errorf("equal and unprintable IDs: got results %q, want no errors", got)
 	}
 	p.Shutdown(t.Context())
 	want := regexp.MustCompile(`\Ahook: an arg: started\nhook: \{"id":"uid-[abc]/7/MODIFIED","type":"MODIFIED"\}\nhook: ends\n\z`)
 	if !want.MatchString(out.String()) || said.String() != "" {
-		t.Errorf("%s\n%s", out, said)
+		t.Errorf("got output %s and warnings %s", out, said)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestBatchEnds(t *testing.T) {
 			}
 			err := p.Send(t.Context(), m)
 			if _, isDown := errors.AsType[*DownError](err); want == "down" && !isDown || want != "down" && fmt.Sprint(err) != want {
-				t.Errorf("%s: message %d: %v, want %s", text, i, err, want)
+				t.Errorf("%s: message %d: got %v, want %s", text, i, err, want)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ next; test $name = b && { echo $id; exit; }
 	const own, other = "killed after 1s (--deadline)", "killed with another event that took too long (--deadline)"
 	first, second := fmt.Sprint(<-done), fmt.Sprint(beside)
 	if first != own && second != own || first != own && first != other || second != own && second != other {
-		t.Errorf("%s; %s", first, second)
+		t.Errorf("got %s and %s, want %s for at least one, and otherwise %s", first, second, own, other)
 	}
 	if err := p.Send(t.Context(), message("b")); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func TestBatchNeverReads(t *testing.T) {
 			m := message("a")
 			m.Body = []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 			if err := p.Send(within(t, 500*time.Millisecond), m); err == nil || !strings.HasSuffix(err.Error(), "(--deadline)") {
-				t.Error(err)
+				t.Errorf("got %v, want an error with --deadline", err)
 			}
 		})
 	}
@@ -171,16 +171,16 @@ while next; do echo $id; done
 	}
 	p.Shutdown(t.Context())
 	if want := `hook printed "ready\\u001b", which is not the id of an event that it has; such lines on its stdout are ignored` + "\n"; said.String() != want {
-		t.Errorf("%s, want %s", said, want)
+		t.Errorf("got warnings %s, want %s", said, want)
 	}
 	m := message("y")
 	m.Body = []byte("type: ADDED\n")
 	if _, isRefused := errors.AsType[*RefusedError](p.Send(t.Context(), m)); !isRefused {
-		t.Error("YAML was sent")
+		t.Error("YAML was not refused")
 	}
 	m = message(strings.Repeat("y", longestLine))
 	if _, isRefused := errors.AsType[*RefusedError](p.Send(t.Context(), m)); !isRefused {
-		t.Error("sent an id that is too long to be acknowledged")
+		t.Error("an ID that is too long for a line was not refused")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestBatchFinish(t *testing.T) {
 	}
 	p.Shutdown(t.Context())
 	if out.String() != "hook: flushed\n" || said.String() != "hook ended: exit status 3\n" {
-		t.Errorf("%s\n%s", out, said)
+		t.Errorf("got output %s and warnings %s", out, said)
 	}
 	p, _, _ = batch(t, "next; echo $id; sleep 1000\n")
 	if err := p.Send(t.Context(), message("a")); err != nil {
@@ -203,12 +203,12 @@ func TestBatchFinish(t *testing.T) {
 	defer cancel()
 	p.Shutdown(ctx)
 	if ctx.Err() == nil {
-		t.Error("it ended by itself")
+		t.Error("Shutdown returned before its context was done")
 	}
 	// A message that is being sent at the end of --drain fails when the program is killed.
 	p, _, _ = batch(t, "sleep 1000\n")
 	if err := p.Send(ctx, message("a")); err == nil {
-		t.Error("it is delivered")
+		t.Error("got no error for a message to a program that hangs")
 	}
 }
 
@@ -255,10 +255,10 @@ done
 	<-done
 	p.Shutdown(t.Context())
 	if text, left := q.Summary(); left != 0 {
-		t.Errorf("%s; %d are left", text, left)
+		t.Errorf("%d messages were not delivered: %s", left, text)
 	}
 	inOrder(t, filepath.Join(dir, "got"), objects, versions)
 	if runs, err := os.ReadFile(filepath.Join(dir, "runs")); err != nil || bytes.Count(runs, []byte("\n")) < 5 {
-		t.Errorf("it ran %d times: %v", bytes.Count(runs, []byte("\n")), err)
+		t.Errorf("the program ran %d times, want at least 5: %v", bytes.Count(runs, []byte("\n")), err)
 	}
 }

@@ -27,13 +27,13 @@ func TestAtLeastOnceInOrder(t *testing.T) {
 		if random.IntN(3) == 0 {
 			o.Rate = 1 + 20*random.Float64()
 		}
-		moody := &moody{random: rand.New(rand.NewPCG(2, uint64(seed))), quota: random.IntN(200)}
-		inBubble(t, o, moody.answer, func(t *testing.T, r *running) {
+		flaky := &flakyReceiver{random: rand.New(rand.NewPCG(2, uint64(seed))), quota: random.IntN(200)}
+		inBubble(t, o, flaky.answer, func(t *testing.T, r *running) {
 			events := deliverSome(t, r, random)
 			r.Drain()
 			await(24 * time.Hour)
 			if _, left := r.Summary(); left != 0 {
-				t.Errorf("seed %d: %d of %d are left: %s", seed, left, events, r.Status())
+				t.Errorf("seed %d: %d of %d messages were not delivered: %s", seed, left, events, r.Status())
 			}
 			checkOrder(t, r, events)
 		})
@@ -66,7 +66,7 @@ func checkOrder(t *testing.T, r *running, events int) {
 	next := map[string]int{}
 	for _, try := range r.all() {
 		if try.version != fmt.Sprint(next[try.name]+1) {
-			t.Errorf("%v after %s=%d was taken", try, try.name, next[try.name])
+			t.Errorf("got attempt %v after %s=%d was accepted", try, try.name, next[try.name])
 		}
 		if try.taken {
 			next[try.name]++
@@ -74,38 +74,37 @@ func checkOrder(t *testing.T, r *running, events int) {
 		}
 	}
 	if events != 0 {
-		t.Errorf("%d were not taken", events)
+		t.Errorf("%d events were not accepted", events)
 	}
 }
 
-// moody is a receiver that fails a number of times, now and then for a while for all, and
-// takes its time.
-type moody struct {
+// flakyReceiver fails a number of attempts at random, sometimes several in a row, and takes a random time to answer.
+type flakyReceiver struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	quota  int // of failures that are left
-	down   int // of which so many come in a row
+	quota  int // remaining failures
+	down   int // remaining failures in a row
 }
 
-func (f *moody) answer(*Message, int) error {
+func (f *flakyReceiver) answer(*Message, int) error {
 	f.mu.Lock()
-	mood, slow := f.random.IntN(10), time.Duration(f.random.IntN(2000))*time.Millisecond
-	if mood == 0 {
+	outcome, slow := f.random.IntN(10), time.Duration(f.random.IntN(2000))*time.Millisecond
+	if outcome == 0 {
 		f.down = f.random.IntN(40)
 	}
-	fails := f.quota > 0 && (f.down > 0 || mood < 4)
+	fails := f.quota > 0 && (f.down > 0 || outcome < 4)
 	if fails {
 		f.quota--
 		f.down--
 	}
 	f.mu.Unlock()
-	if mood%2 == 0 {
+	if outcome%2 == 0 {
 		time.Sleep(slow) // of the bubble
 	}
 	switch {
 	case !fails:
 		return nil
-	case mood == 1:
+	case outcome == 1:
 		return &DownError{Err: errNo, RetryAfter: slow}
 	default:
 		return errNo

@@ -28,7 +28,7 @@ func TestOneFails(t *testing.T) {
 		r.deliver(t, of("bad", 1), of("a", 1), of("bad", 2), of("b", 1), of("a", 2))
 		synctest.Wait()
 		if got := r.taken(); !slices.Equal(got, []string{"a=1", "b=1", "a=2"}) {
-			t.Errorf("at once: %q", got)
+			t.Errorf("at once: accepted %q", got)
 		}
 		await(10 * time.Minute)
 		last, wait := time.Duration(0), firstBackoff
@@ -37,10 +37,10 @@ func TestOneFails(t *testing.T) {
 				continue
 			}
 			if try.version != "1" {
-				t.Errorf("%v before bad=1 was taken", try)
+				t.Errorf("got attempt %v before bad=1 was accepted", try)
 			}
 			if gap := try.at - last; i > 0 && (gap > wait || gap < wait/2) {
-				t.Errorf("a wait of %v, want at most %v and at least half of that", gap, wait)
+				t.Errorf("got a delay of %v, want at most %v and at least half of that", gap, wait)
 			} else if i > 0 {
 				wait = min(2*wait, 30*time.Second)
 			}
@@ -49,7 +49,7 @@ func TestOneFails(t *testing.T) {
 		r.recovers()
 		await(time.Minute)
 		if got := r.taken(); !slices.Equal(got[3:], []string{"bad=1", "bad=2"}) {
-			t.Errorf("in the end: %q", got)
+			t.Errorf("after the recovery: accepted %q, want bad=1 and bad=2 last", got)
 		}
 	})
 }
@@ -63,27 +63,27 @@ func TestDown(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := len(r.all()); n != downAfter {
-			t.Errorf("%d tries at first, want %d", n, downAfter)
+			t.Errorf("got %d attempts at first, want %d", n, downAfter)
 		}
 		await(10 * time.Minute)
 		tries := r.all()
 		if n := len(tries); n < 10 || n > 35 {
-			t.Errorf("%d tries in 10 minutes", n)
+			t.Errorf("got %d attempts in 10 minutes, want 10 to 35", n)
 		}
 		objects := map[string]bool{}
 		for _, try := range tries {
 			objects[try.name] = true
 		}
 		if len(objects) != len(tries) {
-			t.Errorf("%d tries of %d objects, want each of another", len(tries), len(objects))
+			t.Errorf("got %d attempts for %d objects, want one for each", len(tries), len(objects))
 		}
 		r.recovers()
 		await(time.Minute)
 		if n := len(r.taken()); n != 100 {
-			t.Errorf("%d are taken, want all", n)
+			t.Errorf("%d messages were accepted, want 100", n)
 		}
 		if text, left := r.Summary(); left != 0 || !strings.Contains(text, "100 delivered") || !strings.Contains(text, "0 waiting") {
-			t.Errorf("%s; %d are left", text, left)
+			t.Errorf("got summary %q, %d undelivered", text, left)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func TestDownTogether(t *testing.T) {
 		}
 		await(time.Second + firstBackoff + time.Millisecond)
 		if n := len(r.all()); n != 21 {
-			t.Errorf("%d tries, want 20 and one of whether it is back", n)
+			t.Errorf("got %d attempts, want 20 and one probe", n)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestDownAndEmpty(t *testing.T) {
 		r.deliver(t, of("b", 1), of("c", 1))
 		synctest.Wait()
 		if got := r.taken(); !slices.Equal(got, []string{"b=1", "c=1"}) {
-			t.Errorf("%q, want both at once", got)
+			t.Errorf("accepted %q, want both messages at once", got)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestDownAndLate(t *testing.T) {
 		close(late)
 		await(time.Minute)
 		if got := r.taken(); !slices.Equal(got, []string{"late=2"}) {
-			t.Errorf("%q is taken", got)
+			t.Errorf("accepted %q, want late=2", got)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestPoison(t *testing.T) {
 		await(2*time.Minute + time.Second)
 		// The first probe may also be an earlier object that has not failed yet.
 		if got := r.taken(); !slices.Equal(got, []string{"good=1"}) {
-			t.Errorf("%q, want what is new", got)
+			t.Errorf("accepted %q, want only the new object", got)
 		}
 	})
 }
@@ -180,11 +180,11 @@ func TestRetryAfter(t *testing.T) {
 		r.deliver(t, of("a", 1), of("b", 1), of("c", 1))
 		await(5*time.Minute - time.Second)
 		if n := len(r.all()); n != 1 {
-			t.Errorf("%d tries before that", n)
+			t.Errorf("got %d attempts during RetryAfter, want 1", n)
 		}
 		await(2 * time.Second)
 		if n := len(r.taken()); n != 3 {
-			t.Errorf("%d taken after that", n)
+			t.Errorf("%d messages were accepted after RetryAfter, want 3", n)
 		}
 	})
 }
@@ -198,12 +198,12 @@ func TestWorkers(t *testing.T) {
 		r.deliver(t, of("a", 1), of("a", 2), of("b", 1), of("c", 1), of("d", 1))
 		synctest.Wait()
 		if n := len(r.all()); n != 3 {
-			t.Errorf("%d at a time", n)
+			t.Errorf("got %d concurrent attempts, want 3", n)
 		}
 		close(held)
 		synctest.Wait()
 		if n := len(r.taken()); n != 5 {
-			t.Errorf("%d are taken", n)
+			t.Errorf("%d messages were accepted, want 5", n)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestRate(t *testing.T) {
 		}
 		await(2 * time.Second)
 		if n := len(r.all()); n != 5 {
-			t.Errorf("%d tries in two seconds, want one and four", n)
+			t.Errorf("got %d attempts in two seconds, want 5", n)
 		}
 	})
 }
@@ -235,11 +235,11 @@ func TestFull(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-returned:
-			t.Error("it does not block")
+			t.Error("Deliver did not block while there was no room")
 		default:
 		}
 		if s := r.Status(); !strings.Contains(s, "the server is held back") {
-			t.Error(s)
+			t.Errorf("got status %q", s)
 		}
 		free <- struct{}{}
 		synctest.Wait()
@@ -256,10 +256,10 @@ func TestFull(t *testing.T) {
 		close(free)
 		synctest.Wait()
 		if got := r.taken(); len(got) != 5 {
-			t.Errorf("%q, want all", got)
+			t.Errorf("accepted %q, want 5 messages", got)
 		}
 		if s := r.Status(); strings.Contains(s, "held back") {
-			t.Error(s)
+			t.Errorf("got status %q after there was room", s)
 		}
 		r.deliver(t, event.Event{Type: event.Synced}, of(strings.Repeat("x", 99), 1)) // a status event, and an event that exceeds the room
 		big := of("big", 1)
@@ -267,7 +267,7 @@ func TestFull(t *testing.T) {
 		r.deliver(t, big, of("f", 1))
 		synctest.Wait()
 		if got := r.taken(); len(got) != 8 {
-			t.Errorf("%q, want all", got)
+			t.Errorf("accepted %q, want 8 messages", got)
 		}
 	})
 }
@@ -285,7 +285,7 @@ func TestFinish(t *testing.T) {
 			r.Drain()
 			synctest.Wait()
 			if got := len(r.taken()); got != objects || !time.Now().Equal(before) {
-				t.Errorf("%d of %d are taken", got, objects)
+				t.Errorf("%d of %d messages were accepted at once", got, objects)
 			}
 			if _, open := r.schedule.work.Get(); !open {
 				t.Errorf("with %d objects, Run does not return", objects)
@@ -304,13 +304,13 @@ func TestUndelivered(t *testing.T) {
 		r.stop()
 		text, left := r.Summary()
 		if left != 3 || !strings.HasSuffix(text, " 0 given up, 3 waiting; the last failure: no") {
-			t.Errorf("%s; %d are left", text, left)
+			t.Errorf("got summary %q, %d undelivered, want 3", text, left)
 		}
 	})
 }
 
-// TestSays checks the status lines after changes and once a minute.
-func TestSays(t *testing.T) {
+// TestStatusLines checks the status lines after changes and once a minute.
+func TestStatusLines(t *testing.T) {
 	answer := func(*Message, int) error { return errors.New("broken\x1b[2J") }
 	inBubble(t, Options{MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
 		r.deliver(t, of("one", 1))
@@ -367,20 +367,20 @@ func TestSpan(t *testing.T) {
 		3*time.Minute + 59*time.Second: "3 min", 119 * time.Minute: "119 min", 50 * time.Hour: "50 h",
 	} {
 		if got := span(d); got != want {
-			t.Errorf("%v is %s, want %s", d, got, want)
+			t.Errorf("%v: got %s, want %s", d, got, want)
 		}
 	}
 }
 
-// TestNoHaste checks that a new event of a failing object does not shorten its backoff.
-func TestNoHaste(t *testing.T) {
+// TestBackoffIsKept checks that a new event of a failing object does not shorten its backoff.
+func TestBackoffIsKept(t *testing.T) {
 	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
 		for i := range 600 {
 			r.deliver(t, of("bad", i))
 			await(time.Second)
 		}
 		if n := len(r.all()); n > 25 {
-			t.Errorf("%d tries in 10 minutes", n)
+			t.Errorf("got %d attempts in 10 minutes, want at most 25", n)
 		}
 	})
 }
@@ -398,17 +398,17 @@ func TestStats(t *testing.T) {
 	}
 	inBubble(t, Options{GiveUpAfter: time.Hour}, answer, func(t *testing.T, r *running) {
 		if s := r.Stats(); s != (Stats{}) {
-			t.Errorf("%+v", s)
+			t.Errorf("at the start: got %+v, want zero", s)
 		}
 		r.deliver(t, of("taken", 1), of("refused", 1), of("late", 1), of("late", 2))
 		await(10 * time.Second)
 		s := r.Stats()
 		if s.Delivered != 1 || s.Refused != 1 || s.Failed < 3 || s.GivenUp != 1 || s.Waiting != 2 || s.Bytes < 2 || s.Oldest != 10*time.Second || !s.Reached || s.Down || s.Full {
-			t.Errorf("%+v", s)
+			t.Errorf("while messages wait: got %+v", s)
 		}
 		await(time.Hour)
 		if s := r.Stats(); s.Waiting != 0 || s.GivenUp != 3 || s.Oldest != 0 || s.Bytes != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("after the messages were given up: got %+v", s)
 		}
 	})
 }

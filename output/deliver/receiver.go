@@ -17,7 +17,7 @@ type Receiver interface {
 // TLS has the paths of PEM files, which are read again for each connection.
 type TLS struct {
 	Cert, Key string // the client certificate; empty for none
-	CA        string // the trusted authorities; empty for those of the system
+	CA        string // the trusted authorities; if empty, the system's authorities are trusted
 }
 
 // RefusedError reports that the destination will never accept a message.

@@ -38,7 +38,7 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 	return &Redelivery{file, info.Size()}, nil
 }
 
-// ScanSources reports whether any message has its own source, and whether any message has none and needs that of the receiver. It
+// ScanSources reports whether any message has its own source, and whether any message has none and needs the receiver's source. It
 // ignores damaged lines. It must be called before Feed.
 func (r *Redelivery) ScanSources() (own, none bool, err error) {
 	lines := bufio.NewReader(io.NewSectionReader(r.file, 0, r.size))

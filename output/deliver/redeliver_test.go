@@ -113,7 +113,7 @@ func TestRedeliver(t *testing.T) {
 	taken := got.taken() // in the order of each object
 	slices.SortStableFunc(taken, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
 	if want := []string{"a=0", "a=2", "c=3"}; !slices.Equal(taken, want) || messages != 4 {
-		t.Errorf("%q of %d was taken, want %q", taken, messages, want)
+		t.Errorf("accepted %q of %d messages, want %q of 4", taken, messages, want)
 	}
 	wantDamaged := []string{
 		"2: it is not a line of --dead-letters: it takes id, resource and event",
@@ -126,16 +126,16 @@ func TestRedeliver(t *testing.T) {
 		t.Error(diff)
 	}
 	if left := strings.Join(linesIn(t, path), ""); left != text {
-		t.Errorf("the file is %q, and was %q", left, text)
+		t.Errorf("the file changed from %q to %q", text, left)
 	}
 	if kept := linesIn(t, string(again)); len(kept) != 1 || !strings.Contains(kept[0], `"name":"b"`) {
-		t.Errorf("messages that failed again: %q", kept)
+		t.Errorf("messages that failed again: got %q, want b", kept)
 	}
 }
 
-// TestRedeliverBeside checks that while other writers append lines, no line is lost or cut, and that a run sends all lines that existed
+// TestRedeliverWhileAppending checks that while other writers append lines, no line is lost or cut, and that a run sends all lines that existed
 // at its start once.
-func TestRedeliverBeside(t *testing.T) {
+func TestRedeliverWhileAppending(t *testing.T) {
 	path, _ := deadLettersOf(t)
 	const writers, rounds, each = 4, 10, 20
 	for round := range rounds {
@@ -166,14 +166,14 @@ func checkRedelivered(t *testing.T, path string, least int) {
 	got, damaged, messages := redeliver(t, path, always, Options{Workers: 4})
 	// The last line may not be complete yet.
 	if len(damaged) > 1 || messages < least {
-		t.Errorf("%d of at least %d, damaged are %q", messages, least, damaged)
+		t.Errorf("read %d messages, want at least %d; damaged lines: %q", messages, least, damaged)
 	}
 	seen := map[string]bool{}
 	for _, one := range got.taken() {
 		seen[one] = true
 	}
 	if len(seen) != messages {
-		t.Errorf("%d of %d were sent", len(seen), messages)
+		t.Errorf("%d of %d messages were sent", len(seen), messages)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestDeadLettersMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines := linesIn(t, filepath.Join(filepath.Dir(path), to)); len(lines) != 1 {
-			t.Errorf("%s has %q", to, lines)
+			t.Errorf("%s has lines %q, want one", to, lines)
 		}
 	}
 }
@@ -204,9 +204,9 @@ func TestDeadLettersPipe(t *testing.T) {
 		t.Skip(err)
 	}
 	if err := DeadLetterFile(pipe).Check(); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a regular file") {
-		t.Error(err)
+		t.Errorf("Check of a pipe: got %v", err)
 	}
 	if _, err := OpenRedelivery(pipe); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a file") {
-		t.Error(err)
+		t.Errorf("OpenRedelivery of a pipe: got %v", err)
 	}
 }

@@ -100,12 +100,12 @@ func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 
 // giveUpParked gives up the expired messages that wait for a receiver that is down.
 func (q *Queue) giveUpParked(reason error) {
-	for goesOn := true; goesOn; {
+	for more := true; more; {
 		taken := q.schedule.takeExpired()
-		goesOn = len(taken) > 0
+		more = len(taken) > 0
 		for _, one := range taken {
 			m := q.open(one.item)
-			if goesOn = goesOn && m != nil && q.giveUp(m, one.tries, reason); goesOn {
+			if more = more && m != nil && q.giveUp(m, one.tries, reason); more {
 				q.schedule.gaveUp(one.key, false)
 			} else {
 				q.schedule.wait(one.key)

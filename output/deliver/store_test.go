@@ -100,18 +100,18 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !got.Time.Equal(m.Time) || !got.queued.Equal(m.queued) {
-			t.Errorf("the times are %v and %v", got.Time, got.queued)
+			t.Errorf("got times %v and %v, want %v and %v", got.Time, got.queued, m.Time, m.queued)
 		}
 		got.Time, got.queued = m.Time, m.queued
 		if diff := cmp.Diff(m, got, cmp.AllowUnexported(Message{})); diff != "" {
 			t.Error(diff)
 		}
 		if len(record) > 500 {
-			t.Errorf("the record has %d bytes", len(record))
+			t.Errorf("the record has %d bytes, want at most 500", len(record))
 		}
 		for cut := range record {
 			if _, err := q.codec.decode(record[:cut]); !errors.Is(err, errRecord) {
-				t.Errorf("cut off at %d: %v", cut, err)
+				t.Errorf("truncated to %d bytes: got %v, want %v", cut, err, errRecord)
 			}
 			damaged := bytes.Clone(record)
 			damaged[cut] ^= 0x55
@@ -142,17 +142,17 @@ func TestStored(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := r.taken(); len(got) != 3 || slices.Index(got, "a=1") > slices.Index(got, "a=2") {
-			t.Errorf("%q", got)
+			t.Errorf("accepted %q, want three messages in order", got)
 		}
 		if store.len() != 0 || store.adds != 1 {
-			t.Errorf("%d are left, after %d commits", store.len(), store.adds)
+			t.Errorf("%d records are left after %d commits, want none after one", store.len(), store.adds)
 		}
 		go func() { done <- r.Deliver(t.Context(), []event.Event{{Type: event.Synced}}) }()
 		if err := <-done; err != nil || store.adds != 1 {
-			t.Errorf("a status event: %v, %d commits", err, store.adds)
+			t.Errorf("status event: got %v and %d commits, want no further commit", err, store.adds)
 		}
 		if text, undelivered := r.Summary(); text != "fake: 3 delivered, 0 repeated, 0 given up, 0 waiting" || undelivered != 0 || r.Stats().Waiting != 0 {
-			t.Error(text, undelivered, r.Stats().Waiting)
+			t.Errorf("got summary %q, %d undelivered, %d waiting", text, undelivered, r.Stats().Waiting)
 		}
 	})
 }
@@ -165,12 +165,12 @@ func TestNotStored(t *testing.T) {
 			r.deliver(t, of("a", 1))
 			store.broken = errors.New("no space left")
 			if err := r.Deliver(t.Context(), []event.Event{of("a", 2)}); !errors.Is(err, store.broken) {
-				t.Error(err)
+				t.Errorf("got %v, want %v", err, store.broken)
 			}
 			r.recovers()
 			await(time.Minute)
 			if got := r.taken(); !slices.Equal(got, []string{"a=1"}) {
-				t.Errorf("%q", got)
+				t.Errorf("accepted %q, want a=1", got)
 			}
 		})
 	}
@@ -215,26 +215,26 @@ func TestRestored(t *testing.T) {
 		}
 		text, undelivered := r.Summary()
 		if !strings.HasSuffix(text, "0 given up, 4 waiting; the last failure: no") || undelivered != 0 || r.Stats().Waiting != 4 {
-			t.Error(text, undelivered, r.Stats().Waiting)
+			t.Errorf("got summary %q, %d undelivered, %d waiting", text, undelivered, r.Stats().Waiting)
 		}
 		if n := r.restart(t, r.Options); n != 4 {
-			t.Errorf("%d are restored", n)
+			t.Errorf("%d messages were restored, want 4", n)
 		}
 		r.deliver(t, of("a", 3))
 		if s := r.Status(); !strings.Contains(s, "5 waiting, oldest 60 min") {
-			t.Error(s)
+			t.Errorf("got status %q", s)
 		}
 		down.Store(false)
 		await(10 * time.Minute)
 		if got := r.taken(); !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return s[0] != 'a' }), []string{"a=1", "a=2", "a=3"}) {
-			t.Errorf("%q", got)
+			t.Errorf("accepted %q, want a=1, a=2 and a=3 in order", got)
 		}
 		want := map[string]string{"uid-a/1/MODIFIED": "{}\n", "uid-a/2/MODIFIED": "{}\n", "uid-a/3/MODIFIED": "{}\n", "uid-b/1/MODIFIED": "{}\n", "uid-c/1/MODIFIED": "{}\n"}
 		if diff := cmp.Diff(want, bodies); diff != "" {
 			t.Error(diff)
 		}
 		if store.len() != 0 {
-			t.Errorf("%d are left", store.len())
+			t.Errorf("%d records are left in the Store", store.len())
 		}
 	})
 }
@@ -249,16 +249,16 @@ func TestRestoredGivenUp(t *testing.T) {
 		r.restart(t, r.Options)
 		await(19 * time.Minute)
 		if w := list(r.warnings()); w != "" {
-			t.Errorf("too early: %s", w)
+			t.Errorf("before the message expired: got warnings %s", w)
 		}
 		await(3 * time.Minute)
 		if w := list(r.warnings()); w != "gave up MODIFIED of cm/a (uid-a/1/MODIFIED): no" {
-			t.Error(w)
+			t.Errorf("got warnings %s", w)
 		}
 		r.recovers()
 		await(3 * time.Minute)
 		if got := r.taken(); !slices.Equal(got, []string{"b=1"}) || store.len() != 0 {
-			t.Errorf("%q, and %d are left", got, store.len())
+			t.Errorf("accepted %q, %d records left, want b=1 and none", got, store.len())
 		}
 	})
 }
@@ -276,7 +276,7 @@ func TestRestoredFromLater(t *testing.T) {
 		r.restart(t, r.Options)
 		await(2 * time.Minute)
 		if n := len(r.warnings()); n != 1 {
-			t.Errorf("%d messages were given up: %s", n, r.Status())
+			t.Errorf("%d messages were given up, want 1: %s", n, r.Status())
 		}
 	})
 }
@@ -295,13 +295,13 @@ func TestUnreadable(t *testing.T) {
 			r.deliver(t, of("a", 1))
 			await(time.Minute)
 			if len(failed) != 1 || r.Err() != failed[0] || len(r.all()) != 1 {
-				t.Errorf("%s: %v, %v, %d tries", name, failed, r.Err(), len(r.all()))
+				t.Errorf("%s: got errors %v, Err %v, %d attempts, want one error and one attempt", name, failed, r.Err(), len(r.all()))
 			}
 		})
 	}
 	store := &disk{records: map[uint64][]byte{1: []byte("nonsense")}}
 	if _, err := New(nil, Options{Store: store}).Restore(); !errors.Is(err, errRecord) {
-		t.Error(err)
+		t.Errorf("Restore: got %v, want %v", err, errRecord)
 	}
 }
 
@@ -315,13 +315,13 @@ func TestFullStore(t *testing.T) {
 			batch = append(batch, of(fmt.Sprint("o", i), 1))
 		}
 		if err := r.Deliver(t.Context(), batch); err != nil || store.len() != 5 {
-			t.Errorf("%v, %d are in the Store", err, store.len())
+			t.Errorf("first batch: got %v and %d records, want 5", err, store.len())
 		}
 		returned := make(chan error, 1)
 		go func() { returned <- r.Deliver(t.Context(), []event.Event{of("late", 1)}) }()
 		await(time.Hour)
 		if s := r.Status(); len(returned) > 0 || !strings.Contains(s, "the server is held back") {
-			t.Errorf("it does not block: %s", s)
+			t.Errorf("the second batch did not block, status %q", s)
 		}
 		r.recovers()
 		if err := <-returned; err != nil {
@@ -329,7 +329,7 @@ func TestFullStore(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := r.taken(); len(got) != 6 {
-			t.Errorf("%q", got)
+			t.Errorf("accepted %q, want 6 messages", got)
 		}
 	})
 }
@@ -364,7 +364,7 @@ func TestStoredMemory(t *testing.T) {
 		}
 		clear(batch[:cap(batch)])
 		if got := (inUse() - before) / events; got > test.most {
-			t.Errorf("of %d objects each event takes %d bytes, want at most %d", test.objects, got, test.most)
+			t.Errorf("with %d objects, an event takes %d bytes of memory, want at most %d", test.objects, got, test.most)
 		}
 		q.Drain()
 		q.schedule.work.ShutDown()

@@ -2,7 +2,7 @@ package cloudevent
 
 import "testing"
 
-// TestTypeOf: a receiver is told what a message is, whatever a template makes of it.
+// TestTypeOf checks the content type for bodies of several formats, including those of templates.
 func TestTypeOf(t *testing.T) {
 	const json, yaml, text = "application/json", "application/yaml", "text/plain; charset=utf-8"
 	for body, want := range map[string]string{
@@ -18,7 +18,7 @@ func TestTypeOf(t *testing.T) {
 		"":                                    text,
 	} {
 		if got := typeOf([]byte(body)); got != want {
-			t.Errorf("%q: %s", body, got)
+			t.Errorf("%q: got %s, want %s", body, got, want)
 		}
 	}
 }
