@@ -66,6 +66,9 @@ type Options struct {
 	OnVerified     func(Verification)
 	// Recheck receives a signal when all watches should be renewed. nil disables it.
 	Recheck <-chan struct{}
+	// BeforeEnd, if not nil, is called when the context of Run ends, in its own goroutine. The watches continue until it
+	// returns. Its context ends if they end earlier.
+	BeforeEnd func(context.Context)
 	// History returns what earlier runs reported about a target. Run calls it once for each of
 	// Targets before it watches any of them, and then reports only the differences. It may be nil.
 	History event.HistoryFunc
@@ -126,7 +129,7 @@ func (w *Watcher) newRunState() *runState {
 // Run delivers the events of all targets to sink until ctx ends, sink returns an error, or the watch
 // fails to start. The package comment describes the contract.
 func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := w.runContext(ctx)
 	defer cancel(nil)
 	shared, q := w.newRunState(), newQueue()
 	shared.send = q.put
@@ -151,4 +154,18 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		return failed.err
 	}
 	return nil
+}
+
+// runContext returns a context that ends with ctx, or when Options.BeforeEnd has returned after that.
+func (w *Watcher) runContext(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if w.options.BeforeEnd == nil {
+		return context.WithCancelCause(ctx)
+	}
+	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		w.options.BeforeEnd(run)
+		cancel(context.Cause(ctx))
+	})
+	context.AfterFunc(run, func() { stop() })
+	return run, cancel
 }

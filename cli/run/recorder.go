@@ -124,11 +124,20 @@ func (r *recorder) failed(err error) error {
 // once a minute. The time since the last confirmation is unknown if dwatch is killed.
 const recordedWatch = 30 * time.Second
 
+// confirmTimeout is how long the end of a run waits for the server to confirm what was recorded up to then. A renewed watch takes two to
+// three seconds.
+const confirmTimeout = 4 * time.Second
+
 // begin starts to record a session, and sets how it has to be watched.
 func (r *recorder) begin(ctx context.Context, s *Session, o *watcher.Options) error {
 	o.Bookmarks, o.MinWatchTimeout, o.Recheck = true, recordedWatch, r.doubts
 	if !r.tee {
-		o.History = r.recorder.History
+		recorder := r.recorder
+		o.History, o.BeforeEnd = recorder.History, func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+			defer cancel()
+			recorder.ConfirmCoverage(ctx)
+		}
 	}
 	cluster, err := s.Cluster.Identity(ctx)
 	if err != nil {

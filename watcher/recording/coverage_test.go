@@ -307,6 +307,41 @@ func TestNotYetDefined(t *testing.T) {
 	}
 }
 
+// TestConfirmCoverage checks that ConfirmCoverage waits until the server has confirmed all events up to its call.
+func TestConfirmCoverage(t *testing.T) {
+	dir := t.TempDir()
+	r := begunRun(t, dir)
+	deliver(t, r, proven(200))
+	r.now = at(205)
+	r.tick()
+	probed := make(chan struct{})
+	r.ProbeFreshness = func() { close(probed) }
+	returned := make(chan struct{})
+	go func() {
+		r.ConfirmCoverage(t.Context())
+		close(returned)
+	}()
+	<-probed
+	if err := r.Deliver(t.Context(), []event.Event{bookmark(at(204), at(205))}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-returned:
+		t.Error("ConfirmCoverage returned before the server had confirmed all events up to the end")
+	default:
+	}
+	if err := r.Deliver(t.Context(), []event.Event{bookmark(at(205), at(205))}); err != nil {
+		t.Fatal(err)
+	}
+	<-returned
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, proof := played(t, read(t, dir), Query{}); !proof.IsComplete() || !proof.To.Equal(at(205)) {
+		t.Errorf("got a proof up to %s with gaps %v, want one up to 3m25s without gaps", proof.To.Sub(start), gaps(proof))
+	}
+}
+
 // TestDelayedDelivery checks that the times of events after a slow delivery are unknown.
 func TestDelayedDelivery(t *testing.T) {
 	dir := t.TempDir()

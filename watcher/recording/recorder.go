@@ -102,6 +102,7 @@ type Recorder struct {
 	delayed           bool // the times of the next events are unreliable
 	clock             clockMonitor
 	buffer            []byte
+	confirming        chan struct{} // receives a signal after each delivery; nil until ConfirmCoverage is called
 }
 
 var _ event.Sink = (*Recorder)(nil)
@@ -511,6 +512,12 @@ func (r *Recorder) Deliver(_ context.Context, batch []event.Event) error {
 	if err := r.deliver(batch); err != nil {
 		return fmt.Errorf("record into %s: %w", r.dir, err)
 	}
+	if r.confirming != nil {
+		select {
+		case r.confirming <- struct{}{}:
+		default:
+		}
+	}
 	return nil
 }
 
@@ -693,6 +700,44 @@ func (r *Recorder) removeOldSegments(now time.Time) error {
 		total -= files[i].size
 	}
 	return nil
+}
+
+// confirmRecently is how long ago the server may have confirmed the coverage of a target for ConfirmCoverage to wait for
+// it. Some resources are confirmed only when one of their objects changes.
+const confirmRecently = time.Minute
+
+// ConfirmCoverage asks for a freshness probe of all watches, and returns when the server has confirmed the coverage of
+// each live target up to now, or when ctx ends. It is for the end of a run. Events must be delivered meanwhile.
+func (r *Recorder) ConfirmCoverage(ctx context.Context) {
+	r.mu.Lock()
+	if r.current == nil || r.ProbeFreshness == nil {
+		r.mu.Unlock()
+		return
+	}
+	asked, confirming := r.Now(), make(chan struct{}, 1)
+	r.confirming = confirming
+	r.mu.Unlock()
+	r.ProbeFreshness()
+	for !r.isConfirmed(asked) {
+		select {
+		case <-confirming:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// isConfirmed reports whether the coverage of all live targets that were confirmed recently reaches up to a time.
+func (r *Recorder) isConfirmed(asked time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.coverage.all {
+		isLive := t.lagUnknown || !t.since.IsZero() && asked.Sub(t.confirmed) < confirmRecently
+		if isLive && (t.since.IsZero() || t.confirmed.Before(asked)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Close ends the run. Deliver must not be called any more.
