@@ -477,8 +477,8 @@ func TestWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestKilledAtBegin: a run that was killed while it wrote what was there leaves nothing that the next
-// builds on, and nothing that is taken for all.
+// TestKilledAtBegin truncates the last segment at many offsets, as if the run had been killed while it wrote the existing objects.
+// Readers must report the gap, and the next run must continue from the previous segment.
 func TestKilledAtBegin(t *testing.T) {
 	dir := t.TempDir()
 	r := begunRun(t, dir)
@@ -499,7 +499,7 @@ func TestKilledAtBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if isKnown(t, dir, 61) {
-			t.Fatalf("at %d what is there is known", size)
+			t.Fatalf("truncated to %d bytes: the objects at 61 count as known", size)
 		}
 		again, err := OpenRecorder(dir)
 		if err != nil {
@@ -507,7 +507,7 @@ func TestKilledAtBegin(t *testing.T) {
 		}
 		var past []string
 		if complete, err := again.History(configMaps, func(o event.ReportedObject) { past = append(past, o.Name) }); err != nil || !complete || len(past) != 3 {
-			t.Fatalf("at %d the next run builds on %v %t %v", size, past, complete, err)
+			t.Fatalf("truncated to %d bytes: the next run has history %v, complete %t, %v, want 3 objects, complete", size, past, complete, err)
 		}
 		again.release()
 	}

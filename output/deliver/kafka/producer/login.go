@@ -139,7 +139,7 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Errorf("%s rejected the login: %w; check --kafka-login and --kafka-sasl", r.place(), err)
 	case ctx.Err() == nil && r.isLoginCut(began):
-		return fmt.Errorf("%s closed the connection during the login, probably because of a wrong user or password; check --kafka-login and --kafka-sasl", r.place())
+		return fmt.Errorf("%s closed the connection during the login, probably because of an invalid user or password; check --kafka-login and --kafka-sasl", r.place())
 	case errors.As(err, &inClear):
 		return inClear
 	case errors.As(err, &authority), errors.As(err, &wrong):

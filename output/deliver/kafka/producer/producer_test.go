@@ -446,7 +446,7 @@ func TestLogin(t *testing.T) {
 		err := stranger.Check(t.Context())
 		want := k.Address + " rejected the login: SASL_AUTHENTICATION_FAILED"
 		if mechanism != "PLAIN" { // the test broker closes the connection without an error
-			want = k.Address + " closed the connection during the login, probably because of a wrong user or password; "
+			want = k.Address + " closed the connection during the login, probably because of an invalid user or password; "
 		}
 		if err == nil || isDown(err) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
 			t.Errorf("%s, wrong password: got %v, want %s", mechanism, err, want)
