@@ -19,7 +19,8 @@ import (
 	"dwatch/watcher/recording"
 )
 
-// diffOptions are the flags of dwatch diff, which compares two times of a recording, clusters, or two namespaces.
+// diffOptions are the flags of dwatch diff, which compares two times of a recording, clusters, or two namespaces. Its fields
+// are the groups of flags.
 type diffOptions struct {
 	watchOptions
 	look   look

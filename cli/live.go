@@ -11,7 +11,7 @@ import (
 	"dwatch/output/live"
 )
 
-// liveOptions are the flags of dwatch live.
+// liveOptions are the flags of dwatch live. Its fields are the groups of flags.
 type liveOptions struct {
 	watchOptions
 	view        flags.View

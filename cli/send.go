@@ -22,7 +22,7 @@ import (
 	"dwatch/output"
 )
 
-// sendOptions are the flags of dwatch send.
+// sendOptions are the flags of dwatch send. Its fields are the groups of flags.
 type sendOptions struct {
 	followOptions
 	what  sendWhat

@@ -16,7 +16,7 @@ import (
 	"dwatch/output"
 )
 
-// streamOptions are the flags of dwatch without a command.
+// streamOptions are the flags of dwatch without a command. Its fields are the groups of flags.
 type streamOptions struct {
 	followOptions
 	look  look

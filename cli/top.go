@@ -10,7 +10,7 @@ import (
 	"dwatch/cli/replay"
 )
 
-// topOptions are the flags of dwatch top.
+// topOptions are the flags of dwatch top. Its fields are the groups of flags.
 type topOptions struct {
 	watchOptions
 	top      flags.Top

@@ -80,7 +80,8 @@ func NormalizeJSONPath(text string) (string, error) {
 	return "{." + path + "}", nil
 }
 
-// columnsEncoder prints a line per object. The lines of a stream begin with the type and time of the event.
+// columnsEncoder prints a line per object. The lines of a stream begin with the type and time of the event. It embeds
+// Options because their methods encode the objects.
 type columnsEncoder struct {
 	Options
 	grid    grid

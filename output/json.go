@@ -16,7 +16,7 @@ import (
 const indent = "    "
 
 // jsonEncoder prints one line per event: the Kubernetes watch event with optional further members. At a terminal it indents
-// the event.
+// the event. It embeds Options because their methods encode the objects.
 type jsonEncoder struct {
 	Options
 	line    []byte

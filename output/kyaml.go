@@ -13,7 +13,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// kyamlEncoder prints KYAML, as kubectl does: a document per event, each after a line of ---.
+// kyamlEncoder prints KYAML, as kubectl does: a document per event, each after a line of ---. It embeds Options because
+// their methods encode the objects.
 type kyamlEncoder struct{ Options }
 
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {

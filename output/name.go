@@ -9,7 +9,8 @@ import (
 )
 
 // nameEncoder prints a line per event with kind.group/name, as kubectl does. If there are several clusters, the name of the
-// cluster comes first. Names are escaped, because those of some resources may contain line feeds.
+// cluster comes first. Names are escaped, because those of some resources may contain line feeds. It embeds Options because
+// their methods encode the objects.
 type nameEncoder struct{ Options }
 
 func (n nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {

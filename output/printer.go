@@ -13,7 +13,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Options configures a Printer. The zero value prints compact JSON.
+// Options configures a Printer. The zero value prints compact JSON. Its fields are independent
+// settings.
 type Options struct {
 	// Format is one of Formats. If empty, it is json.
 	Format string

@@ -25,7 +25,8 @@ type TableOptions struct {
 	ShowLabels   bool
 }
 
-// tableEncoder prints table rows from the server, as kubectl does. The lines of a stream begin with the type and time of the event.
+// tableEncoder prints table rows from the server, as kubectl does. The lines of a stream begin with the type and time of the
+// event. It embeds Options because their methods encode the objects.
 type tableEncoder struct {
 	Options
 	grid         grid

@@ -73,8 +73,8 @@ func parseGoTemplate(text TemplateSource) (*Template, error) {
 	}}, nil
 }
 
-// templateEncoder prints the result of a template for each object, or for the JSON of a status event. It adds a line feed if the
-// result lacks one, and prints nothing for an empty result.
+// templateEncoder prints the result of a template for each object, or for the JSON of a status event. It adds a line feed if
+// the result lacks one, and prints nothing for an empty result. It embeds Options because their methods encode the objects.
 type templateEncoder struct {
 	Options
 	result bytes.Buffer

@@ -12,7 +12,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// yamlEncoder prints one document per event, with a line of --- between two documents.
+// yamlEncoder prints one document per event, with a line of --- between two documents. It embeds Options because their
+// methods encode the objects.
 type yamlEncoder struct {
 	Options
 	started bool

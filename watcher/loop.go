@@ -157,7 +157,8 @@ func (l *loop) deliver(ctx context.Context) {
 	l.reserved = 0
 }
 
-// message tells the loop what a target's source has observed, or how the target has changed.
+// message tells the loop what a target's source has observed, or how the target has changed. It is one type because the loop
+// receives messages of all kinds in one order.
 type message struct {
 	target *target
 	kind   messageKind

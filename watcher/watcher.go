@@ -16,8 +16,8 @@ import (
 	"dwatch/watcher/source"
 )
 
-// Options says what to watch. Config, HTTP and Resolver are required, and Targets unless Follow is
-// set.
+// Options says what to watch. Config, HTTP and Resolver are required, and Targets unless Follow is set. Its fields are
+// the settings of Run and the functions that it calls.
 type Options struct {
 	// Config and HTTP lead to the server. They must not have a timeout, because it would end every
 	// watch.

@@ -25,7 +25,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Receiver sends events to a webhook, a NATS server, Kafka, or a command (dwatch send).
+// Receiver sends events to a webhook, a NATS server, Kafka, or a command (dwatch send). It embeds its options because most
+// steps of a delivery read some of them.
 type Receiver struct {
 	ReceiverOptions
 
@@ -36,7 +37,7 @@ type Receiver struct {
 	endAborts func() // ends the aborts that an expired Lease causes, or nil
 }
 
-// ReceiverOptions say where events go, and how.
+// ReceiverOptions say where events go, and how. Its fields are independent settings.
 type ReceiverOptions struct {
 	flags.Delivery
 	Needs run.Requirements

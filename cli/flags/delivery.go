@@ -15,8 +15,8 @@ import (
 	"dwatch/output/deliver/webhook"
 )
 
-// Delivery holds the flags that say where and how events are sent. Its fields are valid after Parse. The caller
-// sets those options of deliver, webhook, jetstream and kafka that have no flag.
+// Delivery holds the flags that say where and how events are sent. Its fields are independent settings, and valid after Parse.
+// The caller sets those options of deliver, webhook, jetstream and kafka that have no flag.
 type Delivery struct {
 	deliver.Options
 	// Command receives the events: a program and its arguments. If nil, URL receives them.

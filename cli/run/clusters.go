@@ -18,8 +18,8 @@ import (
 	"dwatch/watcher/until"
 )
 
-// clusters watches several clusters. Each has its own connections, session and retries (member), and none waits for another. Their
-// events meet in Deliver, one batch at a time.
+// clusters watches several clusters. Each has its own connections, session and retries (member), and none waits for another.
+// Their events meet in Deliver, one batch at a time. It is one type because its mutex guards all that the clusters share.
 type clusters struct {
 	run     *Run
 	console *console.Console

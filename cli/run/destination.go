@@ -22,7 +22,8 @@ type Destination interface {
 	Close()
 }
 
-// Requirements are what a destination needs. The zero value is a destination that needs the events alone.
+// Requirements are what a destination needs. The zero value is a destination that needs the events alone. Its fields are
+// independent of each other.
 type Requirements struct {
 	Old           bool // the previous state of an object
 	ManagedFields bool

@@ -22,7 +22,8 @@ import (
 	"dwatch/watcher/until"
 )
 
-// member is one of several clusters. Its goroutine connects and watches again and again until it is stopped.
+// member is one of several clusters. Its goroutine connects and watches again and again until it is stopped. It is one type
+// because each connection replaces the session that the goroutine uses and others read.
 type member struct {
 	of      *clusters
 	context cluster.KubeContext

@@ -50,7 +50,7 @@ type Stage struct {
 // merged is the stage at which the events of several clusters come together.
 const merged = "merge"
 
-// Layout is what decides which stages a pipeline has.
+// Layout decides which stages a pipeline has. Its fields are the facts that Stage.Enabled reads.
 type Layout struct {
 	*Config
 	Requirements
@@ -70,7 +70,8 @@ func (l Layout) StageNames() (names []string) {
 	return names
 }
 
-// pipeline is what the stages of a run have in common. ofCluster is set for the stages of one cluster.
+// pipeline is what the stages of a run have in common. ofCluster is set for the stages of one cluster. It embeds Run because
+// each stage is a method that reads the configuration of the run.
 type pipeline struct {
 	*Run
 	ctx       context.Context

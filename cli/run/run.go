@@ -50,7 +50,8 @@ func Do(ctx context.Context, c *console.Console, cfg Config, open Opener, to Des
 	return EndOf(ctx, unanswered(ctx, &cfg.Ending, r.Follow(ctx, open)), false)
 }
 
-// Run is the state of one run.
+// Run is the state of one run. It is one type because Do, which reads from top to bottom, sets each field for the steps that
+// follow.
 type Run struct {
 	cfg        Config
 	console    *console.Console

@@ -25,7 +25,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// activeRule is the run of a rule: prepared (receiver), opened (session), begun (stages), running, leaving, done.
+// activeRule is the run of a rule: prepared (receiver), opened (session), begun (stages), running, leaving, done. It is one
+// type because each phase of a rule needs what the earlier phases have made.
 type activeRule struct {
 	*Rule
 	set      *Supervisor

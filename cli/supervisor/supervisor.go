@@ -45,7 +45,8 @@ type Rule struct {
 // StatePath is the state file of a rule in the directory of --state.
 func StatePath(dir, rule string) string { return filepath.Join(dir, rule+".state") }
 
-// Supervisor runs the rules of a Config.
+// Supervisor runs the rules of a Config. It is one type because a reload changes the configuration and the running rules
+// together.
 type Supervisor struct {
 	Config
 	text    []byte // the text of the rules that run

@@ -25,7 +25,8 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Options configures a View. The zero value shows objects of one namespace, without colours.
+// Options configures a View. The zero value shows objects of one namespace, without colours. Its fields are independent
+// settings.
 type Options struct {
 	// Width returns the current number of columns of the terminal. If it is nil or returns 0, lines are not cut.
 	Width func() int

@@ -18,7 +18,8 @@ import (
 // processes may append lines at the same time. The file is created again if it is moved away.
 type DeadLetterFile string
 
-// deadLetter is a line of the file. It has everything that is necessary to send the message again.
+// deadLetter is a line of the file. It has everything that is necessary to send the message again. Its fields are the
+// members of the JSON line.
 type deadLetter struct {
 	Time     string     `json:"time"`
 	Reason   string     `json:"reason"`

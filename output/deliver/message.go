@@ -12,7 +12,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Message is an encoded event.
+// Message is an encoded event. Its fields are the metadata that receivers read, the encoded event, and what the Queue knows
+// about it.
 type Message struct {
 	// ID identifies the event. It is the same for each attempt and each run.
 	ID   string

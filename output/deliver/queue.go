@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options configures a Queue.
+// Options configures a Queue. Its fields are independent settings.
 type Options struct {
 	Name string // the name of the receiver in messages
 	// Encode appends an encoded event that ends with a line feed. It appends nothing if the event must not be sent, which is not

@@ -27,7 +27,7 @@ type Stats struct {
 	Reached, Down, Full bool
 }
 
-// status is the state of the delivery.
+// status is the state of the delivery. Its fields are the values of one status line.
 type status struct {
 	Stats
 	condition

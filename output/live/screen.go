@@ -18,7 +18,7 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// Options configures a Screen.
+// Options configures a Screen. Its fields are independent settings.
 type Options struct {
 	// Options configures how changes are shown and masked. The screen sets Width and ShowInitial itself.
 	changes.Options

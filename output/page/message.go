@@ -11,6 +11,8 @@ import (
 const protocol = 3
 
 // docs/page.md describes the messages below.
+
+// hello is the first message to a viewer. Its fields are the members of the JSON message.
 type hello struct {
 	Type      string      `json:"type"`
 	Protocol  int         `json:"protocol"`
@@ -83,7 +85,8 @@ type watch struct {
 	LastEvent int64  `json:"lastEvent"`
 }
 
-// row is the row of an object in the table. rowView.appendTo adds segments and ticks.
+// row is the row of an object in the table. rowView.appendTo adds segments and ticks. Its fields
+// are the members of the JSON object.
 type row struct {
 	called
 	Seq        uint64            `json:"seq"`
@@ -132,7 +135,8 @@ type ownerRef struct {
 	Controller bool   `json:"controller,omitempty"`
 }
 
-// changeMessage is the change message without its row.
+// changeMessage is the change message without its row. Its fields are the members of the JSON
+// message.
 type changeMessage struct {
 	Type  string `json:"type"`
 	Seq   uint64 `json:"seq"`

@@ -84,8 +84,8 @@ const (
 	ProbeTimeout = 2 * time.Second
 )
 
-// Event is one event of the stream. It describes a change to an object or, if it is a status event,
-// the watch of a target.
+// Event is one event of the stream. It describes a change to an object or, if it is a status event, the watch of a target.
+// It is one type because a stream has events of all types in one order.
 type Event struct {
 	Type   Type
 	Target Target

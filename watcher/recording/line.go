@@ -28,7 +28,7 @@ const (
 	stoppedLine   event.Type = "STOPPED"   // the end of a run
 )
 
-// line is a line of a segment.
+// line is a line of a segment. It is one type because a segment has lines of all kinds in one order.
 type line struct {
 	event.Event
 	resource *metav1.APIResource // of RESOURCE

@@ -206,7 +206,8 @@ const (
 	Lost
 )
 
-// Observation is one observation of a Source.
+// Observation is one observation of a Source. It embeds Event because the watcher emits most of its
+// content as an event.
 type Observation struct {
 	Kind ObservationKind
 	// In Listed and Changed, Type is the type of the server's event. Object is the observed state,
