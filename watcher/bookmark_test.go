@@ -5,6 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"dwatch/watcher/event"
 	"dwatch/watcher/source"
 )
@@ -79,6 +84,54 @@ func TestStalledConnection(t *testing.T) {
 		}
 	}
 	t.Error("the stall was not reported")
+}
+
+var kubeEvents = &meta.RESTMapping{
+	Resource:         schema.GroupVersionResource{Version: "v1", Resource: "events"},
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Event"},
+	Scope:            meta.RESTScopeNamespace,
+}
+
+// TestBookmarksOfEvents checks that events are confirmed although the server sends no bookmarks for them, while other
+// resources change, and that each bookmark comes after every change that happened before its time. It is not parallel,
+// because many changes of other tests would prevent the comparison.
+func TestBookmarksOfEvents(t *testing.T) {
+	r := newSandbox(t, cluster)
+	target := event.Target{Mapping: kubeEvents, Namespace: r.namespace}
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{target}, Request: source.Request{Bookmarks: true, MinWatchTimeout: 30 * time.Second}})
+	w.await("SYNCED", 1)
+	r.create("other")
+	w.awaitConfirmed(target.Key(), time.Now())
+	events := r.client.Resource(kubeEvents.Resource).Namespace(r.namespace)
+	e := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Event", "reason": "Tested", "message": "short-lived",
+		"metadata":       map[string]any{"name": "short", "namespace": r.namespace},
+		"involvedObject": map[string]any{"namespace": r.namespace},
+	}}
+	if _, err := events.Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deleted := time.Now()
+	for n := range 3 {
+		r.update("other", n+1)
+		w.awaitConfirmed(target.Key(), time.Now())
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	sawDeletion := false
+	for _, e := range w.events {
+		sawDeletion = sawDeletion || e.Type == event.Deleted
+		if e.Type == event.Bookmark && e.Heard.After(deleted) && !sawDeletion {
+			t.Errorf("a bookmark confirms all changes up to %s, but the deletion at %s came after it", e.Heard, deleted)
+		}
+	}
+	if !sawDeletion {
+		t.Error("the deletion was not delivered")
+	}
 }
 
 // awaitConfirmed returns when a bookmark confirms every change to a target up to time at.

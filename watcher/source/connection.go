@@ -35,9 +35,11 @@ type connection struct {
 	bounded        bool
 	// heard is when the last event had been passed on, so that waiting for a slow Sink does not
 	// count as silence. It is zero before the first event.
-	heard   time.Time
-	silence silence
-	columns codec.Columns
+	heard time.Time
+	// bookmarked is true after the first bookmark.
+	bookmarked bool
+	silence    silence
+	columns    codec.Columns
 	// renewSoon is true if this watch should be replaced by a short one, which shows sooner whether
 	// the stream has caught up.
 	renewSoon bool
@@ -155,6 +157,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 		case e, open := <-conn.ResultChan():
 			if !open {
 				c.session.noteHeard() // a regular end counts as a sign of the server
+				c.noBookmarks = c.noBookmarks || c.bounded && !c.bookmarked && time.Since(c.opened) > c.life-shortWatch
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {
@@ -217,6 +220,7 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 		c.prove(ctx, e.Type == watch.Bookmark)
 	}
 	if !syncing && e.Type == watch.Bookmark {
+		c.bookmarked, c.noBookmarks = true, false
 		c.session.observeProgress(ctx, c.resumeFrom)
 	}
 	switch {

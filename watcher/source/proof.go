@@ -17,7 +17,8 @@ import (
 // stream may have stalled in between, which is reported. Without changes, the stream reaches the
 // resourceVersion by a bookmark, which servers send two seconds before the end of a watch. Until
 // the stream is known to have caught up, its watches are therefore short. If nothing in the cluster
-// changes, it has caught up from the start.
+// changes, it has caught up from the start. Without bookmarks, a comparison of lists can show that
+// nothing changed, see compare.
 //
 // Each target has its own probes every few seconds, so 60 resources cause 12 requests per second.
 // Two ways to save requests do not work:
@@ -45,6 +46,8 @@ type proof struct {
 	// answered probe was sent.
 	probes    []probe
 	lastProbe time.Time
+	// compared is the latest comparison. It is valid while the stream has arrived at compared.to.
+	compared comparison
 }
 
 // restart discards the knowledge that the stream has caught up.
@@ -66,6 +69,8 @@ type probe struct {
 	// late is true if the stream may have been behind between the previous probe and this one,
 	// because the answer or a change from before the probe was late.
 	late bool
+	// unchanged shows that no object changed since the stream's position, if its to is not empty.
+	unchanged comparison
 }
 
 // maxProbes is the maximum number of probes that wait for the stream.
@@ -84,7 +89,7 @@ func (p *proof) addProbe(sent time.Time, resourceVersion string) {
 		return
 	}
 	missed := !p.lastProbe.IsZero() && between(p.lastProbe, sent) > event.ProbeInterval+event.ProbeTimeout
-	p.probes = append(p.probes, probe{sent, resourceVersion, missed || elapsed(sent) > event.ProbeTimeout})
+	p.probes = append(p.probes, probe{sent: sent, resourceVersion: resourceVersion, late: missed || elapsed(sent) > event.ProbeTimeout})
 	p.lastProbe = sent
 	if len(p.probes) > maxProbes {
 		p.probes = p.probes[1:]
@@ -164,6 +169,9 @@ type prober struct {
 // together spread theirs.
 func (c *connection) newProber() *prober {
 	q := &prober{answers: make(chan probe, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
+	if c.noBookmarks {
+		q.due.Reset(0)
+	}
 	if !c.session.options.Bookmarks {
 		q.due.Stop()
 	}
@@ -177,10 +185,18 @@ func (p *prober) send(ctx context.Context, c *connection) {
 		return
 	}
 	p.busy = true
-	s, at := c.stream, time.Now()
+	s, at, known := c.stream, time.Now(), comparison{from: c.resumeFrom}
+	if c.proof.compared.to == c.resumeFrom {
+		known.objects = c.proof.compared.objects
+	}
+	compares := c.noBookmarks
 	go func() {
-		resourceVersion, _ := s.currentVersion(ctx) // after an error, it is empty and proves nothing
-		p.answers <- probe{sent: at, resourceVersion: resourceVersion}
+		answer := probe{sent: at}
+		answer.resourceVersion, _ = s.currentVersion(ctx) // after an error, it is empty and proves nothing
+		if compares {
+			answer.unchanged = s.compare(ctx, known, answer.resourceVersion, at)
+		}
+		p.answers <- answer
 	}()
 }
 
@@ -188,6 +204,10 @@ func (p *prober) send(ctx context.Context, c *connection) {
 func (p *prober) handle(ctx context.Context, c *connection, a probe) {
 	p.busy = false
 	c.proof.addProbe(a.sent, a.resourceVersion)
+	if a.unchanged.to != "" && a.unchanged.from == c.resumeFrom {
+		c.advance(a.unchanged.to)
+		c.proof.compared = a.unchanged
+	}
 	if c.phase == phaseLive {
 		c.prove(ctx, false)
 	}

@@ -43,6 +43,8 @@ type stream struct {
 	short     int  // consecutive connections that the server ended immediately
 	backoff   Backoff
 	proof     proof
+	// noBookmarks is true if the server is not expected to send bookmarks.
+	noBookmarks bool
 }
 
 func newStream(r resourceClient, options metav1.ListOptions) *stream {
@@ -60,6 +62,7 @@ func newStream(r resourceClient, options metav1.ListOptions) *stream {
 		stopped:        make(chan struct{}),
 		syncing:        syncing,
 		resumeFrom:     options.ResourceVersion,
+		noBookmarks:    hasNoBookmarks(r.session.target.Resource().GroupResource()),
 	}
 }
 
