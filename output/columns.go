@@ -140,6 +140,9 @@ func (c *columnsEncoder) cells(object *unstructured.Unstructured) ([]string, err
 	cells := make([]string, len(c.Template.columns))
 	for i, column := range c.Template.columns {
 		found, err := column.path.FindResults(object.Object)
+		if err != nil && strings.Contains(err.Error(), "array index out of bounds") { // client-go has no type for it
+			found, err = nil, nil // a stream should not end because one object has fewer items
+		}
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", column.header, err)
 		}
