@@ -369,7 +369,7 @@ func (m *manifestsTask) reportPrerequisites(s *run.Session) {
 		s.Console.Say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", text.Count(m.shards(), "pod")))
 	case !m.lease.IsSet() || !m.roomy:
 	case m.VolumePerPod:
-		s.Console.Say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")
+		s.Console.Say("each pod has a volume of its own: the pod that takes over sends the last states; events and deletions that the other pod has not sent are sent when that pod leads again")
 	default:
 		s.Console.Say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
 	}

@@ -93,6 +93,9 @@ func (r *Run) enterTerm(file *resume.File) error {
 	switch path := output.EscapeLine(r.cfg.StateFile); {
 	case file.IsNew():
 		text = path + " is new: existing objects are sent first"
+		if now.Number > 0 {
+			text += "; it does not contain earlier deletions"
+		}
 	case before == now:
 	case before == resume.Term{Lease: now.Lease, Number: now.Number - 1}:
 		text = path + " is from the previous leader: continuing with its undelivered events"
@@ -101,7 +104,7 @@ func (r *Run) enterTerm(file *resume.File) error {
 	case before.Lease != now.Lease:
 		text = path + " is from another or recreated Lease: changes since then are sent, although other replicas may have sent them"
 	default:
-		text = path + " is from an earlier term: changes since then are sent, although other replicas may have sent them"
+		text = path + " is from an earlier term: changes since then are sent, although other replicas may have sent them; deletions of objects that it does not contain are not sent"
 	}
 	if text != "" {
 		r.console.Say(text)

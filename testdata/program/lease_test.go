@@ -295,7 +295,7 @@ func TestLeaseFrozen(t *testing.T) {
 	b.says(t, "^standing by: ")
 	a.signal(syscall.SIGSTOP)
 	b.says(t, "^leading since ")
-	b.says(t, "b is new: existing objects are sent first$")
+	b.says(t, "b is new: existing objects are sent first; it does not contain earlier deletions$")
 	r.awaitOne("b", "ADDED", "goes")
 	r.remove("goes")
 	r.awaitOne("b", "DELETED", "goes")
@@ -317,6 +317,40 @@ func TestLeaseFrozen(t *testing.T) {
 	}
 	a.signal(syscall.SIGTERM)
 	a.waits(t)
+}
+
+// TestLeaseOwnFiles pins what docs/operating.md says of a state file for each replica: a deletion that happened while no
+// replica led is delivered when the replica leads again whose file has the object, and not before.
+func TestLeaseOwnFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newReplicas(t, func(name string) []string { return []string{"--state", filepath.Join(dir, name)} })
+	a := r.start("a")
+	a.says(t, "^leading since ")
+	r.write("stays", 1)
+	r.write("goes", 1)
+	r.awaitOne("a", "ADDED", "goes")
+	a.signal(syscall.SIGTERM)
+	a.waits(t)
+	r.remove("goes")
+	b := r.start("b")
+	b.says(t, "b is new: existing objects are sent first; it does not contain earlier deletions$")
+	r.awaitOne("b", "ADDED", "stays")
+	r.write("last", 1)
+	r.awaitOne("b", "ADDED", "last")
+	if n := r.count("DELETED", "goes"); n != 0 {
+		t.Errorf("a replica that never knew the object delivered its deletion %d times", n)
+	}
+	b.signal(syscall.SIGTERM)
+	b.waits(t)
+	a = r.start("a")
+	a.says(t, "a is from an earlier term: changes since then are sent, although other replicas may have sent them; deletions of objects that it does not contain are not sent$")
+	r.awaitOne("a", "DELETED", "goes")
+	a.signal(syscall.SIGTERM)
+	a.waits(t)
+	if n := r.count("DELETED", "goes"); n != 1 {
+		t.Errorf("the deletion was delivered %d times, want once", n)
+	}
 }
 
 // TestLeaseFrozenFile freezes the leader while it has the shared state file open. The other replica takes the Lease,
