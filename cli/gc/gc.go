@@ -1,9 +1,9 @@
-// Package gc says how far the heap may grow before garbage is collected.
+// Package gc sets how far the heap may grow before the garbage collector runs.
 //
-// At the start of the process it may grow to 16 MB, which the way to the first event does not
-// fill: what the other packages allocate while they are initialized is not garbage. Go
-// initializes packages in the order of their paths, as far as what they import is ready;
-// this one imports next to nothing, and so comes before those that allocate much, k8s.io's.
+// Importing the package lets the heap grow to 16 MB, which a process does not reach before its first event. A collection
+// before that would free almost nothing, because data that packages allocate during initialization stays in use. Go
+// initializes packages in the order of their paths after their imports. This package imports almost nothing, so it is
+// initialized before the packages of k8s.io, which allocate most.
 package gc
 
 import (
@@ -13,8 +13,8 @@ import (
 
 func init() { Set(400) }
 
-// Set lets the heap grow by a percentage of what is in use, and at least to that percentage
-// of 4 MB. Who sets GOGC knows better.
+// Set lets the heap grow by a percentage of the memory in use, and at least to that percentage of 4 MB. It does nothing if
+// the environment sets GOGC.
 func Set(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)

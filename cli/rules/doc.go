@@ -1,4 +1,4 @@
-// Package rules reads the file of dwatch send -f: rules, each of which is a command line of dwatch send.
+// Package rules reads the file of dwatch send -f. Each of its rules is a command line of dwatch send.
 //
 //	apiVersion: dwatch/v1alpha1
 //	kind: Rules
@@ -15,7 +15,7 @@
 //	  namespace: [batch]
 //	  command: [./hook.sh]
 //
-// The members of a rule are the flags of dwatch send, by their names, and name, resources and command: so
-// a rule takes what a command line takes, and is checked by what checks that. What is secret is in files, as
-// it is there. Flags of the process are none of a rule. Which flags there are is told by who has them.
+// The members of a rule are name, resources, command, and the flags of dwatch send by their names. So the command line's own
+// checks apply to rules. Secrets are read from files, as on the command line. Flags that concern the whole process are not
+// allowed in a rule. The caller passes the known flags.
 package rules

@@ -15,7 +15,7 @@ import (
 	"dwatch/internal/spelling"
 )
 
-// The kind of the file, and its version.
+// APIVersion and Kind identify a file of rules.
 const (
 	APIVersion = "dwatch/v1alpha1"
 	Kind       = "Rules"
@@ -24,26 +24,26 @@ const (
 // Rule is one of the rules of a file.
 type Rule struct {
 	Name string
-	// Where is where the rule is in the file, such as "rules.yaml:12".
+	// Position is the place of the rule in the file, such as "rules.yaml:12".
 	Position string
-	// Flags are the command line of the rule but for Command, which stands after "--"; nil: there is none.
+	// Flags are the flags of the rule. Command is the command line after "--", or nil if the rule has none.
 	Flags   []FlagValue
 	Command []string
 }
 
-// Given is a flag of a rule.
+// FlagValue is one value of a flag in a rule.
 type FlagValue struct {
 	Name, Value string
 	Position    string // in the file
 }
 
-// Equal reports whether two rules say the same, wherever they stand.
+// Equal reports whether two rules are the same apart from their positions.
 func (r *Rule) Equal(other *Rule) bool {
 	return r.Name == other.Name && slices.Equal(r.Command, other.Command) && (r.Command == nil) == (other.Command == nil) &&
 		slices.EqualFunc(r.Flags, other.Flags, func(a, b FlagValue) bool { return a.Name == b.Name && a.Value == b.Value })
 }
 
-// At is where a flag of the rule is, or the rule itself if it does not have it.
+// FlagPosition returns the position of a flag, or that of the rule if the rule does not set the flag.
 func (r *Rule) FlagPosition(flag string) string {
 	for _, f := range r.Flags {
 		if f.Name == flag {
@@ -53,21 +53,21 @@ func (r *Rule) FlagPosition(flag string) string {
 	return r.Position
 }
 
-// Flag is what of a flag decides what a rule may have.
+// Flag describes a flag of dwatch send.
 type Flag struct {
 	Name string
-	// Switch: it takes true or false. Many: it may be given several times.
+	// IsBool means that the value is true or false. A Repeatable flag may have a list of values.
 	IsBool, Repeatable bool
-	// Why a rule may not have it; empty: it may.
+	// ForbiddenReason is why a rule must not set the flag. If empty, a rule may set it.
 	ForbiddenReason string
-	Usage           string   // what it says of itself
-	Values          []string // some that it takes; nil: there is nothing to say
+	Usage           string   // help text
+	Values          []string // suggested values, may be nil
 }
 
-// resourceFlag is the flag for which a rule has resources.
+// resourceFlag is the flag that the member "resources" of a rule sets.
 const resourceFlag = "resource"
 
-// Parse reads a file. known are the flags of dwatch send. The error has a line for each mistake.
+// Parse reads a file of rules. known are the flags of dwatch send. The error has one line for each mistake.
 func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
 	p := &parser{path: path, known: map[string]Flag{}, names: []string{"name", "resources", "command"}}
 	for _, f := range known {
@@ -80,12 +80,12 @@ func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
 	reading := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := reading.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: it is empty: it takes apiVersion %s, kind %s, and rules", path, APIVersion, Kind)
+		return nil, fmt.Errorf("%s: the file is empty: it must have apiVersion %s, kind %s and rules", path, APIVersion, Kind)
 	case err != nil:
 		return nil, p.unreadable(err)
 	}
 	if err := reading.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: it has several documents: all rules stand in one", path)
+		return nil, fmt.Errorf("%s: the file has several YAML documents: put all rules into one", path)
 	}
 	rules := p.file(document.Content[0])
 	return rules, errors.Join(p.wrong...)
@@ -95,7 +95,7 @@ func (f Flag) isOfRule() bool { return f.ForbiddenReason == "" && f.Name != reso
 
 var lineForm = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// unreadable is an error of what is no YAML, behind its line.
+// unreadable returns a YAML syntax error with the path and line in front.
 func (p *parser) unreadable(err error) error {
 	text := err.Error()
 	if at := lineForm.FindStringSubmatch(text); at != nil {
@@ -107,7 +107,7 @@ func (p *parser) unreadable(err error) error {
 type parser struct {
 	path  string
 	known map[string]Flag
-	names []string // of a rule's members
+	names []string // names of the members of a rule
 	wrong []error
 }
 
@@ -117,10 +117,10 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Errorf("%s: %s", p.at(n), fmt.Sprintf(format, args...)))
 }
 
-// members calls take with each member of a map.
+// members calls the function of take for each member of a map.
 func (p *parser) members(n *yaml.Node, what string, names []string, take map[string]func(*yaml.Node), other func(key, value *yaml.Node)) {
 	if n = resolved(n); n.Kind != yaml.MappingNode {
-		p.fail(n, "%s is a map", what)
+		p.fail(n, "%s must be a map", what)
 		return
 	}
 	seen := map[string]bool{}
@@ -148,7 +148,7 @@ func (p *parser) unknown(key *yaml.Node, what string, names []string) {
 	p.fail(key, "%s has no %q%s", what, key.Value, meant)
 }
 
-// resolved is what an alias stands for.
+// resolved returns the node that an alias refers to, and other nodes unchanged.
 func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -165,20 +165,20 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 		"rules":      func(v *yaml.Node) { list = v },
 	}, nil)
 	switch {
-	case n.Kind != yaml.MappingNode: // which is said
+	case n.Kind != yaml.MappingNode: // members has reported it
 		return nil
 	case version != APIVersion || kind != Kind:
-		p.fail(n, "it is apiVersion %q, kind %q: this dwatch reads %s, %s", version, kind, APIVersion, Kind)
+		p.fail(n, "the file has apiVersion %q and kind %q: this dwatch reads %s and %s", version, kind, APIVersion, Kind)
 		return nil
 	case list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 0:
-		p.fail(cmp.Or(list, n), "rules is a list of at least one rule")
+		p.fail(cmp.Or(list, n), "rules must be a list with at least one rule")
 		return nil
 	}
 	names := map[string]int{}
 	for _, one := range list.Content {
 		r := p.rule(resolved(one))
 		if line, twice := names[r.Name]; twice && r.Name != "" {
-			p.fail(one, "another rule is called %s, on line %d", r.Name, line)
+			p.fail(one, "the name %s is already used on line %d", r.Name, line)
 		}
 		names[r.Name] = one.Line
 		rules = append(rules, r)
@@ -186,7 +186,7 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 	return rules
 }
 
-// nameForm is such that a name can be a label of metrics, and part of a file name.
+// nameForm allows names that can be the value of a metric label and a part of a file name.
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {
@@ -208,19 +208,19 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 	})
 	slices.SortStableFunc(r.Flags, func(a, b FlagValue) int { return strings.Compare(a.Name, b.Name) })
 	if n.Kind == yaml.MappingNode && !nameForm.MatchString(r.Name) {
-		p.fail(n, "a rule has a name of small letters, digits and hyphens, and this one %q", r.Name)
+		p.fail(n, "invalid rule name %q: use lowercase letters, digits and hyphens", r.Name)
 	}
 	return r
 }
 
-// flag is the flag that a member stands for, as often as it has values.
+// flag returns one FlagValue for each value of a member.
 func (p *parser) flag(f Flag, value *yaml.Node) []FlagValue {
 	switch {
 	case f.IsBool && (value.Kind != yaml.ScalarNode || value.Tag != "!!bool"):
-		p.fail(value, "%s is true or false", f.Name)
+		p.fail(value, "%s must be true or false", f.Name)
 		return nil
 	case value.Kind == yaml.SequenceNode && !f.Repeatable:
-		p.fail(value, "%s has one value", f.Name)
+		p.fail(value, "%s must have one value", f.Name)
 		return nil
 	}
 	return p.given(f.Name, f.Name, value)
@@ -233,7 +233,7 @@ func (p *parser) given(flag, member string, n *yaml.Node) (all []FlagValue) {
 	return all
 }
 
-// texts are a text, or a list of them. A number is one as it is written.
+// texts returns the strings of a scalar or of a list of scalars. Numbers are returned as they are written.
 func (p *parser) texts(n *yaml.Node, what string) (all []string) {
 	values := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -241,7 +241,7 @@ func (p *parser) texts(n *yaml.Node, what string) (all []string) {
 	}
 	for _, one := range values {
 		if one = resolved(one); one.Kind != yaml.ScalarNode || one.Tag == "!!null" {
-			p.fail(one, "%s is a text, or a list of texts", what)
+			p.fail(one, "%s must be a string or a list of strings", what)
 			continue
 		}
 		all = append(all, one.Value)

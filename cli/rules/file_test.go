@@ -14,7 +14,7 @@ var known = []Flag{
 
 const head = "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
 
-// TestParse: a rule is a command line.
+// TestParse checks that rules are read as command lines.
 func TestParse(t *testing.T) {
 	rules, err := Parse("r.yaml", []byte(head+`
 - name: rollouts
@@ -47,33 +47,33 @@ func TestParse(t *testing.T) {
 		t.Error(diff)
 	}
 	if rules[0].Equal(rules[1]) || !rules[0].Equal(rules[0]) {
-		t.Error("which rules are the same, is not known")
+		t.Error("Equal does not tell different rules apart, or a rule differs from itself")
 	}
 	if at := rules[0].FlagPosition("settle") + " " + rules[0].FlagPosition("rates"); at != "r.yaml:9 r.yaml:5" {
-		t.Errorf("they are at %s", at)
+		t.Errorf("got positions %s", at)
 	}
 }
 
-// TestMistakes: each is said, with its line, and what was meant.
+// TestMistakes checks that each mistake is reported with its line, and with a suggestion if a name is misspelled.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "r.yaml: it is empty: it takes apiVersion dwatch/v1alpha1, kind Rules, and rules",
+		"":                                      "r.yaml: the file is empty: it must have apiVersion dwatch/v1alpha1, kind Rules and rules",
 		"a: [":                                  "r.yaml:1: did not find expected node content",
-		"[]":                                    "r.yaml:1: the file is a map",
-		"apiVersion: dwatch/v9\nkind: Rules":    `r.yaml:1: it is apiVersion "dwatch/v9", kind "Rules": this dwatch reads dwatch/v1alpha1, Rules`,
-		strings.TrimSuffix(head, "\n"):          "r.yaml:3: rules is a list of at least one rule",
+		"[]":                                    "r.yaml:1: the file must be a map",
+		"apiVersion: dwatch/v9\nkind: Rules":    `r.yaml:1: the file has apiVersion "dwatch/v9" and kind "Rules": this dwatch reads dwatch/v1alpha1 and Rules`,
+		strings.TrimSuffix(head, "\n"):          "r.yaml:3: rules must be a list with at least one rule",
 		head + "- name: a\n  setle: 30s":        `r.yaml:5: a rule has no "setle"; did you mean settle?`,
 		head + "- name: a\n  state: file":       "r.yaml:5: --state is for all rules",
-		head + "- name: a\n- name: a":           "r.yaml:5: another rule is called a, on line 4",
-		head + "- name: A b":                    `r.yaml:4: a rule has a name of small letters, digits and hyphens, and this one "A b"`,
-		head + "- name: a\n  settle: [1s, 2s]":  "r.yaml:5: settle has one value",
-		head + "- name: a\n  all-namespaces: 3": "r.yaml:5: all-namespaces is true or false",
-		head + "- name: a\n  where: {a: b}":     "r.yaml:5: where is a text, or a list of texts",
-		head + "- name: a\n  where:":            "r.yaml:5: where is a text, or a list of texts",
+		head + "- name: a\n- name: a":           "r.yaml:5: the name a is already used on line 4",
+		head + "- name: A b":                    `r.yaml:4: invalid rule name "A b": use lowercase letters, digits and hyphens`,
+		head + "- name: a\n  settle: [1s, 2s]":  "r.yaml:5: settle must have one value",
+		head + "- name: a\n  all-namespaces: 3": "r.yaml:5: all-namespaces must be true or false",
+		head + "- name: a\n  where: {a: b}":     "r.yaml:5: where must be a string or a list of strings",
+		head + "- name: a\n  where:":            "r.yaml:5: where must be a string or a list of strings",
 		head + "- name: a\n  name: b":           `r.yaml:5: a rule has "name" twice`,
 		head + "- name: a\n  resource: b":       `r.yaml:5: a rule has no "resource"; did you mean resources?`,
-		head + "- name: a\n---\nb: c":           "r.yaml: it has several documents: all rules stand in one",
-		head + "- jobs":                         "r.yaml:4: a rule is a map",
+		head + "- name: a\n---\nb: c":           "r.yaml: the file has several YAML documents: put all rules into one",
+		head + "- jobs":                         "r.yaml:4: a rule must be a map",
 		head + "- name: a\nrule: []":            `r.yaml:5: the file has no "rule"; did you mean rules?`,
 	} {
 		_, err := Parse("r.yaml", []byte(text), known)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Schema is the JSON schema of a file, for editors. known are the flags of dwatch send.
+// JSONSchema returns the JSON schema of a file of rules, for editors. known are the flags of dwatch send.
 func JSONSchema(known []Flag) ([]byte, error) {
 	type object = map[string]any
 	text := object{"type": []string{"string", "number"}}
