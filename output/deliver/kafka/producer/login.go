@@ -43,7 +43,7 @@ func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
 		l, err := r.login.Get()
 		return plain.Auth{User: l.user, Pass: l.password}, err
 	}
-	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), &nearby{plain.Plain(byPlain), r}} {
+	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), &plainMechanism{plain.Plain(byPlain), r}} {
 		name := kafka.Mechanisms()[i]
 		if r.Mechanism == name || r.Mechanism == "" && !(name == kafka.Plain && r.NoPlain) {
 			offered = append(offered, &observedMechanism{one, r})
@@ -90,20 +90,20 @@ func (r *Receiver) isLoginCut(since time.Time) (is bool) {
 	return is
 }
 
-// nearby is a mechanism that sends the password itself. Without TLS, it fails for remote brokers. A local seed broker may refer to
+// plainMechanism sends the password itself. Without TLS, it fails for remote brokers. A local seed broker may refer to
 // such a broker.
-type nearby struct {
+type plainMechanism struct {
 	sasl.Mechanism
 	receiver *Receiver
 }
 
-func (n *nearby) Authenticate(ctx context.Context, address string) (sasl.Session, []byte, error) {
-	if !n.receiver.UseTLS && !secret.IsLoopback(address) {
+func (p *plainMechanism) Authenticate(ctx context.Context, address string) (sasl.Session, []byte, error) {
+	if !p.receiver.UseTLS && !secret.IsLoopback(address) {
 		err := &inClearError{address}
-		n.receiver.inClear.Store(err)
+		p.receiver.inClear.Store(err)
 		return nil, nil, err
 	}
-	return n.Mechanism.Authenticate(ctx, address)
+	return p.Mechanism.Authenticate(ctx, address)
 }
 
 // inClearError reports that logging in to a broker would send the password in the clear.
