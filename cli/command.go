@@ -70,6 +70,7 @@ type common struct {
 	readiness  flags.Readiness
 	messages   flags.Logging
 	connection cluster.Flags
+	listOnly   bool           // the command lists objects once
 	all        *pflag.FlagSet // all flags of the command
 	server     *pflag.FlagSet // the flags of the connection
 }
@@ -196,7 +197,11 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 					c.Warn("warning: the rules about states are not used: " + output.EscapeLine(err.Error()))
 				})
 			}
-			return task.run(cmd.Context(), c)
+			err = task.run(cmd.Context(), c)
+			if !cmd.HasParent() {
+				err = explainUnknownCommand(args, err)
+			}
+			return err
 		},
 	}
 	groups := addFlags(cmd.Flags(), o)
@@ -205,7 +210,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		s.SetFormat(flags.DetectLogFormat(args))
 		return fail.Usage(flagError(cmd, args, err))
 	})
-	complete.Register(cmd, complete.Options{Connection: &o.shared().connection, FlagValues: flags.CompletionValues, Targets: o.shared().targetsOf, FirstArgIsDirectory: strings.HasPrefix(d.use, "DIR ")})
+	complete.Register(cmd, complete.Options{Connection: &o.shared().connection, FlagValues: flags.CompletionValues, Targets: o.shared().targetsOf, ListOnly: o.shared().listOnly, FirstArgIsDirectory: strings.HasPrefix(d.use, "DIR ")})
 	return cmd, groups
 }
 
@@ -236,6 +241,7 @@ func (c *common) selected(args []string) (run.Selection, error) {
 		args = []string{c.object.String()}
 	}
 	request, err := c.targets.Parse(args)
+	request.ListOnly = c.listOnly
 	if err == nil && withRelated && (request.AllNamespaces || request.SelectsNamespaces() || len(request.Namespaces) > 1) {
 		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
 	}
@@ -251,7 +257,7 @@ func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Ma
 	if err != nil {
 		return nil, err
 	}
-	r.DefaultNamespace = k.Namespace
+	r.DefaultNamespace, r.ListOnly = k.Namespace, c.listOnly
 	p, err := plan.New(r, m).InitialPlan(ctx)
 	if err != nil {
 		return nil, err

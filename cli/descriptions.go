@@ -48,7 +48,7 @@ half a List would look like a whole one.`,
   # One value of each object
   %[1]s list pods -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
 `,
-	options: func() options { return new(listOptions) },
+	options: func() options { return &listOptions{common: common{listOnly: true}} },
 }
 
 var liveDescription = description{

@@ -52,6 +52,7 @@ func (c *contents) mappingOf(o event.Object) *meta.RESTMapping {
 // list lists the objects of one cluster. A cluster that lacks a resource has none of its objects.
 func (d *comparison) list(ctx context.Context, c *console.Console, k *cluster.Cluster) (*contents, error) {
 	of, found := d.cfg.Selection, &contents{}
+	of.Request.ListOnly = true
 	s, err := run.OpenSession(ctx, c, k, of)
 	if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok && unknown.Hint == "" {
 		found.lacks, of.Request.WaitForResources = err, true

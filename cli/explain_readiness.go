@@ -35,7 +35,7 @@ that teaches dwatch its kind; see docs/readiness.md.`,
   # Try a rule before using it
   %[1]s explain-readiness gauge/a --readiness readiness.yaml
 `,
-	options: func() options { return new(explainReadinessOptions) },
+	options: func() options { return &explainReadinessOptions{common: common{listOnly: true}} },
 }
 
 // explainReadinessOptions are the flags of dwatch explain-readiness.

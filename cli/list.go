@@ -229,9 +229,9 @@ func (l *listTask) list(ctx context.Context, s *run.Session) ([]event.Object, er
 	return objects, nil
 }
 
-// isSingleObject reports whether the arguments name one object. A name in all namespaces may stand for several.
+// isSingleObject reports whether the arguments name one object.
 func isSingleObject(targets []event.Target) bool {
-	return len(targets) == 1 && targets[0].Name != "" && (targets[0].Namespace != "" || !targets[0].Namespaced())
+	return len(targets) == 1 && targets[0].IsOneObject()
 }
 
 // printAll prints the list, or the message nothing for a table without rows.

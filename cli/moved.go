@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"dwatch/cli/flags"
+	"dwatch/internal/spelling"
+	"dwatch/mapper"
 	"dwatch/output"
 )
 
@@ -104,4 +107,26 @@ func checkDash(cmd *cobra.Command, args []string) error {
 	named, _ := cmd.Flags().GetStringArray("resource")
 	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
 	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.EscapeLine(command))
+}
+
+// explainUnknownCommand returns err, and says that the first argument of the stream may be meant as a command: the server does not have
+// such a resource, and the argument is near the name of a command, or is followed by others and near no resource.
+func explainUnknownCommand(args []string, err error) error {
+	unknown, ok := errors.AsType[*mapper.UnknownError](err)
+	if !ok || unknown.Hint != "" || len(args) == 0 || args[0] != unknown.Name {
+		return err
+	}
+	var names []string
+	for _, d := range commands {
+		names = append(names, d.name)
+	}
+	word := output.EscapeLine(unknown.Name)
+	near := spelling.Nearest(unknown.Name, names)
+	switch {
+	case near != "":
+		return fmt.Errorf("unknown command %q, did you mean %q? Otherwise: %w", word, near, err)
+	case len(args) > 1 && len(unknown.Suggestions) == 0:
+		return fmt.Errorf("unknown command %q (commands are %s); %w", word, strings.Join(names, ", "), err)
+	}
+	return err
 }

@@ -24,12 +24,17 @@ func (a Argument) String() string {
 	return a.Resource + "/" + a.Name
 }
 
-var (
-	// ErrNoResource means that the user gave no resource.
-	ErrNoResource = errors.New("no resource given: say what to watch")
-	errMixedForms = errors.New("TYPE/NAME cannot be combined with TYPE or NAME alone: add all objects of a type with -r, " +
-		"as in 'dwatch deploy/web -r pods', or write each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
-)
+// ErrNoResource means that the user gave no resource.
+var ErrNoResource = errors.New("no resource given: say what to watch")
+
+// mixedFormsError is the error for a word among arguments of the form TYPE/NAME. isFirst means that it may be meant as a command.
+func mixedFormsError(word string, isFirst bool) error {
+	is := "is not TYPE/NAME"
+	if isFirst {
+		is = "is neither a command ('dwatch --help' lists them) nor TYPE/NAME"
+	}
+	return fmt.Errorf("%q %s: name each object as TYPE/NAME, as in 'dwatch pods/a pods/b', and all objects of a type with -r, as in 'dwatch deploy/web -r pods'", word, is)
+}
 
 // ParseArguments parses the values of the flag --resource and the positional arguments. Each value of the
 // flag is a comma-separated list of TYPE and TYPE/NAME. The positional arguments have the forms of
@@ -106,13 +111,14 @@ func commaError(name string, args []string) error {
 // parsePairs parses arguments that must all be TYPE/NAME.
 func parsePairs(args []string) ([]Argument, error) {
 	parsed, err := parseLists(args)
-	if err != nil || !slices.ContainsFunc(parsed, func(a Argument) bool { return a.Name == "" }) {
+	plain := slices.IndexFunc(parsed, func(a Argument) bool { return a.Name == "" })
+	if err != nil || plain < 0 {
 		return parsed, err
 	}
 	if hint := kubectlHint(args[0]); hint != "" {
 		return nil, fmt.Errorf("%q is not a resource: %s", args[0], hint)
 	}
-	return nil, errMixedForms
+	return nil, mixedFormsError(parsed[plain].Resource, parsed[plain].Resource == args[0])
 }
 
 func parseLists(lists []string) ([]Argument, error) {

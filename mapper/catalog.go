@@ -225,7 +225,7 @@ func (c *catalog) everything() []resource {
 	all := c.preferred()
 	core := slices.ContainsFunc(all, func(r resource) bool { return r.Name == "events" && r.gv.Group == "" })
 	return slices.DeleteFunc(all, func(r resource) bool {
-		return core && r.Name == "events" && r.gv.Group == "events.k8s.io"
+		return core && r.Name == "events" && r.gv.Group == "events.k8s.io" || !slices.Contains(r.Verbs, "watch")
 	})
 }
 

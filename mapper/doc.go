@@ -4,7 +4,7 @@
 //
 // # Contract
 //
-// Only resources that allow list and watch can be found. Other resources never hide them, even if they
+// Only resources that allow list and watch, or another [Use], can be found. Other resources never hide them, even if they
 // have the same name.
 //
 // The same name gives the same result as long as the server has the same resources. If several

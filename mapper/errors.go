@@ -46,9 +46,10 @@ func (e *UnknownError) Error() string {
 	return b.String()
 }
 
-// UnwatchableError is the error for a name that only refers to resources that cannot be watched.
+// UnwatchableError is the error for a name that only refers to resources that do not allow the use.
 type UnwatchableError struct {
 	Name string
+	Use  Use
 	// Resource is zero if the name is a category.
 	Resource schema.GroupVersionResource
 	// Verbs are the verbs that the resource allows.
@@ -56,14 +57,18 @@ type UnwatchableError struct {
 }
 
 func (e *UnwatchableError) Error() string {
+	use := e.Use.participle()
 	switch {
 	case e.Resource.Empty():
-		return fmt.Sprintf("no resource in the category %q can be watched", e.Name)
+		return fmt.Sprintf("no resource in the category %q can be %s", e.Name, use)
 	case len(e.Verbs) == 0:
-		return fmt.Sprintf("%q (%s) can't be watched: it allows no verbs", e.Name, e.Resource.GroupVersion())
+		return fmt.Sprintf("%q (%s) can't be %s: it allows no verbs", e.Name, e.Resource.GroupVersion(), use)
 	}
-	return fmt.Sprintf("%q (%s) can't be watched: it allows only %s",
-		e.Name, e.Resource.GroupVersion(), joinList(e.Verbs, "and"))
+	text := fmt.Sprintf("%q (%s) can't be %s: it allows only %s", e.Name, e.Resource.GroupVersion(), use, joinList(e.Verbs, "and"))
+	if e.Use == Watch && slices.Contains(e.Verbs, "list") {
+		text += "; 'dwatch list " + e.Name + "' prints what exists"
+	}
+	return text
 }
 
 // IsUnknown reports whether err wraps an *UnknownError.
@@ -78,17 +83,17 @@ func IsNotWatchable(err error) bool {
 	return ok || IsUnknown(err)
 }
 
-// explain returns the error for a name that resolves to no watchable resource.
-func (s *snapshot) explain(name string) error {
+// explain returns the error for a name that resolves to no resource that allows a use.
+func (s *snapshot) explain(name string, use Use) error {
 	if len(s.all.category(name)) > 0 {
-		return &UnwatchableError{Name: name}
+		return &UnwatchableError{Name: name, Use: use}
 	}
 	if r, ok := s.all.findOne(name); ok {
-		return &UnwatchableError{Name: name, Resource: r.gvr(), Verbs: r.Verbs}
+		return &UnwatchableError{Name: name, Use: use, Resource: r.gvr(), Verbs: r.Verbs}
 	}
 	unknown := &UnknownError{Name: name, FailedGroups: s.failed, Hint: kubectlHint(name)}
 	if unknown.Hint == "" { // "did you mean jobs?" would not help a user who typed "logs"
-		unknown.Suggestions = s.watchable.suggest(name)
+		unknown.Suggestions = s.catalog(use).suggest(name)
 	}
 	return unknown
 }

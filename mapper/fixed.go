@@ -28,7 +28,7 @@ func NewFixed(resources []metav1.APIResource) *Mapper {
 			byVersion[gv], lists = list, append(lists, list)
 			group.Versions = append(group.Versions, version)
 		}
-		r.Verbs = metav1.Verbs{"list", "watch"}
+		r.Verbs = metav1.Verbs{"get", "list", "watch"}
 		list.APIResources = append(list.APIResources, r)
 	}
 	return &Mapper{discovering: make(chan struct{}, 1), latest: newSnapshot(time.Now(), groups, lists, nil), fixed: true}

@@ -33,25 +33,30 @@ func New(d *discovery.DiscoveryClient) *Mapper {
 	return &Mapper{server: parallelDiscovery{d}, discovering: make(chan struct{}, 1)}
 }
 
-// Resolve returns the resources that name refers to. Without an error, there is at least one.
+// Resolve is ResolveFor with the use Watch.
+func (m *Mapper) Resolve(ctx context.Context, name string) (Result, error) {
+	return m.ResolveFor(ctx, name, Watch)
+}
+
+// ResolveFor returns the resources that name refers to and that allow a use. Without an error, there is at least one.
 //
 // The error is an *UnknownError, an *UnwatchableError or wraps a discovery error. With the
 // first two, the Result still contains the FailedGroups.
-func (m *Mapper) Resolve(ctx context.Context, name string) (Result, error) {
+func (m *Mapper) ResolveFor(ctx context.Context, name string, use Use) (Result, error) {
 	called := time.Now()
 	s, err := m.current(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	result := s.resolve(name)
+	result := s.resolve(name, use)
 	if len(result.Mappings) == 0 { // the resource may be new; discover does nothing if current has just made requests
 		if s, err = m.discover(ctx, called); err != nil {
 			return Result{}, err
 		}
-		result = s.resolve(name)
+		result = s.resolve(name, use)
 	}
 	if len(result.Mappings) == 0 {
-		return result, s.explain(name)
+		return result, s.explain(name, use)
 	}
 	return result, nil
 }
@@ -63,7 +68,7 @@ func (m *Mapper) ResolveCached(name string) []*meta.RESTMapping {
 	if s == nil {
 		return nil
 	}
-	return s.resolve(name).Mappings
+	return s.resolve(name, Watch).Mappings
 }
 
 // ShortName returns the shortest name that resolves to r according to the last discovery: a short name, the singular or
@@ -76,14 +81,19 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	return s.watchable.shortName(r)
 }
 
-// WatchableResources returns the resources that allow list and watch, in the order of the server. Groups whose server does
-// not answer are missing without an error.
+// WatchableResources is Resources with the use Watch.
 func (m *Mapper) WatchableResources(ctx context.Context) ([]Resource, error) {
+	return m.Resources(ctx, Watch)
+}
+
+// Resources returns the resources that allow a use, in the order of the server. Groups whose server does
+// not answer are missing without an error.
+func (m *Mapper) Resources(ctx context.Context, use Use) ([]Resource, error) {
 	s, err := m.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.watchable.list(), nil
+	return s.catalog(use).list(), nil
 }
 
 // Invalidate makes the next call repeat discovery. It does not block.
@@ -167,13 +177,14 @@ type Result struct {
 	FailedGroups []schema.GroupVersion
 }
 
-// resolve returns the resources that name refers to. The Result has no Mappings if there are none.
-func (s *snapshot) resolve(name string) Result {
+// resolve returns the resources that name refers to and that allow a use. The Result has no Mappings if there are none.
+func (s *snapshot) resolve(name string, use Use) Result {
 	result := Result{FailedGroups: slices.Clone(s.failed)}
-	found, multiple := s.watchable.find(name)
+	resources := s.catalog(use)
+	found, multiple := resources.find(name)
 	result.Mappings, result.Multiple = toMappings(found), multiple
 	if len(found) == 1 && !multiple {
-		result.Alternatives = toMappings(s.watchable.alternatives(name, found[0]))
+		result.Alternatives = toMappings(resources.alternatives(name, found[0]))
 	}
 	return result
 }

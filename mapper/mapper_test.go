@@ -264,8 +264,8 @@ func TestUnwatchable(t *testing.T) {
 	tests := map[string]string{
 		"selfsubjectaccessreviews": `"selfsubjectaccessreviews" (authorization.k8s.io/v1) can't be watched: it allows only create`,
 		"SelfSubjectAccessReview":  `"SelfSubjectAccessReview" (authorization.k8s.io/v1) can't be watched: it allows only create`,
-		"componentstatuses":        `"componentstatuses" (v1) can't be watched: it allows only get and list`,
-		"cs":                       `"cs" (v1) can't be watched: it allows only get and list`,
+		"componentstatuses":        `"componentstatuses" (v1) can't be watched: it allows only get and list; 'dwatch list componentstatuses' prints what exists`,
+		"cs":                       `"cs" (v1) can't be watched: it allows only get and list; 'dwatch list cs' prints what exists`,
 		"bindings":                 `"bindings" (v1) can't be watched: it allows only create`,
 	}
 	m, _ := newCountingMapper(t)

@@ -52,7 +52,7 @@ func TestGroup(t *testing.T) {
 		"*.table":       nil,
 		"*.":            nil,
 	} {
-		got := text(s.resolve(name).Mappings)
+		got := text(s.resolve(name, Watch).Mappings)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)

@@ -3,6 +3,7 @@ package mapper
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,55 @@ type snapshot struct {
 	failed    []schema.GroupVersion // groups whose server did not answer, sorted
 	all       *catalog
 	watchable *catalog
+	// listable and readable are the catalogs for List and Get. They are made when they are first needed.
+	listable, readable func() *catalog
+}
+
+// Use is what a command does with the objects of a resource. A name only refers to resources that allow it.
+type Use uint8
+
+const (
+	Watch Use = iota // list and watch them
+	List             // list them once
+	Get              // get one by its name
+)
+
+// verbs returns the verbs that a resource must allow.
+func (u Use) verbs() []string {
+	switch u {
+	case List:
+		return []string{"list"}
+	case Get:
+		return []string{"get"}
+	}
+	return []string{"list", "watch"}
+}
+
+// participle completes "can't be ...".
+func (u Use) participle() string {
+	switch u {
+	case List:
+		return "listed"
+	case Get:
+		return "read"
+	}
+	return "watched"
+}
+
+// catalog returns the resources that allow a use.
+func (s *snapshot) catalog(u Use) *catalog {
+	switch u {
+	case List:
+		return s.listable()
+	case Get:
+		return s.readable()
+	}
+	return s.watchable
 }
 
 func newSnapshot(requested time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed []schema.GroupVersion) *snapshot {
 	slices.SortFunc(failed, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
-	var all, watchable []resource
+	var all []resource
 	for _, list := range sortLists(groups, lists) {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -31,12 +76,19 @@ func newSnapshot(requested time.Time, groups []*metav1.APIGroup, lists []*metav1
 				continue
 			}
 			all = append(all, r)
-			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
-				watchable = append(watchable, r)
-			}
 		}
 	}
-	return &snapshot{requested: requested, failed: failed, all: newCatalog(groups, all), watchable: newCatalog(groups, watchable)}
+	allowing := func(u Use) *catalog {
+		lacks := func(r resource) bool {
+			return slices.ContainsFunc(u.verbs(), func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
+		}
+		return newCatalog(groups, slices.DeleteFunc(slices.Clone(all), lacks))
+	}
+	return &snapshot{
+		requested: requested, failed: failed, all: newCatalog(groups, all), watchable: allowing(Watch),
+		listable: sync.OnceValue(func() *catalog { return allowing(List) }),
+		readable: sync.OnceValue(func() *catalog { return allowing(Get) }),
+	}
 }
 
 // isSince reports whether s was requested at since or later. s may be nil.

@@ -2,6 +2,7 @@ package mapper
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,7 +108,7 @@ func TestFind(t *testing.T) {
 	s := sampleSnapshot()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]string{want}, text(s.resolve(name).Mappings)); diff != "" {
+			if diff := cmp.Diff([]string{want}, text(s.resolve(name, Watch).Mappings)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -134,7 +135,7 @@ func TestAlternatives(t *testing.T) {
 	s := sampleSnapshot()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(want, text(s.resolve(name).Alternatives)); diff != "" {
+			if diff := cmp.Diff(want, text(s.resolve(name, Watch).Alternatives)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -144,8 +145,8 @@ func TestAlternatives(t *testing.T) {
 func TestExplain(t *testing.T) {
 	const failed = "; it could not list the resources in a.example.com/v1 and z.example.com/v1"
 	tests := map[string]string{
-		"widgets":           `"widgets" (metrics/v1) can't be watched: it allows only get and list`,
-		"w":                 `"w" (metrics/v1) can't be watched: it allows only get and list`,
+		"widgets":           `"widgets" (metrics/v1) can't be watched: it allows only get and list; 'dwatch list widgets' prints what exists`,
+		"w":                 `"w" (metrics/v1) can't be watched: it allows only get and list; 'dwatch list w' prints what exists`,
 		"check":             `"check" (apps/v1) can't be watched: it allows only create`,
 		"dull":              `no resource in the category "dull" can be watched`,
 		"deployx":           `the server doesn't have a resource type "deployx"; did you mean deployments (apps/v1)?` + failed,
@@ -164,10 +165,10 @@ func TestExplain(t *testing.T) {
 	s := sampleSnapshot()
 	for name, want := range tests {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-			if found := s.resolve(name).Mappings; len(found) > 0 {
+			if found := s.resolve(name, Watch).Mappings; len(found) > 0 {
 				t.Fatalf("got %v, want no resources", text(found))
 			}
-			if diff := cmp.Diff(want, s.explain(name).Error()); diff != "" {
+			if diff := cmp.Diff(want, s.explain(name, Watch).Error()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -182,8 +183,42 @@ func TestListedNamesResolve(t *testing.T) {
 	}
 	for _, r := range resources {
 		want := text([]*meta.RESTMapping{r.Mapping})
-		if diff := cmp.Diff(want, text(s.resolve(r.Name).Mappings)); diff != "" {
+		if diff := cmp.Diff(want, text(s.resolve(r.Name, Watch).Mappings)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", r.Name, diff)
+		}
+	}
+}
+
+// TestUse checks which resources a name means for what a command does with them.
+func TestUse(t *testing.T) {
+	get := metav1.Verbs{"get"}
+	s := newSnapshot(time.Now(), []*metav1.APIGroup{group("", "v1"), group("metrics", "v1")}, []*metav1.APIResourceList{
+		list("v1", newResource("pods", "pod", "Pod", watchable), newResource("statuses", "status", "Status", readable, "st"), newResource("tags", "tag", "Tag", get)),
+		list("metrics/v1", newResource("pods", "", "PodMetrics", readable), newResource("nodes", "", "NodeMetrics", readable)),
+	}, nil)
+	for _, test := range []struct {
+		name string
+		use  Use
+		want string
+	}{
+		{"pods", List, "v1/pods Pod"},
+		{"pods.metrics", List, "metrics/v1/pods PodMetrics"},
+		{"pods.metrics", Watch, `"pods.metrics" (metrics/v1) can't be watched: it allows only get and list; 'dwatch list pods.metrics' prints what exists`},
+		{"nodes", List, "metrics/v1/nodes NodeMetrics"},
+		{"st", List, "v1/statuses Status"},
+		{"st", Get, "v1/statuses Status"},
+		{"tags", Get, "v1/tags Tag"},
+		{"tags", List, `"tags" (v1) can't be listed: it allows only get`},
+		{"*", List, "v1/pods Pod"},
+		{"*.metrics", List, "metrics/v1/pods PodMetrics metrics/v1/nodes NodeMetrics"},
+		{"statusen", List, `the server doesn't have a resource type "statusen"; did you mean statuses (v1)?`},
+	} {
+		got := strings.Join(text(s.resolve(test.name, test.use).Mappings), " ")
+		if got == "" {
+			got = s.explain(test.name, test.use).Error()
+		}
+		if got != test.want {
+			t.Errorf("%s for use %d: %s, want %s", test.name, test.use, got, test.want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// List returns all existing objects, or an error. They are in the order of the targets, then sorted
-// by namespace and name. A named object that does not exist is a NotFound error, unless
+// List returns all existing objects, or an error. They are in the order of the targets, then in
+// that of the server. A named object that does not exist is a NotFound error, unless
 // IgnoreMissing is set. KeepContent, Follow, PollInterval, HeartbeatInterval and History have no
 // effect.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
@@ -20,7 +20,7 @@ func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	defer cancel()
 	s := w.newRunState()
 	s.options.Follow = false
-	s.source.KeepObjects = true
+	s.source.Snapshot = true
 	objects := make([][]event.Object, len(s.options.Targets))
 	errs := make([]error, len(s.options.Targets))
 	var running sync.WaitGroup
@@ -62,6 +62,8 @@ func (s *runState) list(ctx context.Context, t event.Target) (objects []event.Ob
 		return objects, nil
 	case startErr != nil:
 		return nil, startErr
+	case listed && r.source.MissingError() != nil:
+		return nil, r.source.MissingError()
 	case listed:
 		return nil, apierrors.NewNotFound(t.Resource().GroupResource(), t.Name)
 	case ctx.Err() == nil: // the server stopped serving the resource during the list

@@ -1,44 +1,63 @@
 package watcher
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
-// TestListBusy checks that List ignores changes that follow the initial events, and does not wait
-// for events that it does not read.
-func TestListBusy(t *testing.T) {
+// TestListDoesNotWatch checks that List needs no right to watch, and for a named object only the right
+// to get it.
+func TestListDoesNotWatch(t *testing.T) {
 	t.Parallel()
 	r := newSandbox(t, cluster)
+	r.create("a")
 	f, config := newFaults(t, cluster)
-	object := `"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"1","namespace":"` + r.namespace + `","resourceVersion":"VERSION"`
-	lines := `{"type":"ADDED",` + strings.Replace(object, "VERSION", "5", 1) + "}}}\n" +
-		`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n" +
-		`{"type":"MODIFIED",` + strings.Replace(object, "VERSION", "7", 1) + "}}}\n"
-	ended := make(chan struct{})
-	defer close(ended)
 	f.set(func(req *http.Request) *http.Response {
-		reader, writer := io.Pipe()
-		go func() {
-			io.WriteString(writer, lines)
-			<-ended
-			writer.Close()
-		}()
-		response := respond(http.StatusOK, "")
-		response.Body = reader
-		return response
+		if req.URL.Query().Get("watch") != "" {
+			t.Errorf("List sent a watch request: %s", req.URL)
+		}
+		return nil
 	})
-	began := time.Now()
-	objects, err := newWatcher(t, Options{Config: config, Targets: []event.Target{r.target()}}).List(t.Context())
-	if err != nil || len(objects) != 1 {
-		t.Errorf("List returned %d objects, %v", len(objects), err)
+	named := r.target()
+	named.Name = "a"
+	for _, test := range []struct {
+		target  event.Target
+		request source.Request
+		gets    bool
+	}{
+		{target: r.target()},
+		{target: named, gets: true},
+		{target: named, request: source.Request{FieldSelector: "metadata.namespace=" + r.namespace}},
+		{target: named, request: source.Request{Shard: event.Shard{}}, gets: true},
+		{target: event.Target{Mapping: configMaps, Name: "a"}},
+	} {
+		f.mu.Lock()
+		f.requests = nil
+		f.mu.Unlock()
+		objects, err := newWatcher(t, Options{Config: config, Targets: []event.Target{test.target}, Request: test.request}).List(t.Context())
+		if err != nil || len(objects) == 0 {
+			t.Errorf("%v: List returned %d objects, %v", test.target, len(objects), err)
+		}
+		for _, o := range objects {
+			if !strings.Contains(o.Raw(), `"data":{"n":`) {
+				t.Errorf("%v: the content of %s is %s", test.target, o.Name, o.Raw())
+			}
+		}
+		f.mu.Lock()
+		if gets := len(f.requests) == 1 && f.requests[0] == ""; gets != test.gets {
+			t.Errorf("%v: requests %q, want a GET: %t", test.target, f.requests, test.gets)
+		}
+		f.mu.Unlock()
 	}
-	if took := time.Since(began); took >= 5*time.Second { // how long the source waits for an informer that has lost an event
-		t.Errorf("List took %v", took)
+	named.Name = "nothing"
+	_, err := newWatcher(t, Options{Config: config, Targets: []event.Target{named}}).List(t.Context())
+	if !apierrors.IsNotFound(err) || err.Error() != `configmaps "nothing" not found` {
+		t.Errorf("List of an object that does not exist: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ func TestProgress(t *testing.T) {
 	connect := func(p *progress) event.Type { return p.connect(false) }
 	resume := func(p *progress) event.Type { return p.connect(true) }
 	refuse := func(loss event.Type) input { return silent(func(p *progress) { p.refuse(loss) }) }
-	lose := func(loss event.Type) input { return func(p *progress) event.Type { return p.lose(loss) } }
+	lose := func(loss event.Type) input { return func(p *progress) event.Type { return p.lose(loss, false) } }
+	vague := func(p *progress) event.Type { return p.lose(lost, true) }
 	sync, vanish := (*progress).sync, (*progress).vanish
 	for i, m := range []struct {
 		from   progress
@@ -31,37 +32,43 @@ func TestProgress(t *testing.T) {
 		// Start.
 		{progress{}, beginSession, progress{}, ""},
 		{progress{}, connect, progress{phase: syncing}, ""},
-		{progress{}, refuse(denied), progress{refused, denied}, ""},
-		{progress{}, lose(lost), progress{connecting, lost}, lost}, // a server that does not send initial events
-		{progress{connecting, lost}, connect, progress{phase: syncing}, ""},
+		{progress{}, refuse(denied), progress{refused, denied, false}, ""},
+		{progress{}, lose(lost), progress{connecting, lost, false}, lost}, // a server that does not send initial events
+		{progress{connecting, lost, false}, connect, progress{phase: syncing}, ""},
 		{progress{}, vanish, progress{phase: ended}, event.Gone},
 		// Refused, but not reported.
-		{progress{refused, denied}, lose(denied), progress{refused, denied}, ""},
-		{progress{refused, denied}, lose(lost), progress{waiting, lost}, lost},
-		{progress{refused, denied}, connect, progress{phase: syncing}, ""},
-		{progress{refused, denied}, refuse(lost), progress{refused, denied}, ""},
-		{progress{waiting, lost}, lose(denied), progress{waiting, denied}, denied},
-		{progress{waiting, denied}, connect, progress{phase: syncing}, ""},
+		{progress{refused, denied, false}, lose(denied), progress{refused, denied, false}, ""},
+		{progress{refused, denied, false}, lose(lost), progress{waiting, lost, false}, lost},
+		{progress{refused, denied, false}, connect, progress{phase: syncing}, ""},
+		{progress{refused, denied, false}, refuse(lost), progress{refused, denied, false}, ""},
+		{progress{waiting, lost, false}, lose(denied), progress{waiting, denied, false}, denied},
+		{progress{waiting, denied, false}, connect, progress{phase: syncing}, ""},
 		{progress{phase: waiting}, connect, progress{phase: syncing}, ""}, // joined after the start
 		// Synchronization. A loss ends without a status event because SYNCED follows.
-		{progress{phase: syncing}, lose(lost), progress{syncing, lost}, lost},
-		{progress{syncing, lost}, lose(lost), progress{syncing, lost}, ""},
-		{progress{syncing, lost}, connect, progress{phase: syncing}, ""},
+		{progress{phase: syncing}, lose(lost), progress{syncing, lost, false}, lost},
+		{progress{syncing, lost, false}, lose(lost), progress{syncing, lost, false}, ""},
+		{progress{syncing, lost, false}, connect, progress{phase: syncing}, ""},
 		{progress{phase: syncing}, sync, progress{phase: live}, event.Synced},
-		{progress{syncing, lost}, sync, progress{live, lost}, event.Synced},
+		{progress{syncing, lost, false}, sync, progress{live, lost, false}, event.Synced},
 		// Live.
 		{progress{phase: live}, sync, progress{phase: live}, ""},
 		{progress{phase: live}, resume, progress{phase: live}, ""},
-		{progress{phase: live}, lose(lost), progress{live, lost}, lost},
-		{progress{live, lost}, lose(denied), progress{live, denied}, denied},
-		{progress{live, denied}, resume, progress{phase: live}, event.Reconnected},
-		{progress{live, lost}, connect, progress{phase: live}, ""}, // GAP follows
+		{progress{phase: live}, lose(lost), progress{live, lost, false}, lost},
+		// A loss without a cause is reported again with its cause.
+		{progress{phase: live}, vague, progress{live, lost, true}, lost},
+		{progress{live, lost, true}, vague, progress{live, lost, true}, ""},
+		{progress{live, lost, true}, lose(lost), progress{live, lost, false}, lost},
+		{progress{live, lost, false}, vague, progress{live, lost, false}, ""},
+		{progress{live, lost, true}, resume, progress{phase: live}, event.Reconnected},
+		{progress{live, lost, false}, lose(denied), progress{live, denied, false}, denied},
+		{progress{live, denied, false}, resume, progress{phase: live}, event.Reconnected},
+		{progress{live, lost, false}, connect, progress{phase: live}, ""}, // GAP follows
 		{progress{phase: live}, refuse(denied), progress{phase: live}, ""},
 		// A new session.
 		{progress{phase: live}, beginSession, progress{phase: syncing}, ""},
-		{progress{live, lost}, beginSession, progress{syncing, lost}, ""},
+		{progress{live, lost, false}, beginSession, progress{syncing, lost, false}, ""},
 		{progress{phase: live}, vanish, progress{phase: ended}, event.Gone},
-		{progress{live, lost}, vanish, progress{phase: ended}, event.Gone},
+		{progress{live, lost, false}, vanish, progress{phase: ended}, event.Gone},
 	} {
 		to := m.from
 		if status := m.do(&to); to != m.to || status != m.status {

@@ -72,7 +72,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	case source.Connected:
 		dst = appendStatus(dst, t.progress.connect(o.ResourceVersion != ""), o.Event)
 	case source.Lost:
-		dst = appendStatus(dst, t.progress.lose(lossType(o.Err)), o.Event)
+		dst = appendStatus(dst, t.progress.lose(lossType(o.Err), errors.Is(o.Err, event.ErrSilentSync)), o.Event)
 	case source.SyncBegan:
 		t.abandonVerification()
 		t.ledger.BeginSync()
@@ -146,7 +146,7 @@ func (t *target) updateIdle() { t.idle.Store(t.ledger.Len() == 0 || t.progress.l
 // reportRefusal reports that the server refused the target at the start, unless its progress has
 // changed after the refusal.
 func (t *target) reportRefusal(dst []event.Event) []event.Event {
-	if t.progress != (progress{refused, lossType(t.refusal)}) {
+	if t.progress != (progress{phase: refused, loss: lossType(t.refusal)}) {
 		return dst
 	}
 	t.progress.phase = waiting
@@ -196,6 +196,7 @@ const (
 type progress struct {
 	phase phase
 	loss  event.Type // Disconnected or Denied if that was reported and the server has not answered since
+	vague bool       // the reported loss was without a cause
 }
 
 // beginSession applies the start of a session, whose informer is empty.
@@ -209,7 +210,7 @@ func (p *progress) beginSession() {
 // end of a loss is reported only then, because otherwise a list follows, whose end is reported.
 func (p *progress) connect(resumed bool) event.Type {
 	wasLost := p.loss != ""
-	p.loss = ""
+	p.loss, p.vague = "", false
 	if p.phase < syncing {
 		p.phase = syncing
 	}
@@ -222,7 +223,7 @@ func (p *progress) connect(resumed bool) event.Type {
 // refuse applies that the server's first answer is a refusal, which is not reported yet.
 func (p *progress) refuse(loss event.Type) {
 	if p.phase == connecting {
-		*p = progress{refused, loss}
+		*p = progress{phase: refused, loss: loss}
 	}
 }
 
@@ -240,12 +241,13 @@ func (p *progress) vanish() event.Type {
 	return event.Gone
 }
 
-// lose applies a failed request or a lost connection. A loss is reported once per type.
-func (p *progress) lose(loss event.Type) event.Type {
-	if p.loss == loss {
+// lose applies a failed request or a lost connection. vague means that the cause is unknown. A loss is reported once per type, and again
+// when its cause is known.
+func (p *progress) lose(loss event.Type, vague bool) event.Type {
+	if p.loss == loss && (vague || !p.vague) {
 		return ""
 	}
-	p.loss = loss
+	p.loss, p.vague = loss, vague
 	if p.phase == refused {
 		p.phase = waiting
 	}

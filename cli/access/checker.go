@@ -20,6 +20,8 @@ import (
 // Options configure a Checker.
 type Options struct {
 	LabelSelector, FieldSelector string
+	Sharded                      bool // only the objects of a shard are requested
+	ListOnly                     bool // objects are listed once, not watched
 	// Namespaces are namespaces that the user may be allowed to watch if all namespaces are denied. The namespace of the
 	// kubeconfig context is always tried.
 	Namespaces []string
@@ -63,7 +65,7 @@ func New(c *cluster.Cluster, o Options) (*Checker, error) {
 func (r *Checker) CannotList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
-	n := r.WatchPermission(target)
+	n := r.TargetPermission(target)
 	if !r.lacksList(ctx, n) {
 		return "", false
 	}

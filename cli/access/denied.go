@@ -23,8 +23,9 @@ const (
 // deniedError is a denial with the result of further queries.
 type deniedError struct {
 	error
-	both bool   // neither list nor watch is allowed
-	hint string // what the user can do instead of getting the permission; may be empty
+	needs []string // the verbs that are needed
+	both  bool     // neither list nor watch is allowed
+	hint  string   // what the user can do instead of getting the permission; may be empty
 }
 
 func (e deniedError) Unwrap() error { return e.error }
@@ -42,16 +43,20 @@ func (e deniedError) Explain() string {
 	if e.both {
 		message = strings.Replace(message, " cannot "+verb+" ", " cannot "+strings.Join(watchVerbs, " or ")+" ", 1)
 	}
-	message += "; dwatch needs the verbs list and watch, dwatch rbac prints a role with them"
+	if len(e.needs) == 1 {
+		message += "; dwatch needs only the verb " + e.needs[0] + " for this, dwatch rbac prints a role with it"
+	} else {
+		message += "; dwatch needs the verbs list and watch, dwatch rbac prints a role with them"
+	}
 	if e.hint != "" {
 		message += "; " + e.hint
 	}
 	return message
 }
 
-// deniedVerb returns the verb in the API server's message, or an empty string if it is none of watchVerbs.
+// deniedVerb returns the verb in the API server's message, or an empty string if it is none that a target needs.
 func deniedVerb(message string) string {
-	for _, verb := range watchVerbs {
+	for _, verb := range []string{"get", "list", "watch"} {
 		if strings.Contains(message, " cannot "+verb+" ") {
 			return verb
 		}
@@ -84,12 +89,15 @@ func (r *Checker) detail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &of) {
 		return denied
 	}
-	n := r.WatchPermission(of.Target)
-	switch deniedVerb(status.Status().Message) {
-	case "list":
-		denied.both = r.lacks(ctx, n, "watch")
-	case "watch":
-		denied.both = r.lacks(ctx, n, "list")
+	n := r.TargetPermission(of.Target)
+	denied.needs = n.verbs
+	if len(n.verbs) > 1 {
+		switch deniedVerb(status.Status().Message) {
+		case "list":
+			denied.both = r.lacks(ctx, n, "watch")
+		case "watch":
+			denied.both = r.lacks(ctx, n, "list")
+		}
 	}
 	if of.Target.Namespaced() && n.namespace == "" {
 		denied.hint = r.narrower(ctx, n)
@@ -106,7 +114,7 @@ func (r *Checker) narrower(ctx context.Context, n Permission) string {
 		if slices.Contains(allowed, n.namespace) {
 			continue
 		}
-		if may, known := r.may(ctx, n, "watch"); may && known {
+		if may, known := r.may(ctx, n, n.verbs[len(n.verbs)-1]); may && known {
 			allowed = append(allowed, n.namespace)
 		}
 	}

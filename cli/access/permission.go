@@ -29,11 +29,12 @@ type Permission struct {
 	labelSelector string
 }
 
-// WatchPermission is needed to watch t. Watching CustomResourceDefinitions and APIServices is not required: without that
+// TargetPermission is needed to watch t, or with Options.ListOnly to list it once. A named object is then read with get,
+// like in kubectl. Watching CustomResourceDefinitions and APIServices is not required: without that
 // permission, dwatch polls for new resources.
-func (r *Checker) WatchPermission(t event.Target) Permission {
+func (r *Checker) TargetPermission(t event.Target) Permission {
 	n := Permission{
-		verbs:         watchVerbs,
+		verbs:         r.targetVerbs(t),
 		resource:      t.Resource(),
 		namespace:     t.Namespace,
 		name:          t.Name,
@@ -45,6 +46,16 @@ func (r *Checker) WatchPermission(t event.Target) Permission {
 		n.name, _ = selector.RequiresExactMatch(metav1.ObjectNameField)
 	}
 	return n
+}
+
+func (r *Checker) targetVerbs(t event.Target) []string {
+	switch {
+	case !r.options.ListOnly:
+		return watchVerbs
+	case t.IsOneObject() && r.options.LabelSelector == "" && r.options.FieldSelector == "" && !r.options.Sharded:
+		return []string{"get"}
+	}
+	return []string{"list"}
 }
 
 // IdentityPermission is needed to identify the cluster independently of its address, for a state file and for the source of

@@ -107,7 +107,11 @@ func (s server) item(ctx context.Context, given []mapper.Argument, head, item st
 // types returns the plurals of all resources and the categories. If none of them starts with typed, it
 // returns the short names, so that "sv" can be completed too. If typed contains a dot, the plurals include their group.
 func (s server) types(ctx context.Context, typed string) []cobra.Completion {
-	resources, err := s.mapper.WatchableResources(ctx)
+	use := mapper.Watch
+	if s.ListOnly {
+		use = mapper.List
+	}
+	resources, err := s.mapper.Resources(ctx, use)
 	if err != nil {
 		return nil
 	}

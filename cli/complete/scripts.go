@@ -107,6 +107,8 @@ type Options struct {
 	FlagValues func(*pflag.Flag) []string
 	// Targets returns the targets of arguments without names, with the flags given so far.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
+	// ListOnly means that the command lists objects once, so resources that can't be watched are offered, too.
+	ListOnly bool
 	// FirstArgIsDirectory means that the first argument is the path of a directory.
 	FirstArgIsDirectory bool
 }

@@ -147,7 +147,7 @@ func (d *draft) noteClusterScoped() {
 	}
 }
 
-// Request is what the command line asks for.
+// Request is what the command line asks for. Its fields are independent settings.
 type Request struct {
 	Arguments     []mapper.Argument // at least one
 	Exclude       []string          // resources
@@ -171,12 +171,27 @@ type Request struct {
 	// Shard is the shard whose objects are requested. Its number is 0 until it is determined.
 	Shard event.Shard
 
+	// ListOnly means that the objects are listed once: their resources need not allow to be watched, and resources of named
+	// objects need only allow to get them.
+	ListOnly bool
+
 	WaitForResources bool // a resource that the server does not have yet is no error
 	// AwaitsObjects means that a condition is awaited for each named object, or for all objects of a resource without a name.
 	// A resource can't be both.
 	AwaitsObjects bool
 	// WithTimeout limits the requests for one plan. If nil, only their context limits them.
 	WithTimeout func(context.Context) (context.Context, context.CancelFunc)
+}
+
+// use returns what the request does with the objects of an argument. name is empty if it is for all objects.
+func (r Request) use(name string) mapper.Use {
+	switch {
+	case !r.ListOnly:
+		return mapper.Watch
+	case name == "":
+		return mapper.List
+	}
+	return mapper.Get
 }
 
 // WatchedNamespaces returns the names and patterns of the namespaces to watch. Excluded ones begin with "!". A single

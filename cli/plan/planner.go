@@ -81,7 +81,7 @@ func (p *Planner) plan(ctx context.Context, isTolerable func(error) bool) (*draf
 		return nil, err
 	}
 	for _, a := range p.request.Arguments {
-		answer, err := p.resolve(ctx, a.Resource)
+		answer, err := p.resolve(ctx, a.Resource, p.request.use(a.Name))
 		d.failedGroups = append(d.failedGroups, answer.FailedGroups...)
 		switch {
 		case err != nil && isTolerable(err):
@@ -120,7 +120,7 @@ func (p *Planner) addExtraResources(ctx context.Context, d *draft, excluded map[
 	}
 	d.DynamicResources = true
 	for _, a := range p.request.ExtraResources() {
-		answer, err := p.resolve(ctx, a.Resource)
+		answer, err := p.resolve(ctx, a.Resource, p.request.use(a.Name))
 		switch {
 		case mapper.IsNotWatchable(err), err == nil && answer.Multiple:
 			continue
@@ -142,12 +142,12 @@ func (p *Planner) addExtraResources(ctx context.Context, d *draft, excluded map[
 	return nil
 }
 
-// resolve resolves a name. The name of a single resource keeps its first meaning.
-func (p *Planner) resolve(ctx context.Context, name string) (mapper.Result, error) {
+// resolve resolves a name for a use. The name of a single resource keeps its first meaning.
+func (p *Planner) resolve(ctx context.Context, name string, use mapper.Use) (mapper.Result, error) {
 	p.mu.Lock()
 	taken := p.taken[name]
 	p.mu.Unlock()
-	answer, err := p.mapper.Resolve(ctx, cmp.Or(taken, name))
+	answer, err := p.mapper.ResolveFor(ctx, cmp.Or(taken, name), use)
 	if err != nil {
 		return answer, err
 	}
@@ -181,7 +181,7 @@ func qualified(name string, r schema.GroupVersionResource) string {
 func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResource]bool, error) {
 	excluded := map[schema.GroupResource]bool{}
 	for _, name := range p.request.Exclude {
-		answer, err := p.mapper.Resolve(ctx, name)
+		answer, err := p.mapper.ResolveFor(ctx, name, p.request.use(""))
 		switch {
 		case err != nil && mapper.IsUnknown(err) && p.mapper.IsFixed(): // a recording without this resource
 		case err != nil && mapper.IsUnknown(err):

@@ -56,6 +56,9 @@ type Reporter struct {
 	gathered  gathered
 	lastMoved string // the last line about a namespace that joined or left
 
+	lastCause  string     // the last cause that was reported of unreadable
+	unreadable unreadable // resources that the server does not serve now, although it answers
+
 	// State of the current outage:
 	gaps    int  // targets that were relisted
 	resumed bool // all targets that have reconnected so far resumed without a gap

@@ -18,11 +18,15 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
 	}
 	// If there are many targets, or with OnStatus, gaps are reported together at the end of the outage.
-	counted := e.Type == event.Gap && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
+	_, failing := r.unreadable[t.Key()]
+	counted := e.Type == event.Gap && !failing && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
 	if counted {
 		r.gaps++
 	}
-	r.outage(e, was, lost)
+	if known := len(r.unreadable); r.reportUnreadable(e) {
+		was.lost, lost = was.lost-known, lost-len(r.unreadable)
+		r.outage(e, was, lost)
+	}
 	switch {
 	case e.Type == event.Synced:
 		if e.Count == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
@@ -23,6 +24,11 @@ func TestNotes(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
 	lost := []event.Event{{Type: event.Disconnected, Target: a, Err: down}, {Type: event.Disconnected, Target: b, Err: down}}
 	one, changed := targetOf("bs", false, "", "one"), event.Event{Type: event.Modified, Target: a}
+	failed := func(text string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: text}}
+	}
+	hook, etcd := failed("conversion webhook for v1, Kind=A failed: refused"), failed("etcdserver: request timed out")
+	const where = "look at spec.conversion of the CustomResourceDefinition as, and whether its webhook answers\n"
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no"))
 	for name, test := range map[string]struct {
 		batch []event.Event
@@ -52,6 +58,35 @@ func TestNotes(t *testing.T) {
 			[]event.Event{lost[0], {Type: event.Gap, Target: a}, lost[0], {Type: event.Reconnected, Target: a}},
 			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n" +
 				"! connection lost, trying again: down\n! reconnected, nothing missed\n",
+		},
+		"the server can't read one": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: hook}, {Type: event.Gap, Target: a}, {Type: event.Synced, Target: a, Count: 1}},
+			"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where + "! as can be read again\n! as: relisted: only intermediate states may be missing\n",
+		},
+		"the cause is known later": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: event.ErrSilentSync}, {Type: event.Disconnected, Target: a, Err: hook}},
+			"! as: the server does not finish the initial events; listing what exists instead\n" +
+				"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where,
+		},
+		"a list helps": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: event.ErrSilentSync}, {Type: event.Synced, Target: a, Count: 1}},
+			"! as: the server does not finish the initial events; listing what exists instead\n",
+		},
+		"two have the same cause": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: etcd}, {Type: event.Disconnected, Target: b, Err: etcd}, {Type: event.Reconnected, Target: b}, {Type: event.Reconnected, Target: a}},
+			"! as can't be read, trying again: etcdserver: request timed out\n! as can be read again\n",
+		},
+		"the connection is lost while the server can't read one": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: hook}, lost[1], {Type: event.Reconnected, Target: b}},
+			"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where + "! connection lost, trying again: down\n! reconnected, nothing missed\n",
+		},
+		"the credentials": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: apierrors.NewUnauthorized("no")}, {Type: event.Reconnected, Target: a}},
+			"! connection lost, trying again: the server no longer accepts the credentials (Unauthorized), as when a token has expired\n! reconnected, nothing missed\n",
+		},
+		"an aggregated server": {
+			[]event.Event{{Type: event.Disconnected, Target: targetOf("nodes.metrics.k8s.io", false, "", ""), Err: apierrors.NewServiceUnavailable("the server is currently unable to handle the request")}},
+			"! nodes.metrics.k8s.io can't be read, trying again: the server is currently unable to handle the request; look at the APIService v1.metrics.k8s.io\n",
 		},
 		"before and after": {
 			[]event.Event{changed, lost[0], {Type: event.Reconnected, Target: a}, changed},

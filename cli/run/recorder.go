@@ -97,7 +97,7 @@ func (r *Recordings) openRecorder(c *console.Console, dir, cluster string) (_ *r
 // recordingError returns a usage error, unless the disk is at fault.
 func recordingError(dir string, err error) error {
 	r := &recorder{dir: dir}
-	if isDiskError(err) {
+	if IsDiskError(err) {
 		return r.failed(err)
 	}
 	return fail.Usage(r.failed(err))

@@ -82,6 +82,8 @@ func OpenSession(ctx context.Context, c *console.Console, k *cluster.Cluster, of
 	s.Rights, err = access.New(k, access.Options{
 		LabelSelector: r.LabelSelector,
 		FieldSelector: r.FieldSelector,
+		Sharded:       !r.Shard.IsAll(),
+		ListOnly:      r.ListOnly,
 		Namespaces:    r.Namespaces,
 		ManyTargets:   len(s.Plan.Targets) > 1,
 	})
@@ -225,7 +227,7 @@ type Need struct {
 func (s *Session) Permissions(n Need) []access.Permission {
 	var needs []access.Permission
 	for _, t := range s.Plan.Targets {
-		needs = append(needs, s.Rights.WatchPermission(t))
+		needs = append(needs, s.Rights.TargetPermission(t))
 		if s.subject != nil {
 			needs = append(needs, access.OwnerPermissions(s.subject.target, t.Namespace)...)
 		}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -115,14 +117,17 @@ type reconstruction struct {
 	session *Session
 	cluster string // the name of one of several clusters, or empty
 	compare change.Options
-	links   *event.WatchStates
-	history history.History
-	uids    map[types.UID]bool // of the selected objects, if selectors are given
+	// timestamps writes times in messages with date, milliseconds and zone.
+	timestamps bool
+	links      *event.WatchStates
+	history    history.History
+	scaled     scalings
+	uids       map[types.UID]bool // of the selected objects, if selectors are given
 }
 
 func (r *Run) newReconstruction(s *Session, targets []event.Target) *reconstruction {
 	return &reconstruction{
-		session: s, compare: r.cfg.Print.Compare, links: event.NewWatchStates(targets),
+		session: s, compare: r.cfg.Print.Compare, timestamps: r.cfg.Print.Timestamps, links: event.NewWatchStates(targets),
 		history: history.History{TimeRange: history.TimeRange(r.cfg.Past)}, uids: map[types.UID]bool{},
 	}
 }
@@ -141,6 +146,7 @@ func (r *reconstruction) observe(batch []event.Event) {
 		r.links.Observe(e)
 		if e.Type == event.Added && e.Initial {
 			r.history.Add(e.Target, e.Object)
+			r.scaled.addReplicaSet(e.Object)
 			if r.session.Request.IsFiltered() {
 				r.uids[e.Object.UID] = true
 			}
@@ -166,7 +172,9 @@ func (r *reconstruction) finish(ctx context.Context) (known reconstructed) {
 			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so %s missing: %s", source.resource.GroupResource(), source.contains, fail.ExplainDisconnect(err)))
 		}
 	}
-	known.events, known.undated = r.history.Events(), r.describeUndated(r.history.Undated())
+	known.events = r.history.Events()
+	r.scaled.addEvents(known.events)
+	known.undated = r.describeUndated(r.history.Undated())
 	r.history = history.History{}
 	return known
 }
@@ -180,12 +188,13 @@ func withoutClusterName(t event.Target) event.Target {
 // maxUndated is how many writes without a time are named.
 const maxUndated = 5
 
-// describeUndated names writes through the subresource scale, for which the server notes no time.
+// describeUndated names writes through the subresource scale, for which the server records no time. If an Event of the Deployment
+// controller followed from the write, it names the Event and its time. Events are no proof: tenants can create them, too.
 func (r *reconstruction) describeUndated(writes []event.Event) (texts []string) {
 	scope := r.session.Scope()
 	for i, e := range writes {
 		if i == maxUndated && len(writes) > i+1 {
-			return append(texts, fmt.Sprintf("and %d objects more were scaled at times that the server has not noted", len(writes)-i))
+			return append(texts, fmt.Sprintf("and %d objects more were scaled at times that the server has not recorded", len(writes)-i))
 		}
 		var values []string
 		for _, c := range change.Diff(e.Reconstructed.Base.Raw(), e.Object.Raw(), r.compare).Changes {
@@ -193,10 +202,20 @@ func (r *reconstruction) describeUndated(writes []event.Event) (texts []string) 
 		}
 		writer := e.Reconstructed.Writers[0]
 		if len(values) > 0 {
-			texts = append(texts, fmt.Sprintf("at a time that the server has not noted: %s  %s, by %s (subresource %s)", scope.Subject(withoutClusterName(e.Target), e.Object), strings.Join(values, ", "), writer.Manager, writer.Subresource))
+			texts = append(texts, fmt.Sprintf("%s: %s  %s, by %s (subresource %s)", r.describeScaleTime(e.Object),
+				scope.Subject(withoutClusterName(e.Target), e.Object), strings.Join(values, ", "), writer.Manager, writer.Subresource))
 		}
 	}
 	return texts
+}
+
+// describeScaleTime says when an object was scaled, as far as that is known.
+func (r *reconstruction) describeScaleTime(o event.Object) string {
+	replicas := gjson.Get(o.Raw(), "spec.replicas")
+	if s, found := r.scaled.find(o, replicas.Int()); found && replicas.Exists() {
+		return fmt.Sprintf("at %s according to the Event %s, as the server records no time of the write", output.FormatTime(s.at, time.Now(), r.timestamps), strconv.Quote(s.message))
+	}
+	return "at a time that the server has not recorded"
 }
 
 // read lists a source and adds what it knows.
@@ -206,6 +225,7 @@ func (r *reconstruction) read(ctx context.Context, source historySource) error {
 		switch {
 		case !o.IsEvent():
 			r.history.AddRevision(o)
+			r.scaled.addReplicaSet(o)
 		case r.isSelected(kubeevent.Parse(o.Raw()).InvolvedObject):
 			r.history.Add(target, o)
 		}

@@ -33,16 +33,16 @@ type State struct {
 	digests  *change.Digester // for changed() in conditions, or nil
 }
 
-// stateError returns a usage error, which no restart repairs, unless the disk is at fault.
-func stateError(err error) error {
-	if isDiskError(err) {
+// StateError returns a usage error, which no restart repairs, unless the disk is at fault.
+func StateError(err error) error {
+	if IsDiskError(err) {
 		return LossError{err}
 	}
 	return fail.Usage(err)
 }
 
-// isDiskError reports whether the disk is full or broken, so that another run may succeed.
-func isDiskError(err error) bool {
+// IsDiskError reports whether the disk is full or broken, so that another run may succeed.
+func IsDiskError(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
@@ -72,7 +72,7 @@ func (r *Run) openStateFile(ctx context.Context, h resume.Header) (*resume.File,
 		case err == nil:
 			return file, nil
 		case r.term == nil || !errors.Is(err, resume.ErrInUse):
-			return nil, stateError(err)
+			return nil, StateError(err)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !reported:
@@ -119,7 +119,7 @@ func (r *Run) openSharedState() (*State, error) {
 	}
 	file, err := resume.OpenMultiCluster(r.cfg.StateFile)
 	if err != nil {
-		return nil, stateError(err)
+		return nil, StateError(err)
 	}
 	return r.newState(file)
 }
@@ -132,7 +132,7 @@ func (r *Run) newState(file *resume.File) (_ *State, err error) {
 	if err == nil {
 		err = s.keepDigests(&r.cfg)
 	} else {
-		err = stateError(err)
+		err = StateError(err)
 	}
 	if err != nil {
 		file.Close()
@@ -188,7 +188,7 @@ func (s *State) addCluster(name, uid string, at *Session) (note string, err erro
 	isNew, err := s.file.AddCluster(name, resume.Header{Server: at.Cluster.Host, Cluster: uid, Selection: at.Plan.Selection})
 	switch {
 	case err != nil:
-		return "", stateError(err)
+		return "", StateError(err)
 	case isNew:
 		return "", nil
 	}

@@ -23,7 +23,7 @@ func TestStateError(t *testing.T) {
 		{fmt.Errorf("state file f: %w", &fs.PathError{Op: "open", Path: "f", Err: syscall.EACCES}), fail.ExitUsage},
 		{errors.New("state file f: it is damaged"), fail.ExitUsage},
 	} {
-		if got := fail.ExitCode(stateError(test.err)); got != test.want {
+		if got := fail.ExitCode(StateError(test.err)); got != test.want {
 			t.Errorf("%v: %d, want %d", test.err, got, test.want)
 		}
 	}

@@ -138,7 +138,7 @@ func (s *Supervisor) begin(ctx context.Context, c *changeset) (groups [][]*activ
 	}
 	if s.StateDir != "" {
 		if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
-			return nil, fail.Usage(fmt.Errorf("%s: %w", StateUsage, err))
+			return nil, stateDirError(err)
 		}
 	}
 	c.warnSharedTopics()
@@ -155,6 +155,15 @@ func (s *Supervisor) begin(ctx context.Context, c *changeset) (groups [][]*activ
 		shareManagedFields(g)
 	}
 	return groups, s.beginAll(ctx, fresh)
+}
+
+// stateDirError returns the error for a directory that could not be created. A full or broken disk is no usage error, because a restart
+// may succeed.
+func stateDirError(err error) error {
+	if run.IsDiskError(err) {
+		return run.StateError(fmt.Errorf("--state: %w", err))
+	}
+	return fail.Usage(fmt.Errorf("%s: %w", StateUsage, err))
 }
 
 // StateUsage says what --state takes with rules.

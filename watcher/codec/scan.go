@@ -79,6 +79,13 @@ func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error
 			return nil, err
 		}
 		return u, nil
+	case *unstructured.Unstructured:
+		u, err := s.single(text)
+		if u == nil || err != nil {
+			return nil, err
+		}
+		*into = *u
+		return into, nil
 	case *unstructured.UnstructuredList:
 		if ok, err := s.list(text, into); !ok || err != nil {
 			return nil, err
@@ -175,6 +182,23 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 		return nil, err
 	}
 	return f.unstructured(content), nil
+}
+
+// single makes a raw object from the response to a GET request. It returns nil if text is not an object
+// of the API, or not valid JSON: the stock serializer returns the error.
+func (s scanner) single(text string) (*unstructured.Unstructured, error) {
+	raw := text
+	if !utf8.ValidString(raw) {
+		text = alias(repair([]byte(raw)))
+	}
+	if !valid(text) {
+		return nil, nil
+	}
+	u, err := s.object(text, typeMeta{})
+	if u != nil && text != raw {
+		s.warn(repairWarning(text))
+	}
+	return u, err
 }
 
 func quote(s string) []byte {

@@ -58,6 +58,10 @@ const (
 // ErrNotRequested is the Err of a Left event if the caller withdrew its request for the target.
 var ErrNotRequested = errors.New("no longer requested")
 
+// ErrSilentSync is the Err of Disconnected if the server does not complete the initial events. The list that follows shows the cause, if
+// there is one.
+var ErrSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
+
 // IsStatus reports whether t is the type of a status event, which carries no Object.
 func (t Type) IsStatus() bool { return t != Added && t != Modified && t != Deleted }
 

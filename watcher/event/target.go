@@ -41,6 +41,11 @@ func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resour
 // Namespaced reports whether the resource is namespaced.
 func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
+// IsOneObject reports whether the target names one object. A name in all namespaces may stand for several.
+func (t Target) IsOneObject() bool {
+	return t.Name != "" && (t.Namespace != "" || !t.Namespaced())
+}
+
 // NewMapping returns a RESTMapping for a resource without a lookup in discovery data.
 func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *meta.RESTMapping {
 	scope := meta.RESTScope(meta.RESTScopeRoot)

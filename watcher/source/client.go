@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,11 +42,20 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 	return resourceClient{a.all.Namespace(namespace), a.session}
 }
 
+// IsWatchListSemanticsUnSupported makes the informer of a snapshot list the objects. client-go looks
+// for this method.
+func (s *session) IsWatchListSemanticsUnSupported() bool { return s.options.Snapshot }
+
 // Watch returns immediately. The stream connects by itself and sends errors that the informer has
-// to act on as ERROR events. ctx is ignored because it ends after the session's.
+// to act on as ERROR events. ctx is ignored because it ends after the session's. The watch of a snapshot
+// makes no request and sends nothing.
 func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if !r.session.calls.TryAcquire(1) {
 		return nil, context.Cause(r.session.ctx)
+	}
+	if r.session.options.Snapshot {
+		r.session.calls.Release(1)
+		return watch.NewProxyWatcher(make(chan watch.Event)), nil
 	}
 	s := newStream(r, options)
 	go func() {
@@ -68,6 +78,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 	if options.Continue == "" {
 		c.beginSync(c.ctx)
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		clear(c.positions)
 	}
 	if options.Limit == 0 && !c.unpaged {
 		options.Limit = pageSize // the informer's pager follows continue tokens
@@ -103,15 +114,50 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 func (r resourceClient) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	ctx, cancel := context.WithTimeoutCause(r.session.ctx, r.session.options.RequestTimeout, errNoAnswer)
 	defer cancel()
-	list, err := r.ResourceInterface.List(ctx, options)
+	list, err := r.request(ctx, options)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return list, err
 }
 
+// request lists the objects, or gets the only one of a snapshot.
+func (r resourceClient) request(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	if !r.session.isGet() {
+		return r.ResourceInterface.List(ctx, options)
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	u, err := r.ResourceInterface.Get(ctx, r.session.target.Name, metav1.GetOptions{})
+	switch {
+	case isMissing(err):
+		r.session.missing.Store(&err)
+		return list, nil
+	case err != nil:
+		return nil, err
+	}
+	var columns codec.Columns
+	columns.Complete(u)
+	list.Items = []unstructured.Unstructured{*u}
+	return list, nil
+}
+
+// isGet reports whether the session reads its only object with a GET request.
+func (s *session) isGet() bool {
+	o := &s.options
+	return o.Snapshot && s.target.IsOneObject() && o.LabelSelector == "" && o.FieldSelector == "" && o.Shard.IsAll()
+}
+
+// isMissing reports whether the server serves the resource, but does not have the object. If it does
+// not serve the resource, the answer is not a Status.
+func isMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 func (c *session) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
+		if u := &list.Items[i]; c.options.Snapshot {
+			c.positions[keyOf(u.GetNamespace(), u.GetName())] = len(c.positions)
+		}
 		if err := c.observeListed(&list.Items[i], watch.Added); err != nil {
 			return err
 		}
@@ -135,7 +181,7 @@ func (c *session) endSync(resourceVersion string) {
 
 // observeListed passes an object of a list to the observer, unless the list is read from the store.
 func (c *session) observeListed(u *unstructured.Unstructured, kind watch.EventType) error {
-	if c.options.KeepObjects {
+	if c.options.Snapshot {
 		return nil
 	}
 	o, err := c.newObservation(c.ctx, Listed, u, kind)
@@ -176,7 +222,7 @@ func (c *session) reportLoss(err error) {
 func (c *session) noteCutSync() error {
 	if c.cuts.Add(1) >= cutSyncs {
 		c.cuts.Store(0)
-		return errSilentSync
+		return event.ErrSilentSync
 	}
 	return errCutSync
 }

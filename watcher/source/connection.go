@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"dwatch/watcher/codec"
+	"dwatch/watcher/event"
 )
 
 // phase is the phase of a connection. Each phase has a deadline.
@@ -86,7 +87,7 @@ func (c *connection) serve(ctx context.Context) error {
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
 	patience, late := c.session.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
-		patience, late = c.silence.limit, errSilentSync
+		patience, late = c.silence.limit, event.ErrSilentSync
 	}
 	deadline := time.AfterFunc(patience, func() { cancel(late) })
 	defer deadline.Stop()
@@ -176,7 +177,7 @@ func (c *connection) enter(p phase, d time.Duration) {
 func (c *connection) expire(ctx context.Context) error {
 	switch c.phase {
 	case phaseSync:
-		return errSilentSync
+		return event.ErrSilentSync
 	case phaseYoung:
 		c.noteConnected()
 		c.prove(ctx, false)

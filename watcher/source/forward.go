@@ -46,8 +46,6 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 			return err
 		}
 		return s.send(ctx, e)
-	case s.session.options.KeepObjects:
-		return s.send(ctx, e) // List ignores later changes, so no handler would remove the observation
 	default:
 		return s.passLive(ctx, e, u)
 	}

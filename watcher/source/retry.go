@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"dwatch/watcher/event"
 )
 
 // action is the reaction to a failed request.
@@ -37,7 +39,7 @@ func classify(err error, syncing, answered, resumed bool) action {
 		// The server does not support initial events, or the request is invalid. The list that
 		// follows will show which.
 		return relist
-	case errors.Is(err, errSilentSync):
+	case errors.Is(err, event.ErrSilentSync):
 		return relist
 	case !answered:
 		return abort

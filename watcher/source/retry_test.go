@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
 )
 
 func TestClassify(t *testing.T) {
@@ -33,7 +35,7 @@ func TestClassify(t *testing.T) {
 		"too large":    {tooLarge, relist, relist, relist, relist},
 		"no watchlist": {invalid, relist, abort, relist, retry},
 		"bad selector": {apierrors.NewBadRequest(""), relist, abort, relist, retry},
-		"silent":       {errSilentSync, relist, relist, relist, relist},
+		"silent":       {event.ErrSilentSync, relist, relist, relist, relist},
 		"cut":          {errCutSync, abort, abort, retry, retry},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -47,6 +47,8 @@ type session struct {
 	// all objects in one list and ignores the continue token of the response. Only List uses it.
 	unpaged bool
 	cuts    atomic.Int32 // consecutive initial events that were interrupted
+	// positions are the positions of the objects in the list of a snapshot, because a store has no order.
+	positions map[types.NamespacedName]int
 	// syncBegan is when the current or most recent list began.
 	syncBegan time.Time
 }
@@ -68,8 +70,8 @@ func (s *Source) Run(ctx context.Context) error {
 // errListed ends a session because its list is complete.
 var errListed = errors.New("listed")
 
-// List runs a session until the informer has synced, and returns the objects of its store, sorted
-// by namespace and name. It requires Options.KeepObjects.
+// List runs a session until the informer has synced, and returns the objects of its store, in
+// the server's order. It requires Options.Snapshot.
 func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
 	err = s.runSession(ctx, func(sess *session) error {
 		if objects, err = sess.listStore(); err != nil {
@@ -112,11 +114,12 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 	sess := &session{
 		Source: s, ctx: ctx, fail: fail, stop: make(chan struct{}),
 		calls: semaphore.NewWeighted(unlimited), inFlight: semaphore.NewWeighted(unlimited),
+		positions: map[types.NamespacedName]int{},
 	}
 	sess.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(sess, 0, s.target.Namespace, s.options.tweakFor(s.target))
 	sess.informer = sess.factory.ForResource(s.target.Resource())
 	informer := sess.informer.Informer()
-	if !s.options.KeepObjects {
+	if !s.options.Snapshot {
 		if err := informer.SetTransform(transform); err != nil {
 			return nil, err
 		}
@@ -164,7 +167,11 @@ func (s *session) shutdown() {
 	s.calls.Acquire(context.Background(), unlimited) // never fails, because the context does not end
 }
 
-// listStore returns the objects of the store through the generic lister.
+func keyOf(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// listStore returns the objects of the store through the generic lister, in the server's order.
 func (s *session) listStore() ([]event.Object, error) {
 	t := s.target
 	var items []runtime.Object
@@ -183,12 +190,8 @@ func (s *session) listStore() ([]event.Object, error) {
 		u := item.(*unstructured.Unstructured)
 		objects[i] = event.NewObject(codec.IdentityOf(u), codec.Content(u)).WithRow(codec.TableRow(u))
 	}
-	// The order of the server's keys, in which a slash follows the namespace.
 	slices.SortFunc(objects, func(a, b event.Object) int {
-		if a.Namespace == b.Namespace {
-			return cmp.Compare(a.Name, b.Name)
-		}
-		return cmp.Compare(a.Namespace+"/", b.Namespace+"/")
+		return s.positions[keyOf(a.Namespace, a.Name)] - s.positions[keyOf(b.Namespace, b.Name)]
 	})
 	return objects, nil
 }

@@ -21,9 +21,10 @@ type Options struct {
 	// end every watch.
 	Client dynamic.Interface
 	Budget *ByteBudget
-	// KeepObjects makes the informer's store retain whole objects, for Source.List. Budget does not
-	// limit them.
-	KeepObjects bool
+	// Snapshot is for Source.List: a session lists the objects once, without a watch, and the
+	// informer's store retains whole objects. Budget does not limit them. A single named object is
+	// read with a GET request, unless selectors or a shard have to be applied.
+	Snapshot bool
 	Request
 }
 
@@ -70,7 +71,9 @@ type Source struct {
 	// retried. connected is true if the server has responded since the last loss.
 	responded, connected atomic.Bool
 	// synced is true if a list was completed in the current or most recent session.
-	synced    atomic.Bool
+	synced atomic.Bool
+	// missing is the server's answer that the object of a snapshot does not exist, or nil.
+	missing   atomic.Pointer[error]
 	lastHeard atomic.Int64 // when the server was last heard from, in Unix nanoseconds; zero if never
 	// cursor is the resourceVersion that the informer has reached, or nil before the first list is
 	// complete.
@@ -111,6 +114,15 @@ func (s *Source) AssumeServerResponded() { s.responded.Store(true) }
 
 // HasSynced reports whether a list was completed in the current or most recent session.
 func (s *Source) HasSynced() bool { return s.synced.Load() }
+
+// MissingError returns the server's answer that the object of a snapshot does not exist, or nil if it
+// has not said so.
+func (s *Source) MissingError() error {
+	if err := s.missing.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // ReportLoss observes Lost: the connection is lost or the watch denied because of err.
 func (s *Source) ReportLoss(err error) {

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"dwatch/watcher/event"
 )
 
 var (
@@ -19,7 +21,6 @@ var (
 	ErrStalled    = errors.New("stalled: the server has sent nothing for too long, renewing the watch")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
-	errSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
 )
 
 // stream is one watch from the informer's point of view. It can span any number of connections.
@@ -110,7 +111,7 @@ func (s *stream) serve() bool {
 		s.session.fail(err)
 		return false
 	case relist:
-		if errors.Is(err, errSilentSync) {
+		if errors.Is(err, event.ErrSilentSync) {
 			s.session.reportLoss(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})

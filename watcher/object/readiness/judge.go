@@ -7,7 +7,6 @@ package readiness
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Answer is the state of an object.
@@ -31,9 +30,6 @@ type Result struct {
 	Message string
 	// HasReason is true if the message gives the reason, and not only the state.
 	HasReason bool
-	// FailsAt is when the object counts as failed if nothing changes until then. It is zero if the answer does not depend on
-	// time.
-	FailsAt time.Time
 	// By names the rule that decided.
 	By string
 	// Hint is a flag of dwatch wait to try if the answer is unknown, such as "--for condition=Synced". It may be empty.
@@ -58,7 +54,6 @@ func (r Result) HasStatus() bool { return r.By != noStatus }
 
 // judge collects what one status says.
 type judge struct {
-	now        time.Time
 	kind       string
 	activity   bool
 	generation int64
@@ -72,13 +67,13 @@ type judge struct {
 	evidence   []Evidence
 }
 
-// Judge returns the state of an object at a time: by the rule for its kind if there is one, and by general rules otherwise.
-// It does not look at metadata.deletionTimestamp.
-func Judge(object map[string]any, now time.Time) Result { return newJudge(object, now, false).decide() }
+// Judge returns the state of an object: by the rule for its kind if there is one, and by general rules otherwise. It
+// does not look at metadata.deletionTimestamp.
+func Judge(object map[string]any) Result { return newJudge(object, false).decide() }
 
 // Explain is Judge with the evidence.
-func Explain(object map[string]any, now time.Time) Result {
-	j := newJudge(object, now, true)
+func Explain(object map[string]any) Result {
+	j := newJudge(object, true)
 	r := j.decide()
 	j.noteUnrecognized()
 	r.Evidence, r.Needs = j.evidence, j.needs(r.Answer)
@@ -88,8 +83,8 @@ func Explain(object map[string]any, now time.Time) Result {
 	return r
 }
 
-func newJudge(object map[string]any, now time.Time, explain bool) *judge {
-	j := &judge{now: now, explain: explain}
+func newJudge(object map[string]any, explain bool) *judge {
+	j := &judge{explain: explain}
 	j.kind, _ = object["kind"].(string)
 	if words := splitOf(j.kind); len(words) > 0 {
 		j.activity = activities.has(words[len(words)-1])
@@ -191,7 +186,6 @@ type finding struct {
 	// decides is true of a good finding that needs no other.
 	decides bool
 	reason  bool
-	failsAt time.Time // when a busy finding becomes bad; zero if it does not
 }
 
 // combine weighs the findings: a failure wins over work in progress, and both over a sign of readiness.
@@ -206,13 +200,7 @@ func (j *judge) combine(conditions, words, counts finding) Result {
 	}
 	for _, f := range []finding{conditions, words, counts} {
 		if f.meaning == paused || f.meaning == busy {
-			if words.meaning != unknown || counts.meaning == busy { // the status says more than the condition
-				f.failsAt = time.Time{}
-			}
-			if !f.failsAt.IsZero() && !j.now.Before(f.failsAt) {
-				return Result{Answer: Failed, Message: f.text + ", for more than " + patienceText, HasReason: true, By: f.by}
-			}
-			return Result{Answer: InProgress, Message: f.text, HasReason: f.reason, By: f.by, FailsAt: f.failsAt}
+			return Result{Answer: InProgress, Message: f.text, HasReason: f.reason, By: f.by}
 		}
 	}
 	for _, f := range []finding{conditions, words, counts} {
