@@ -39,6 +39,23 @@ func (p *problemTracker) update(o *Entry, s *State) {
 	}
 }
 
+// advance applies what time has changed since the last event of each object: crash loops that have ended, and conditions
+// that have been False for too long.
+func (p *problemTracker) advance(now time.Time) {
+	for _, sp := range p.unhealthy {
+		sp.clear(now)
+		if after := sp.lastWrong.asOf(now); sp.ended.IsZero() && after.Status == kstatus.FailedStatus && after != sp.lastWrong {
+			sp.lastWrong = after
+			p.revision++
+		}
+	}
+	for o, sp := range p.unexplained {
+		if after := sp.lastWrong.asOf(now); after.Status == kstatus.FailedStatus {
+			p.update(o, after)
+		}
+	}
+}
+
 // remove removes an object from the tracker.
 func (p *problemTracker) remove(o *Entry) {
 	delete(p.unexplained, o)

@@ -211,7 +211,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 		s.Entry.add(&i.archive, s, onlyNoise)
 	}
 	i.problems.update(s.Entry, s)
-	i.inheritance.noteChange(s.Entry)
+	i.inheritance.noteChange(s.Entry, s)
 	if e.Type == event.Deleted {
 		i.markDeleted(s.Entry)
 	}
@@ -259,7 +259,7 @@ func (i *Inventory) addEntry(c *Change) {
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
 	i.eventTargets.add(s.Target) // its status event follows its first objects
 	i.problems.update(s.Entry, s)
-	i.inheritance.noteChange(s.Entry)
+	i.inheritance.noteChange(s.Entry, s)
 	if last == nil || s.Type != event.Deleted { // otherwise the name already belongs to a newer object
 		i.byName[called] = s.Entry
 	}

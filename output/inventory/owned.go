@@ -13,19 +13,19 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// inheritance tracks what objects inherit from the unhealthy objects that they own, and which crash loops have ended. Both
+// inheritance tracks what objects inherit from the unhealthy objects that they own, and which states time has changed. Both
 // change the status that views show without an event about the object. It is guarded by Inventory.mu.
 type inheritance struct {
-	worst   map[*Entry]inherited
-	cleared map[*Entry]*State // the states of pods whose crash loop has ended
-	owners  map[clusterUID]bool
+	worst  map[*Entry]inherited
+	turned map[*Entry]*State // the states that time has changed: see State.asOf
+	owners map[clusterUID]bool
 
 	revision  uint64    // of the problems from which the fields above are made
 	isStale   bool      // an owner of an unhealthy object has changed
 	isPending bool      // the owners of an object are being looked up
 	checked   time.Time // when the fields above were made
 	took      time.Duration
-	nextClear time.Time // when the next crash loop ends; zero if there is none
+	nextTurn  time.Time // when time changes the next state; zero if it changes none
 }
 
 // clusterUID identifies an object, which may not be in the inventory.
@@ -52,9 +52,9 @@ func (h inherited) isWorseThan(other inherited) bool {
 	return CompareStates(h.from, other.from) < 0
 }
 
-// WithOwned returns a current state with what the object inherits from the objects that it owns: their failure, or the
-// reason why they are in progress. A pod whose crash loop has ended is Current. It returns s if that changes nothing. It
-// is as of the last call of Refresh, apart from crash loops that have ended since.
+// WithOwned returns a current state at a time, with what the object inherits from the objects that it owns: their failure,
+// or the reason why they are in progress. A pod whose crash loop has ended is Current. It returns s if that changes
+// nothing. What the object inherits is as of the last call of Refresh.
 func (i *Inventory) WithOwned(s *State, now time.Time) *State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -65,10 +65,7 @@ func (i *Inventory) withOwned(s *State, now time.Time) *State {
 	if s.Type == event.Deleted || s.EventType != "" {
 		return s
 	}
-	if !s.clearsAt.IsZero() && !now.Before(s.clearsAt) {
-		s = s.cleared()
-	}
-	return s.inherit(i.inheritance.worst[s.Entry])
+	return s.asOf(now).inherit(i.inheritance.worst[s.Entry])
 }
 
 // inherit returns the state with what the object inherits.
@@ -106,7 +103,7 @@ func shortKind(s *State) string {
 // refreshShare limits the time that Refresh takes to about 1/refreshShare, and refreshLatest how late it is at most.
 const refreshShare, refreshLatest = 50, 2 * time.Second
 
-// Refresh finds out what objects inherit, and which crash loops have ended. It returns the objects whose status changed so
+// Refresh finds out what objects inherit, and what time has changed, such as a crash loop that has ended. It returns the objects whose status changed so
 // since the last call, as WithOwned returns them. Callers call it after Deliver and about once a second.
 func (i *Inventory) Refresh(now time.Time) (turned []*State) {
 	i.mu.Lock()
@@ -114,7 +111,7 @@ func (i *Inventory) Refresh(now time.Time) (turned []*State) {
 	if !i.isRefreshDue(now) {
 		return nil
 	}
-	before, wasCleared := i.inheritance.worst, i.inheritance.cleared
+	before, hadTurned := i.inheritance.worst, i.inheritance.turned
 	began := time.Now()
 	last := i.findInherited(now)
 	i.inheritance.took = time.Since(began)
@@ -133,8 +130,8 @@ func (i *Inventory) Refresh(now time.Time) (turned []*State) {
 			take(o)
 		}
 	}
-	for o, s := range i.inheritance.cleared {
-		if wasCleared[o] != s {
+	for o, s := range i.inheritance.turned {
+		if hadTurned[o] != s {
 			take(o)
 		}
 	}
@@ -150,7 +147,7 @@ func (i *Inventory) isRefreshDue(now time.Time) bool {
 	if age < min(refreshShare*h.took, refreshLatest) {
 		return false
 	}
-	return h.isStale || h.revision != i.problems.revision || h.isPending && age >= time.Second || !h.nextClear.IsZero() && !now.Before(h.nextClear)
+	return h.isStale || h.revision != i.problems.revision || h.isPending && age >= time.Second || !h.nextTurn.IsZero() && !now.Before(h.nextTurn)
 }
 
 // findInherited sets inheritance from the unhealthy objects at a time, and returns the states at that time.
@@ -166,7 +163,7 @@ func (i *Inventory) findInherited(now time.Time) lastState {
 		then, last = i.problemsAtLocked(now)
 		p = &then
 	}
-	h := inheritance{worst: map[*Entry]inherited{}, cleared: map[*Entry]*State{}, owners: map[clusterUID]bool{}, revision: i.problems.revision, checked: now}
+	h := inheritance{worst: map[*Entry]inherited{}, turned: map[*Entry]*State{}, owners: map[clusterUID]bool{}, revision: i.problems.revision, checked: now}
 	var above func(string, owner.Ref) ([]owner.Owner, bool)
 	if i.options.LookupOwners != nil {
 		above = func(cluster string, o owner.Ref) ([]owner.Owner, bool) {
@@ -176,19 +173,35 @@ func (i *Inventory) findInherited(now time.Time) lastState {
 		}
 	}
 	up := i.chainFrom(last, above)
+	p.advance(now)
 	for o, sp := range p.unhealthy {
-		sp.clear(now)
-		switch s := sp.lastWrong; {
-		case !s.clearsAt.IsZero() && !now.Before(s.clearsAt):
-			h.cleared[o] = s
-		case sp.ended.IsZero() && s.Status != kstatus.TerminatingStatus:
-			if h.inherit(o, s, up, last); s.clearsAt.After(now) && (h.nextClear.IsZero() || s.clearsAt.Before(h.nextClear)) {
-				h.nextClear = s.clearsAt
-			}
+		if sp.ended.IsZero() && sp.lastWrong.Status != kstatus.TerminatingStatus {
+			h.inherit(o, sp.lastWrong, up, last)
 		}
+		h.noteTime(o, last, now)
+	}
+	for o := range p.unexplained {
+		h.noteTime(o, last, now)
 	}
 	i.inheritance = h
 	return last
+}
+
+// noteTime notes whether time has changed the state of an object, or when it will.
+func (h *inheritance) noteTime(o *Entry, last lastState, now time.Time) {
+	s := last(o)
+	if s == nil {
+		return
+	}
+	if s.asOf(now) != s {
+		h.turned[o] = s
+		return
+	}
+	for _, at := range []time.Time{s.clearsAt, s.failsAt} {
+		if !at.IsZero() && (h.nextTurn.IsZero() || at.Before(h.nextTurn)) {
+			h.nextTurn = at
+		}
+	}
 }
 
 // inherit makes the owners of an unhealthy object inherit its state.
@@ -221,6 +234,6 @@ func (s *State) isSuperseded() bool {
 }
 
 // noteChange takes the new state of an object.
-func (h *inheritance) noteChange(o *Entry) {
-	h.isStale = h.isStale || h.owners[clusterUID{o.Cluster, o.UID}]
+func (h *inheritance) noteChange(o *Entry, s *State) {
+	h.isStale = h.isStale || !s.failsAt.IsZero() || h.owners[clusterUID{o.Cluster, o.UID}]
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
 )
 
@@ -18,7 +19,7 @@ const looping = `,"status":{"phase":"Running","conditions":[{"type":"Ready","sta
 
 // TestWithOwned checks what objects inherit from the objects that they own, and that a crash loop ends by time.
 func TestWithOwned(t *testing.T) {
-	deploys, sets, jobs, kafkas, nodes := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet"), target("batch", "jobs", "Job"), target("kafka.strimzi.io", "kafkas", "Kafka"), target("", "nodes", "Node")
+	deploys, sets, jobs, kafkas, nodes, gauges := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet"), target("batch", "jobs", "Job"), target("kafka.strimzi.io", "kafkas", "Kafka"), target("", "nodes", "Node"), target("example.com", "gauges", "Gauge")
 	const (
 		available = `,"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"readyReplicas":1,"updatedReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}`
 		starting  = `,"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"conditions":[{"type":"Available","status":"False"}]}`
@@ -27,6 +28,7 @@ func TestWithOwned(t *testing.T) {
 		running   = `,"spec":{},"status":{"active":1,"startTime":"2026-01-31T09:00:00Z"}`
 		exited    = `,"status":{"phase":"Failed","containerStatuses":[{"name":"app","state":{"terminated":{"exitCode":1,"reason":"Error"}}}]}`
 		ready     = `,"status":{"conditions":[{"type":"Ready","status":"True"}]}`
+		unready   = `,"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T09:00:00Z"}]}`
 		failed    = `,"status":{"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}],"startTime":"2026-01-31T09:00:00Z"}`
 	)
 	version := 0
@@ -96,6 +98,12 @@ func TestWithOwned(t *testing.T) {
 			{7, of(jobs, "job", "Kafka/k", "", failed), "job Failed: BackoffLimitExceeded; k Current"},
 			{8, of(pods, "p", "Kafka/k", "", looping), "job Failed: BackoffLimitExceeded; k Failed: po/p CrashLoopBackOff (exit 1, 3 restarts); p Failed: CrashLoopBackOff (exit 1, 3 restarts)"},
 		},
+		"a condition has been False for an hour": {
+			{6, of(gauges, "g", "", "", unready), "g InProgress: Ready is False"},
+			{3599, nil, "g InProgress: Ready is False"},
+			{3600, nil, "g Failed: Ready is False, for more than an hour"},
+			{3700, of(gauges, "g", "", "", ready), "g Current"},
+		},
 		"a node works without its static pods": {
 			{6, of(nodes, "n", "", "", ready), "n Current"},
 			{7, of(pods, "p", "Node/n", "", looping), "n Current; p Failed: CrashLoopBackOff (exit 1, 3 restarts)"},
@@ -130,6 +138,17 @@ func TestWithOwned(t *testing.T) {
 						got = append(got, text)
 					}
 					slices.Sort(got)
+					if name == "a condition has been False for an hour" && step.second >= 3600 {
+						failed := 0
+						for _, p := range s.Problems(now, 0, change.Options{}) {
+							if p.Failed && p.RecoveredAt.IsZero() {
+								failed++
+							}
+						}
+						if want := map[int]int{3600: 1}[step.second]; failed != want {
+							t.Errorf("second %d: %d problems, want %d", step.second, failed, want)
+						}
+					}
 					if got := strings.Join(got, "; "); got != step.want {
 						t.Errorf("second %d:\n%s\nwant\n%s", step.second, got, step.want)
 					}

@@ -138,10 +138,13 @@ func (s Transition) BecameFailed() bool {
 // comparison and the masks.
 func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
 	i.mu.Lock()
-	p, last := i.problems, lastState((*Entry).state)
+	p, last := &i.problems, lastState((*Entry).state)
 	if i.options.FullHistory {
-		p, last = i.problemsAtLocked(now)
+		var then problemTracker
+		then, last = i.problemsAtLocked(now)
+		p = &then
 	}
+	p.advance(now)
 	forget := p.explain(now, warningLookup(i, last))
 	all := p.unhealthy.problems(now, i.chainFrom(last, i.options.LookupOwners), last)
 	forget()

@@ -50,6 +50,8 @@ type State struct {
 	DeletionMessage   string
 	deletionRequested time.Time // when the deletion was requested; zero if it was not, or if that is unknown
 	clearsAt          time.Time // when Status becomes Current without a change, as a crash loop ends; zero if it does not
+	failsAt           time.Time // when Status becomes Failed without a change, with failMessage; zero if it does not
+	failMessage       string
 	stableSince       time.Time // latest transition of the conditions of an initial object; zero if it has none
 	isFinishedPod     bool      // a failed Pod that never runs again
 	revision          string    // of the template of a Deployment or ReplicaSet; empty if unknown
@@ -79,9 +81,18 @@ type KubeEvent struct {
 // Size returns the approximate memory use in bytes.
 func (s *State) Size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
 
-// cleared returns the state after clearsAt.
-func (s *State) cleared() *State {
+// asOf returns the state at a later time, if nothing happens to the object: after clearsAt it is Current, and after failsAt
+// it has failed. It returns s if time changes nothing.
+func (s *State) asOf(now time.Time) *State {
+	clears, fails := !s.clearsAt.IsZero() && !now.Before(s.clearsAt), !s.failsAt.IsZero() && !now.Before(s.failsAt)
+	if !clears && !fails {
+		return s
+	}
 	after := *s
+	if fails {
+		after.Status, after.Message, after.HasReason, after.SelfReported, after.failsAt = kstatus.FailedStatus, s.failMessage, true, true, time.Time{}
+		return &after
+	}
 	after.Status, after.Message, after.HasReason, after.SelfReported, after.clearsAt = kstatus.CurrentStatus, "", false, false, time.Time{}
 	return &after
 }
@@ -163,7 +174,9 @@ func (s *State) summarize(content string) {
 		}
 	} else {
 		is := status.At(u, s.Time)
-		s.clearsAt = is.ClearsAt
+		if s.clearsAt, s.failsAt = is.ClearsAt, is.FailsAt; !s.failsAt.IsZero() {
+			s.failMessage = shorten(status.At(u, s.failsAt).Message)
+		}
 		s.Status, s.Message, s.HasReason, s.SelfReported = is.Word, shorten(is.Message), is.HasReason, is.SelfReported
 	}
 	if s.Initial {
@@ -216,7 +229,7 @@ func (s *State) inheritFrom(known *State) {
 	}
 	if s.FinalStateUnknown {
 		s.Object, s.content, s.labels = known.Object, known.content, known.labels
-		s.clearsAt = known.clearsAt
+		s.clearsAt, s.failsAt, s.failMessage = known.clearsAt, known.failsAt, known.failMessage
 		s.Created, s.Status, s.Message, s.DeletionMessage, s.Owners = known.Created, known.Status, known.Message, known.DeletionMessage, known.Owners
 		s.EventType, s.KubeEvent = known.EventType, known.KubeEvent
 	}

@@ -163,7 +163,7 @@ func (s *state) status() (kstatus.Status, error) {
 			return kstatus.UnknownStatus, err
 		}
 		now := status.Of(u)
-		s.statusWord, s.statusExpires = now.Word, !now.ClearsAt.IsZero()
+		s.statusWord, s.statusExpires = now.Word, !now.ClearsAt.IsZero() || !now.FailsAt.IsZero()
 	}
 	return s.statusWord, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A condition as its status reports it.
@@ -12,8 +13,9 @@ type condition struct {
 	status          string // True, False, Unknown or a word of its own
 	reason, message string
 	severity        string
-	generation      int64 // that its controller observed, 0 if it does not say
-	stale           bool  // it is about an older generation
+	generation      int64     // that its controller observed, 0 if it does not say
+	stale           bool      // it is about an older generation
+	since           time.Time // when its status changed, zero if it does not say
 	words           []string
 	role            role
 	nested          bool
@@ -119,6 +121,9 @@ func appendCondition(found []condition, path, kind string, m map[string]any, gen
 		return found
 	}
 	c.reason, c.message, c.severity = textOf(m["reason"]), textOf(m["message"]), textOf(m["severity"])
+	if at, err := time.Parse(time.RFC3339, textOf(m["lastTransitionTime"])); err == nil && c.status == "False" {
+		c.since = at
+	}
 	c.generation = integer(m["observedGeneration"])
 	c.stale = c.generation > 0 && c.generation < generation
 	c.words, c.role = roleOf(kind)

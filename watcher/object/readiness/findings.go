@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // byConditions returns what the conditions say.
@@ -14,8 +15,11 @@ func (j *judge) byConditions() finding {
 	var worst finding  // of the conditions that are not as they should be
 	var ready *finding // of the best positive condition
 	take := func(f finding) {
-		if f.meaning > worst.meaning {
+		switch {
+		case f.meaning > worst.meaning:
 			worst = f
+		case f.meaning == worst.meaning && f.failsAt.IsZero(): // the controller says that it is at work
+			worst.failsAt = time.Time{}
 		}
 	}
 	main := j.main()
@@ -37,6 +41,9 @@ func (j *judge) byConditions() finding {
 		case c.role == noRole && !(len(c.words) > 0 && neutral.has(c.words[len(c.words)-1])):
 			unsure++
 		}
+	}
+	if ready != nil && ready.decides {
+		worst.failsAt = time.Time{}
 	}
 	switch {
 	case worst.meaning != unknown:
@@ -124,6 +131,8 @@ func (j *judge) conditionMeaning(c *condition, whole bool, main *condition) find
 			f.meaning = why
 		case why == unknown && c.hasType(verdictTypes):
 			f.meaning = bad
+		case why == unknown && j.mayFailByAge(c, main):
+			f.failsAt = c.since.Add(patience)
 		}
 	case c.status == "Unknown":
 		f.meaning = busy
@@ -132,6 +141,27 @@ func (j *judge) conditionMeaning(c *condition, whole bool, main *condition) find
 	}
 	return f
 }
+
+// patience is how long a condition about the whole object may be False, without a word that says why, before the object has
+// failed.
+const patience, patienceText = time.Hour, "an hour"
+
+// mayFailByAge reports whether an object fails if the condition stays False for longer than patience: it is about the
+// object as a whole, and the object is neither an activity, which ends, nor paused.
+func (j *judge) mayFailByAge(c, main *condition) bool {
+	if c.since.IsZero() || c.nested || c.role != summary || main != nil && c != main || j.activity || c.hasType(outcomes) || c.hasType(endings) {
+		return false
+	}
+	for _, name := range []string{"paused", "pause", "suspend", "suspended", "hibernate", "stopped"} {
+		if isPaused, _ := j.spec[name].(bool); isPaused {
+			return false
+		}
+	}
+	return true
+}
+
+// endings are the types of conditions that are False until the object has ended, which may take any time.
+var endings = wordSet(`succeeded successful complete completed issued`)
 
 var syncedTypes = wordSet(`synced`)
 

@@ -7,6 +7,7 @@ package readiness
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Answer is the state of an object.
@@ -30,6 +31,9 @@ type Result struct {
 	Message string
 	// HasReason is true if the message gives the reason, and not only the state.
 	HasReason bool
+	// FailsAt is when the object counts as failed if nothing changes until then. It is zero if the answer does not depend on
+	// time.
+	FailsAt time.Time
 	// By names the rule that decided.
 	By string
 	// Hint is a flag of dwatch wait to try if the answer is unknown, such as "--for condition=Synced". It may be empty.
@@ -54,6 +58,7 @@ func (r Result) HasStatus() bool { return r.By != noStatus }
 
 // judge collects what one status says.
 type judge struct {
+	now        time.Time
 	kind       string
 	activity   bool
 	generation int64
@@ -67,13 +72,13 @@ type judge struct {
 	evidence   []Evidence
 }
 
-// Judge returns the state of an object: by the rule for its kind if there is one, and by general rules otherwise. It
-// does not look at metadata.deletionTimestamp.
-func Judge(object map[string]any) Result { return newJudge(object, false).decide() }
+// Judge returns the state of an object at a time: by the rule for its kind if there is one, and by general rules otherwise.
+// It does not look at metadata.deletionTimestamp.
+func Judge(object map[string]any, now time.Time) Result { return newJudge(object, now, false).decide() }
 
 // Explain is Judge with the evidence.
-func Explain(object map[string]any) Result {
-	j := newJudge(object, true)
+func Explain(object map[string]any, now time.Time) Result {
+	j := newJudge(object, now, true)
 	r := j.decide()
 	j.noteUnrecognized()
 	r.Evidence, r.Needs = j.evidence, j.needs(r.Answer)
@@ -83,8 +88,8 @@ func Explain(object map[string]any) Result {
 	return r
 }
 
-func newJudge(object map[string]any, explain bool) *judge {
-	j := &judge{explain: explain}
+func newJudge(object map[string]any, now time.Time, explain bool) *judge {
+	j := &judge{now: now, explain: explain}
 	j.kind, _ = object["kind"].(string)
 	if words := splitOf(j.kind); len(words) > 0 {
 		j.activity = activities.has(words[len(words)-1])
@@ -186,6 +191,7 @@ type finding struct {
 	// decides is true of a good finding that needs no other.
 	decides bool
 	reason  bool
+	failsAt time.Time // when a busy finding becomes bad; zero if it does not
 }
 
 // combine weighs the findings: a failure wins over work in progress, and both over a sign of readiness.
@@ -200,7 +206,13 @@ func (j *judge) combine(conditions, words, counts finding) Result {
 	}
 	for _, f := range []finding{conditions, words, counts} {
 		if f.meaning == paused || f.meaning == busy {
-			return Result{Answer: InProgress, Message: f.text, HasReason: f.reason, By: f.by}
+			if words.meaning != unknown || counts.meaning == busy { // the status says more than the condition
+				f.failsAt = time.Time{}
+			}
+			if !f.failsAt.IsZero() && !j.now.Before(f.failsAt) {
+				return Result{Answer: Failed, Message: f.text + ", for more than " + patienceText, HasReason: true, By: f.by}
+			}
+			return Result{Answer: InProgress, Message: f.text, HasReason: f.reason, By: f.by, FailsAt: f.failsAt}
 		}
 	}
 	for _, f := range []finding{conditions, words, counts} {

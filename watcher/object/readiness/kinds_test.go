@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -78,14 +80,14 @@ func readKinds(t *testing.T) (all []kindCases) {
 func TestKinds(t *testing.T) {
 	for _, k := range readKinds(t) {
 		for i, c := range k.Cases {
-			got := Judge(k.object(c.Status))
+			got := Judge(k.object(c.Status), now)
 			if got.Answer.String() != c.Want {
 				t.Errorf("%s, case %d: got %s (%s; %s), want %s", k.Kind, i+1, got.Answer, got.By, got.Message, c.Want)
 			}
 			if (got.Answer == Ready) != (got.Message == "") {
 				t.Errorf("%s, case %d: the message of %s is %q", k.Kind, i+1, got.Answer, got.Message)
 			}
-			if explained := Explain(k.object(c.Status)); explained.Answer != got.Answer || explained.Message != got.Message {
+			if explained := Explain(k.object(c.Status), now); explained.Answer != got.Answer || explained.Message != got.Message {
 				t.Errorf("%s, case %d: Explain says %s, Judge %s", k.Kind, i+1, explained.Answer, got.Answer)
 			}
 		}
@@ -106,9 +108,9 @@ func TestUnrelated(t *testing.T) {
 	}
 	for _, k := range readKinds(t) {
 		for i, c := range k.Cases {
-			before := Judge(k.object(c.Status)).Answer
+			before := Judge(k.object(c.Status), now).Answer
 			check := func(what string, status map[string]any) {
-				if got := Judge(k.object(status)); got.Answer == Ready && before != Ready {
+				if got := Judge(k.object(status), now); got.Answer == Ready && before != Ready {
 					t.Errorf("%s, case %d: %s makes it ready by %s, was %s", k.Kind, i+1, what, got.By, before)
 				}
 			}
@@ -146,7 +148,7 @@ func TestHostile(t *testing.T) {
 			"spec":   map[string]any{"nodeSets": []any{map[string]any{"count": int64(1 << 40)}, map[string]any{"count": "999999999999"}}},
 			"status": map[string]any{"health": "unknown", "availableNodes": int64(3)}},
 	} {
-		if got := Explain(object); got.Answer == Ready {
+		if got := Explain(object, now); got.Answer == Ready {
 			t.Errorf("%s: ready by %s", name, got.By)
 		}
 	}
@@ -158,12 +160,12 @@ func TestOddTypes(t *testing.T) {
 	odd := []any{nil, int64(3), "x", true, []any{nil, int64(1), "x"}, map[string]any{"x": nil}}
 	for _, k := range readKinds(t) {
 		for i, c := range k.Cases {
-			before := Judge(k.object(c.Status)).Answer
+			before := Judge(k.object(c.Status), now).Answer
 			for name := range c.Status {
 				for _, value := range odd {
 					status := maps.Clone(c.Status)
 					status[name] = value
-					if got := Judge(k.object(status)); got.Answer == Ready && before == Unknown {
+					if got := Judge(k.object(status), now); got.Answer == Ready && before == Unknown {
 						t.Errorf("%s, case %d: %s=%v makes it ready by %s", k.Kind, i+1, name, value, got.By)
 					}
 				}
@@ -172,9 +174,47 @@ func TestOddTypes(t *testing.T) {
 				for _, part := range []string{"status", "spec", "metadata", "kind", "apiVersion"} {
 					o := k.object(c.Status)
 					o[part] = value
-					Explain(o)
+					Explain(o, now)
 				}
 			}
+		}
+	}
+}
+
+// now is the time at which the tests judge.
+var now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// TestAge checks which objects fail because a condition has been False for long.
+func TestAge(t *testing.T) {
+	for name, c := range map[string]struct {
+		object string
+		want   string // after 59 minutes, and after an hour
+	}{
+		"Ready, without a reason":               {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, failed: Ready is False, for more than an hour"},
+		"Ready, with a reason of no known word": {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","reason":"Purple","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, failed: Purple, for more than an hour"},
+		"a reason says that it waits":           {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","reason":"Waiting","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Waiting"},
+		"another condition is at work":          {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"},{"type":"Reconciling","status":"True"}]}}`, "in progress, in progress: Ready is False"},
+		"another condition is good":             {`{"kind":"Gauge","status":{"conditions":[{"type":"Synced","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"},{"type":"Available","status":"True"}]}}`, "in progress, in progress: Synced is False"},
+		"a state contradicts":                   {`{"kind":"Gauge","status":{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Ready is False"},
+		"a part":                                {`{"kind":"Gauge","status":{"conditions":[{"type":"PumpReady","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: PumpReady is False"},
+		"an activity":                           {`{"kind":"GaugeRun","status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Ready is False"},
+		"a condition that ends":                 {`{"kind":"Gauge","status":{"conditions":[{"type":"Succeeded","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Succeeded is False"},
+		"a suspended object":                    {`{"kind":"Gauge","spec":{"suspend":true},"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Ready is False"},
+		"an older generation":                   {`{"kind":"Gauge","metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"False","observedGeneration":1,"lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Gauge generation is 2, but condition Ready is of 1"},
+		"an unknown status":                     {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"Unknown","lastTransitionTime":"2026-01-31T11:00:00Z"}]}}`, "in progress, in progress: Ready is Unknown"},
+		"no time":                               {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"yesterday"}]}}`, "in progress, in progress: Ready is False"},
+		"a time to come":                        {`{"kind":"Gauge","status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2027-01-31T11:00:00Z"}]}}`, "in progress, in progress: Ready is False"},
+	} {
+		var object map[string]any
+		if err := utiljson.Unmarshal([]byte(c.object), &object); err != nil {
+			t.Fatal(err)
+		}
+		before, after := Judge(object, now.Add(-time.Minute)), Judge(object, now)
+		if got := before.Answer.String() + ", " + after.Answer.String() + ": " + after.Message; got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if turns := before.Answer != after.Answer; turns && !before.FailsAt.Equal(now) || !turns && after.Answer != InProgress {
+			t.Errorf("%s: it fails at %s", name, before.FailsAt)
 		}
 	}
 }

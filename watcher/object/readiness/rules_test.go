@@ -102,7 +102,7 @@ func TestOwnRules(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.status), &status); err != nil {
 				t.Fatal(err)
 			}
-			r := Judge(map[string]any{"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"generation": int64(2)}, "status": integers(status)})
+			r := Judge(map[string]any{"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"generation": int64(2)}, "status": integers(status)}, now)
 			got := r.Answer.String()
 			if r.Message != "" {
 				got += ": " + r.Message
@@ -155,7 +155,7 @@ func TestUseLater(t *testing.T) {
 		t.Error("the rules were read before an object was judged")
 	}
 	for _, kind := range []string{"Gauge", "Other", "Gauge"} {
-		got := Judge(map[string]any{"apiVersion": "example.com/v1", "kind": kind, "status": map[string]any{"pressure": int64(3)}})
+		got := Judge(map[string]any{"apiVersion": "example.com/v1", "kind": kind, "status": map[string]any{"pressure": int64(3)}}, now)
 		if want := map[string]Answer{"Gauge": Ready, "Other": Unknown}[kind]; got.Answer != want {
 			t.Errorf("%s: got %s, want %s", kind, got.Answer, want)
 		}
@@ -177,7 +177,7 @@ func TestHint(t *testing.T) {
 		if err := json.Unmarshal([]byte(status), &s); err != nil {
 			t.Fatal(err)
 		}
-		if r := Judge(map[string]any{"apiVersion": "example.com/v1", "kind": "Gauge", "status": s}); r.Hint != want || r.Answer != Unknown {
+		if r := Judge(map[string]any{"apiVersion": "example.com/v1", "kind": "Gauge", "status": s}, now); r.Hint != want || r.Answer != Unknown {
 			t.Errorf("%s: got %q (%s), want %q", status, r.Hint, r.Answer, want)
 		}
 	}
@@ -194,7 +194,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Judge(o)
+				Judge(o, now)
 			}
 		})
 	}

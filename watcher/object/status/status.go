@@ -35,6 +35,9 @@ type State struct {
 	// ClearsAt is when a state that depends on time ends without a change of the object: the end of a crash loop, if the
 	// containers keep running. Zero means that the state does not depend on time.
 	ClearsAt time.Time
+	// FailsAt is when an object that is in progress counts as failed, if nothing changes until then. Zero means that time
+	// changes nothing.
+	FailsAt time.Time
 }
 
 // IsNotReady reports whether the object has failed or is in progress.
@@ -50,8 +53,8 @@ func IsFailedPod(u *unstructured.Unstructured) bool {
 // Of returns the present state of an object.
 func Of(u *unstructured.Unstructured) State { return At(u, time.Now()) }
 
-// At returns the state of an object at a time. The time counts only for Pods that crash repeatedly. A zero time is the
-// present.
+// At returns the state of an object at a time. The time counts only for Pods that crash repeatedly, and for conditions of
+// custom resources that have been False for long. A zero time is the present.
 func At(u *unstructured.Unstructured, now time.Time) State {
 	if now.IsZero() {
 		now = time.Now()
@@ -62,7 +65,7 @@ func At(u *unstructured.Unstructured, now time.Time) State {
 	case u.GetDeletionTimestamp() != nil:
 		return withReason(u, status.TerminatingStatus, "")
 	case !isBuiltin(u.GroupVersionKind().Group):
-		return custom(u)
+		return custom(u, now)
 	}
 	word, message := builtin(u)
 	if word == status.CurrentStatus || word == status.InProgressStatus {
@@ -87,12 +90,12 @@ func withReason(u *unstructured.Unstructured, word status.Status, message string
 }
 
 // custom returns the state of a custom resource.
-func custom(u *unstructured.Unstructured) State {
-	return stateOf(readiness.Judge(u.Object))
+func custom(u *unstructured.Unstructured, now time.Time) State {
+	return stateOf(readiness.Judge(u.Object, now))
 }
 
 func stateOf(r readiness.Result) State {
-	s := State{Message: r.Message, Hint: r.Hint, HasReason: r.HasReason, SelfReported: r.HasReason}
+	s := State{Message: r.Message, Hint: r.Hint, HasReason: r.HasReason, SelfReported: r.HasReason, FailsAt: r.FailsAt}
 	switch r.Answer {
 	case readiness.Ready:
 		return State{Word: status.CurrentStatus}
@@ -119,7 +122,7 @@ func Explain(u *unstructured.Unstructured) (State, readiness.Result) {
 		r := readiness.Result{By: "the built-in rules for " + u.GetKind(), Message: s.Message, Evidence: conditionsOf(u)}
 		return s, r
 	}
-	r := readiness.Explain(u.Object)
+	r := readiness.Explain(u.Object, time.Now())
 	return stateOf(r), r
 }
 
