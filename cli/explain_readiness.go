@@ -115,7 +115,9 @@ func (e *explainReadinessTask) run(ctx context.Context, c *console.Console) erro
 }
 
 // explainState describes the state of one object. If it is unknown, the columns that kubectl prints are a hint which
-// fields the authors of the resource consider its state.
+// fields the authors of the resource consider its state. They are not used to judge: only the definition has their paths, and
+// the fields that package readiness does not recognize anyway contradict the state of an object about as often as they
+// tell it.
 func explainState(o event.Object, columnsOf func() []lookup.PrinterColumn) (string, error) {
 	u, err := o.Decode()
 	if err != nil {

@@ -81,10 +81,20 @@ func conditionsOf(status map[string]any, keys []string, generation int64) (found
 		if len(list) == 0 || name == "conditions" || isHistory(name) {
 			continue
 		}
+		before := len(found)
+		var silent []condition // parts that have not reported yet, although others have
 		for i, one := range list {
-			if m, ok := one.(map[string]any); ok && m["conditions"] != nil {
-				found = appendConditions(found, "status."+name+"["+strconv.Itoa(i)+"].conditions", m["conditions"], generation, true)
+			m, ok := one.(map[string]any)
+			if !ok {
+				continue
 			}
+			path, n := "status."+name+"["+strconv.Itoa(i)+"].conditions", len(found)
+			if found = appendConditions(found, path, m["conditions"], generation, true); len(found) == n && summarizedLists.has(lower(name)) {
+				silent = append(silent, condition{path: path, kind: "conditions", status: "Unknown", message: "not reported yet", words: []string{"conditions"}, role: positive, nested: true})
+			}
+		}
+		if len(found) > before {
+			found = append(found, silent...)
 		}
 	}
 	return found
@@ -117,7 +127,7 @@ func appendConditions(found []condition, path string, value any, generation int6
 
 func appendCondition(found []condition, path, kind string, m map[string]any, generation int64, nested bool) []condition {
 	c := condition{path: path, kind: kind, status: conditionStatus(m["status"]), nested: nested}
-	if c.kind == "" || c.status == "" {
+	if c.kind == "" {
 		return found
 	}
 	c.reason, c.message, c.severity = textOf(m["reason"]), textOf(m["message"]), textOf(m["severity"])
@@ -126,7 +136,12 @@ func appendCondition(found []condition, path, kind string, m map[string]any, gen
 	}
 	c.generation = integer(m["observedGeneration"])
 	c.stale = c.generation > 0 && c.generation < generation
-	c.words, c.role = roleOf(kind)
+	if c.words, c.role = roleOf(kind); c.status == "" {
+		if c.role != summary && c.role != positive {
+			return found
+		}
+		c.status = "Unknown"
+	}
 	return append(found, c)
 }
 
@@ -184,6 +199,16 @@ func roleOf(kind string) ([]string, role) {
 		return words, positive
 	}
 	return words, noRole
+}
+
+// summarizedLists are the lists of a status whose conditions say together whether the object is ready. In other lists, such
+// as pods, only failures and work in progress count.
+var summarizedLists = wordSet(`parents ancestors listeners entries ingress ingresses routes gateways controllers clusters`)
+
+// isSummarized reports whether a nested condition is in one of the summarizedLists.
+func (c *condition) isSummarized() bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(c.path, "status."), "[")
+	return summarizedLists.has(lower(name))
 }
 
 // hasType reports whether names contains the type of the condition, without its domain.
@@ -265,7 +290,7 @@ func number(value any) (int64, bool) {
 	case float64:
 		return int64(value), value == float64(int64(value))
 	case string:
-		n, err := strconv.ParseInt(value, 10, 64)
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		return n, err == nil
 	}
 	return 0, false

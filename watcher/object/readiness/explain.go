@@ -38,7 +38,7 @@ func (j *judge) needs(answer Answer) string {
 	}
 	var types []string
 	for _, c := range j.conditions {
-		if c.role == summary || c.role == positive {
+		if (c.role == summary || c.role == positive) && len(types) < maxNamed {
 			types = append(types, c.kind)
 		}
 	}

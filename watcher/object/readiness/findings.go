@@ -116,6 +116,8 @@ func (j *judge) conditionMeaning(c *condition, whole bool, main *condition) find
 		}
 	case isTrue && c.hasType(outcomes) && c.why(j.activity) == bad:
 		f.meaning = bad
+	case isTrue && c.nested && !c.isSummarized():
+	case isTrue && !j.activity && slices.ContainsFunc(c.words, sideWords.has): // it says nothing about the rest
 	case isTrue && (c.role == step && !c.nested || c.hasType(syncedTypes) && j.isManagedResource()):
 	case isTrue:
 		f.meaning = good
@@ -160,6 +162,10 @@ func (j *judge) mayFailByAge(c, main *condition) bool {
 	return true
 }
 
+// sideWords in the type of a condition or in the name of a state say that it is about something beside the object itself.
+var sideWords = wordSet(`backup backups restore snapshot snapshots validation cleanup finalizer finalizers delete deletion
+	deleted removal teardown rollback scan upgrade license`)
+
 // endings are the types of conditions that are False until the object has ended, which may take any time.
 var endings = wordSet(`succeeded successful complete completed issued`)
 
@@ -190,7 +196,7 @@ func (j *judge) activityFinding(c *condition, f finding, whole bool) finding {
 	case c.stale:
 	case c.status == "False" && reason == bad && !whole:
 		f.meaning = bad // ProgressDeadlineExceeded
-	case c.status == "True" && reason == good:
+	case c.status == "True" && reason == good && !slices.ContainsFunc(c.words, func(w string) bool { return w == "deleting" || w == "terminating" }):
 		f.meaning = good
 	case c.status == "True" && whole && slices.ContainsFunc(c.words, func(w string) bool { return w == "progressing" || w == "running" }):
 	case c.status == "True":
@@ -280,7 +286,14 @@ func (j *judge) words() (worst finding) {
 					take("status."+key, value, finding{meaning: bad})
 				}
 			case stateFields.has(name) || isStateName(key):
-				if f := j.state(value); f.meaning != unknown || stateFields.has(name) {
+				f := j.state(value)
+				if f.meaning == good && !stateFields.has(name) && !j.isOwnState(key) {
+					f = finding{}
+				}
+				if stateFields.has(name) && f.meaning == unknown {
+					j.hasUnknownState = true
+				}
+				if f.meaning != unknown || stateFields.has(name) {
 					take("status."+key, value, f)
 				}
 			case stateFlags.has(name):
@@ -290,8 +303,10 @@ func (j *judge) words() (worst finding) {
 			j.takeFlag(take, "status."+key, name, value)
 		case []any:
 			switch {
-			case errorFields.has(name) && len(value) > 0 && !whole:
-				take("status."+key, fmt.Sprint(value[0]), finding{meaning: bad})
+			case errorFields.has(name) && !whole:
+				if text := firstText(value); text != "" {
+					take("status."+key, text, finding{meaning: bad})
+				}
 			case !whole && !isHistory(key):
 				j.listWords(take, "status."+key, value)
 			}
@@ -299,18 +314,42 @@ func (j *judge) words() (worst finding) {
 			switch message := textOf(value["message"]); {
 			case errorFields.has(name) && message != "" && !whole:
 				take("status."+key+".message", message, finding{meaning: bad})
-			case name != "conditions" && !isHistory(key):
-				j.nestedWords(take, "status."+key, value)
+			case name != "conditions" && !isHistory(key) && !isIntent(key):
+				j.nestedWords(take, "status."+key, value, 2)
 			}
 		}
 	}
 	return worst
 }
 
+// firstText returns the first value of a list of errors that is not empty, as text.
+func firstText(list []any) string {
+	for _, one := range list {
+		if text, isText := one.(string); one != nil && (!isText || text != "") {
+			return limited(one)
+		}
+	}
+	return ""
+}
+
+// limited returns a value of a status as a text of bounded length.
+func limited(value any) string {
+	text := textOf(value)
+	if _, isText := value.(string); !isText {
+		text = fmt.Sprint(value)
+	}
+	const limit = 1000
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "")
+	}
+	return text
+}
+
 func (j *judge) takeFlag(take func(string, string, finding), path, name string, value bool) {
 	switch {
 	case verdictFlags.has(name) && !value:
 		take(path, "false", finding{meaning: bad})
+	case name == "initialized" && value: // a first step
 	case stateFlags.has(name):
 		take(path, strconv.FormatBool(value), flag(strconv.FormatBool(value)))
 	case failureFlags.has(name) && value:
@@ -320,17 +359,21 @@ func (j *judge) takeFlag(take func(string, string, finding), path, name string, 
 
 // nestedWords reads the states one level below the status: status.ceph.health. Of a map of statuses, such as
 // status.statuses, it reads the states in each.
-func (j *judge) nestedWords(take func(string, string, finding), path string, value map[string]any) {
-	plural := strings.HasSuffix(strings.ToLower(path), "statuses")
+func (j *judge) nestedWords(take func(string, string, finding), path string, value map[string]any, depth int) {
+	plural, isSide := strings.HasSuffix(strings.ToLower(path), "statuses"), slices.ContainsFunc(splitOf(path[len("status."):]), sideWords.has)
 	for _, key := range sortedKeys(value) {
 		switch one := value[key].(type) {
 		case string:
 			if stateFields.has(lower(key)) && one != "" {
-				take(path+"."+key, one, j.state(one))
+				f := j.state(one)
+				if f.meaning == good && isSide && !j.activity {
+					f = finding{}
+				}
+				take(path+"."+key, one, f)
 			}
 		case map[string]any:
-			if plural {
-				j.nestedWords(take, path+"."+key, one)
+			if plural && depth > 0 {
+				j.nestedWords(take, path+"."+key, one, depth-1)
 			}
 		}
 	}
@@ -363,6 +406,28 @@ func isHistory(key string) bool {
 
 var historyWords = wordSet(`history previous past last old older versions revisions backups events transitions timestamps conditions logs`)
 
+// isIntent reports whether a field is about what somebody wants, and not about what is.
+func isIntent(key string) bool {
+	return slices.ContainsFunc(splitOf(key), intentWords.has)
+}
+
+var intentWords = wordSet(`desired target expected wanted requested initial goal spec template next`)
+
+// isOwnState reports whether a field such as dbInstanceStatus is about the object, and not about a part: its name has a word
+// of the kind's name, or none that names a part.
+func (j *judge) isOwnState(key string) bool {
+	words := splitOf(key)
+	if isHistory(key) || isIntent(key) || !j.activity && slices.ContainsFunc(words, sideWords.has) {
+		return false
+	}
+	kind := splitOf(j.kind)
+	return slices.ContainsFunc(words, func(w string) bool { return generalNames.has(w) || slices.Contains(kind, w) })
+}
+
+// generalNames in the name of a state say that it is about the object as a whole.
+var generalNames = wordSet(`overall current general summary resource object instance cluster service deployment application app db
+	database node pool group replication reconcile reconciliation update ready readiness health`)
+
 // isStateName reports whether a field is named like a state: "dbInstanceStatus".
 func isStateName(key string) bool {
 	words := splitOf(key)
@@ -383,6 +448,9 @@ func (j *judge) state(value string) finding {
 		words = words[1:]
 	}
 	f := finding{meaning: meaningOfWords(words, j.activity)}
+	if f.meaning == good && isPartial(value) {
+		f.meaning = busy
+	}
 	if name := meanings()[strings.Join(words, "")]; name != unknown && len(words) > 1 {
 		f.meaning = name // AtLatestKnown
 	}
@@ -417,6 +485,18 @@ func flag(value string) finding {
 // fraction matches a count such as "2/3".
 var fraction = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(\d+)\s*/\s*(\d+)\s*$`) })
 
+// partial matches a number of a number, such as "0 of 3 ready" and "Up 1/3".
+var partial = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\s*(?:/|of|out of)\s*(\d+)`) })
+
+// isPartial reports whether a state says that there are fewer than wanted.
+func isPartial(value string) bool {
+	if !strings.ContainsAny(value, "0123456789") {
+		return false
+	}
+	m := partial().FindStringSubmatch(value)
+	return m != nil && integer(m[1]) < integer(m[2])
+}
+
 // have are the first words of counts that must reach the wanted number. want are the first words of that number.
 var (
 	have = []string{"ready", "available", "updated", "healthy", "current", "running"}
@@ -434,7 +514,7 @@ func (j *judge) countsBelow(worst finding, path string, in map[string]any, depth
 		return worst
 	}
 	for _, key := range sortedKeys(in) {
-		if key == "conditions" || isHistory(key) {
+		if key == "conditions" || isHistory(key) || isIntent(key) {
 			continue
 		}
 		switch value := in[key].(type) {
@@ -461,7 +541,7 @@ func (j *judge) countsIn(worst finding, path string, in map[string]any) finding 
 			if m := fraction().FindStringSubmatch(text); m != nil {
 				is, _ := strconv.ParseInt(m[1], 10, 64)
 				wanted, _ := strconv.ParseInt(m[2], 10, 64)
-				worst = j.count(worst, path+"."+key, is, wanted, strings.Join(splitOf(key), " "))
+				worst = j.count(worst, path+"."+key, is, wanted, false, strings.Join(splitOf(key), " "))
 			}
 			continue
 		}
@@ -473,16 +553,20 @@ func (j *judge) countsIn(worst finding, path string, in map[string]any) finding 
 		if len(words) < 2 || !slices.Contains(have, words[0]) {
 			continue
 		}
-		if wanted, known := j.wanted(in, key[len(words[0]):], path == "status"); known {
-			worst = j.count(worst, path+"."+key, is, wanted, strings.Join(words[1:], " ")+" "+words[0])
+		if wanted, isExplicit, known := j.wanted(in, key[len(words[0]):], path == "status"); known {
+			worst = j.count(worst, path+"."+key, is, wanted, isExplicit, strings.Join(words[1:], " ")+" "+words[0])
 		}
 	}
 	return worst
 }
 
-func (j *judge) count(worst finding, path string, is, wanted int64, what string) finding {
+// count adds a count. isExplicit is true if the spec says how many are wanted.
+func (j *judge) count(worst finding, path string, is, wanted int64, isExplicit bool, what string) finding {
+	if is < 0 || wanted < 0 || wanted == 0 && !isExplicit { // nothing says that none is wanted
+		return worst
+	}
 	f := finding{meaning: good, by: path}
-	if is < wanted {
+	if is < wanted || is > wanted && isExplicit {
 		f.meaning = busy
 		f.text = fmt.Sprintf("%d/%d %s", is, wanted, what)
 	}
@@ -494,19 +578,20 @@ func (j *judge) count(worst finding, path string, is, wanted int64, what string)
 }
 
 // wanted returns how many of a unit such as "Replicas" there should be.
-func (j *judge) wanted(in map[string]any, unit string, top bool) (int64, bool) {
+func (j *judge) wanted(in map[string]any, unit string, top bool) (n int64, isExplicit, known bool) {
 	name := strings.ToLower(unit[:1]) + unit[1:]
 	if top {
 		for _, name := range []string{name, strings.TrimSuffix(name, "s"), "size"} {
 			if n, ok := number(j.spec[name]); ok {
-				return n, true
+				return n, true, true
 			}
 		}
 	}
 	for _, prefix := range want {
 		if n, ok := number(in[prefix+unit]); ok {
-			return n, true
+			return n, false, true
 		}
 	}
-	return number(in[name])
+	n, known = number(in[name])
+	return n, false, known
 }

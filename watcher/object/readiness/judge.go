@@ -70,6 +70,8 @@ type judge struct {
 	rule       *Rule // for the kind, or nil
 	explain    bool
 	evidence   []Evidence
+	// hasUnknownState is true if a field such as phase has a word that dwatch does not know.
+	hasUnknownState bool
 }
 
 // Judge returns the state of an object at a time: by the rule for its kind if there is one, and by general rules otherwise.
@@ -117,7 +119,11 @@ func newJudge(object map[string]any, now time.Time, explain bool) *judge {
 
 func (j *judge) decide() Result {
 	if j.rule == nil {
-		return j.general()
+		r := j.general()
+		if observed := j.observed(); r.Answer == Ready && (observed < 0 || observed > j.generation && j.generation > 0) { // of another object, or of none yet
+			return j.outdated(observed)
+		}
+		return r
 	}
 	if !j.rule.AnyGeneration {
 		if old := j.stale(); old > 0 {
@@ -147,9 +153,23 @@ func (j *judge) general() Result {
 	return j.combine(conditions, words, counts)
 }
 
+// observed returns the generation that the controller has observed, 0 if it does not say.
+func (j *judge) observed() int64 {
+	if observed, ok := j.status["observedGeneration"]; ok {
+		return integer(observed)
+	}
+	for _, key := range j.keys {
+		switch lower(key) {
+		case "observedgeneration", "observed_generation", "lastobservedgeneration":
+			return integer(j.status[key])
+		}
+	}
+	return 0
+}
+
 // stale returns the generation that the controller has observed, if it is an older one.
 func (j *judge) stale() int64 {
-	observed := integer(j.status["observedGeneration"])
+	observed := j.observed()
 	if observed > 0 && observed < j.generation {
 		j.note("status.observedGeneration", fmt.Sprint(observed), fmt.Sprintf("in progress: metadata.generation is %d", j.generation))
 		return observed
@@ -217,7 +237,7 @@ func (j *judge) combine(conditions, words, counts finding) Result {
 	}
 	for _, f := range []finding{conditions, words, counts} {
 		if f.meaning == good {
-			if f.by == conditions.by || len(j.unrecognized()) == 0 || words.meaning == good {
+			if f.by == conditions.by || !j.hasUnknownState && (len(j.unrecognized()) == 0 || words.meaning == good) {
 				return Result{Answer: Ready, By: f.by}
 			}
 		}
@@ -235,10 +255,17 @@ func (j *judge) unrecognized() (types []string) {
 	return types
 }
 
+// maxNamed is how many conditions a message names.
+const maxNamed = 10
+
 // missing says what keeps dwatch from an answer.
 func (j *judge) missing() string {
 	var types []string
 	for _, c := range j.conditions {
+		if len(types) == maxNamed {
+			types = append(types, fmt.Sprintf("%d more", len(j.conditions)-maxNamed))
+			break
+		}
 		types = append(types, c.kind)
 	}
 	switch len(types) {

@@ -142,7 +142,15 @@ func TestUnrelated(t *testing.T) {
 
 // TestHostile judges statuses that no controller writes. No one panics, is ready or takes much time or memory.
 func TestHostile(t *testing.T) {
+	deep, many := map[string]any{"phase": "Ready"}, []any{}
+	for range 9000 {
+		deep = map[string]any{"statuses": deep}
+		many = append(many, map[string]any{"type": "Foo", "status": "True"})
+	}
 	for name, object := range map[string]map[string]any{
+		"deep":                    {"kind": "Gauge", "status": deep},
+		"many conditions":         {"kind": "Gauge", "status": map[string]any{"conditions": many}},
+		"empty errors":            {"kind": "Gauge", "status": map[string]any{"errors": []any{"", nil}}},
 		"a field without letters": {"kind": "Gauge", "status": map[string]any{"_": "x", "": "x", "-": true, "/": []any{map[string]any{"_": "x"}}}},
 		"a sum that is too large": {"kind": "Elasticsearch", "apiVersion": "elasticsearch.k8s.elastic.co/v1",
 			"spec":   map[string]any{"nodeSets": []any{map[string]any{"count": int64(1 << 40)}, map[string]any{"count": "999999999999"}}},
@@ -150,7 +158,49 @@ func TestHostile(t *testing.T) {
 	} {
 		if got := Explain(object, now); got.Answer == Ready {
 			t.Errorf("%s: ready by %s", name, got.By)
+		} else if got.Message == "" || len(got.Message) > 2000 {
+			t.Errorf("%s: the message has %d bytes", name, len(got.Message))
 		}
+	}
+}
+
+// TestDoubtful judges statuses that have a good sign, and something that takes it back. None is ready.
+func TestDoubtful(t *testing.T) {
+	for _, status := range []string{
+		// The generation.
+		`{"observedGeneration":-1,"conditions":[{"type":"Ready","status":"True"}]}`, `{"observedGeneration":99,"conditions":[{"type":"Ready","status":"True"}]}`,
+		`{"observedGeneration":" 1 ","conditions":[{"type":"Ready","status":"True"}]}`, `{"observed_generation":1,"conditions":[{"type":"Ready","status":"True"}]}`,
+		`{"lastObservedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}`,
+		// Conditions.
+		`{"conditions":[{"type":"Ready","status":"True"},{"type":"Ready","status":"False"}]}`, `{"conditions":{"Ready":true,"Degraded":true}}`,
+		`{"conditions":[{"type":"Available","status":"True"},{"type":"Healthy"}]}`, `{"conditions":[{"type":"Available","status":"True"},{"type":"Healthy","status":1}]}`,
+		`{"conditions":[{"type":"ReadyToDelete","status":"True"}]}`, `{"conditions":[{"type":"DeletionComplete","status":"True"}]}`,
+		`{"conditions":[{"type":"BackupSucceeded","status":"True"}]}`, `{"conditions":[{"type":"FinalizersPresent","status":"True"}]}`,
+		`{"conditions":[{"type":"Terminating","status":"True","reason":"Completed"}]}`,
+		`{"parents":[{"conditions":[{"type":"Accepted","status":"True"}]},{"conditions":[]}]}`, `{"pods":[{"conditions":[{"type":"Ready","status":"True"}]}]}`,
+		// Words.
+		`{"phase":"Not yet ready"}`, `{"phase":"no longer available"}`, `{"phase":"no pods available"}`, `{"phase":"none available"}`, `{"phase":"AlmostReady"}`,
+		`{"phase":"ready soon"}`, `{"phase":"was ready"}`, `{"phase":"Will be ready"}`, `{"phase":"0 of 3 ready"}`, `{"phase":"Up 1/3"}`, `{"phase":"InComplete"}`,
+		`{"phase":"unsuccessfully completed"}`, `{"phase":"DELETE_COMPLETE"}`, `{"phase":"UPDATE_ROLLBACK_COMPLETE"}`, `{"phase":"ReadyForDeletion"}`,
+		`{"phase":"Rolled back"}`, `{"ready":true,"phase":"xyzzy"}`,
+		// Fields about something else.
+		`{"initialized":true}`, `{"backupStatus":"success"}`, `{"tlsStatus":"valid"}`, `{"licenseStatus":"valid"}`, `{"previousState":"Running"}`, `{"desiredState":"Running"}`,
+		`{"targetState":"Ready"}`, `{"desired":{"state":"Ready"}}`, `{"backup":{"state":"Completed"}}`, `{"desired":{"readyReplicas":3,"replicas":3}}`,
+		// Counts.
+		`{"readyReplicas":0,"replicas":0}`, `{"readyReplicas":-1,"replicas":-1}`, `{"readyReplicas":3,"replicas":-1}`, `{"ready":"0/0"}`, `{"readyReplicas":3,"replicas":0}`,
+	} {
+		var value map[string]any
+		if err := utiljson.Unmarshal([]byte(status), &value); err != nil {
+			t.Fatal(err)
+		}
+		object := map[string]any{"apiVersion": "example.com/v1", "kind": "Gauge", "metadata": map[string]any{"generation": int64(2)}, "status": value}
+		if got := Judge(object, now); got.Answer == Ready {
+			t.Errorf("%s: ready by %s", status, got.By)
+		}
+	}
+	surplus := map[string]any{"apiVersion": "example.com/v1", "kind": "Gauge", "spec": map[string]any{"replicas": int64(1)}, "status": map[string]any{"readyReplicas": int64(3)}}
+	if got := Judge(surplus, now); got.Answer != InProgress {
+		t.Errorf("more replicas than wanted: %s", got.Answer)
 	}
 }
 

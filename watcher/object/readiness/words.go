@@ -39,14 +39,14 @@ var vocabulary = []struct {
 		notfound offline oom oomkilled orphan orphaned overdue panic prohibited red refused reject rejected revoked
 		stalled stuck terminal throttled throwable timedout timeout unable unauthenticated unauthorized undeployable
 		unexpected unhealthy unknownhost unmet unreachable unrecoverable unresolvable unresolved unresponsive
-		unschedulable unserviceable unstable unsuccessful unsupported unusable violated violation warn warning wrong`},
+		unschedulable unserviceable unstable unsuccessful unsuccessfully unsupported unusable violated violation warn warning wrong`},
 	{paused, `cordoned disabled hibernated hibernating inactive paused pausing stopped stopping suspend suspended suspending`},
 	{busy, `adding allocating analyzing applying assigning attaching attempting awaiting backing binding booting
 		bootstrapping building calculating canceling changing checking cleaning cloning completing configuring
 		connecting converging converting copying creating decommissioning deferred delayed deleting deploying
 		deprovisioning detaching determining discovering downloading draining enabling evaluating executing expanding
 		exporting failover fetching finalizing finishing generating growing importing inconclusive initialising
-		initializing inprogress inspecting installing issuing joining launching loading locating maintenance migrating
+		initializing incomplete inprogress inspecting installing issuing joining launching loading locating maintenance migrating
 		modifying moving new notready notstarted ongoing partial partially pending performing planned planning preparing
 		pretesting processing progress progressing promoting propagating provisioning publishing pulling pushing queued
 		queueing queuing rebalancing rebooting rebuilding receiving reconciling reconfiguring recovering recreating
@@ -70,8 +70,14 @@ var vocabulary = []struct {
 // negations turn a good word that follows into a busy one ("not ready"), or, if it is a permission or a verdict, into
 // a bad one ("not allowed").
 var (
-	negations = wordSet(`not no non never without isnt doesnt cannot wasnt`)
-	verdicts  = wordSet(`accepted admitted allowed approved authorized compatible compliant controlled enough found healthy permitted
+	negations = wordSet(`not no non none never without isnt doesnt cannot wasnt`)
+	// doubts say that something was so, will be so, or is nearly so.
+	doubts = wordSet(`almost nearly hardly barely partly until unless soon eventually will would should was were less longer yet`)
+	// endWords are about the end of an object, or about the way back. Of an object that is not an activity, they never mean
+	// that it is ready.
+	endWords = wordSet(`delete deleted deletes deletion destroy destroyed remove removed removal cleanup teardown terminate
+		termination uninstall undeploy undeployed decommission decommissioned rollback rolledback reverted`)
+	verdicts = wordSet(`accepted admitted allowed approved authorized compatible compliant controlled enough found healthy permitted
 		possible properly resolved serving succeeded successful supported trusted valid working verified exist`)
 )
 
@@ -158,7 +164,7 @@ var joined = map[string]string{
 	"in progress": "inprogress", "in sync": "synced", "out sync": "unsynced", "roll out": "rollout", "rolled out": "rolledout",
 	"up date": "uptodate", "timed out": "timedout", "time out": "timeout", "back off": "backoff", "un healthy": "unhealthy",
 	"shut down": "stopped", "shutting down": "stopping", "tear down": "deleting", "scale down": "scaling", "scaled down": "stopped", "scale up": "scaling", "scaling down": "scaling", "scaling up": "scaling",
-	"already exists": "conflict", "too many": "exceeded", "not started": "pending", "in active": "inactive",
+	"already exists": "conflict", "too many": "exceeded", "not started": "pending", "in active": "inactive", "in complete": "incomplete", "rolled back": "rolledback", "clean up": "cleanup",
 }
 
 // textWords are the words of a text. They must not be changed.
@@ -250,19 +256,24 @@ func meaningOfWords(words []string, activity bool) (worst meaning) {
 		if is == good && activity && whileRunning.has(word) {
 			is = busy
 		}
-		if i > 0 && negations.has(words[i-1]) {
-			switch {
-			case verdicts.has(word):
-				is = bad
-			case is == good:
-				is = busy
-			case is == bad: // "no errors"
-				is = unknown
-			}
+		switch {
+		case i > 0 && negations.has(words[i-1]) && verdicts.has(word):
+			is = bad
+		case i > 0 && negations.has(words[i-1]) && is == bad: // "no errors"
+			is = unknown
+		case is == good && isDoubted(words, i, activity):
+			is = busy
 		}
 		worst = max(worst, is)
 	}
 	return worst
+}
+
+// isDoubted reports whether another word of a text keeps the good word at i from meaning that the object is ready: "not yet
+// ready", "ready soon", "delete complete".
+func isDoubted(words []string, i int, activity bool) bool {
+	return slices.ContainsFunc(words[max(i-3, 0):i], negations.has) || slices.ContainsFunc(words, doubts.has) ||
+		!activity && slices.ContainsFunc(words, endWords.has)
 }
 
 // plainErrors are the words that make a message, which is free text, one about a failure.
