@@ -31,11 +31,11 @@ const PluginName = "kubectl-dwatch"
 // options are the flags of a command.
 type options interface {
 	groups() []flags.Group
-	// complete reads the flags and arguments. Its errors are usage errors, like the errors of validate. Neither asks a server.
+	// complete reads the flags and arguments. Its errors are usage errors, like the errors of validate. Neither contacts a server.
 	complete(args []string, t console.Terminal) error
-	// validate finds values that do not go together.
+	// validate returns an error for values that do not go together.
 	validate() error
-	// task returns what the options ask for.
+	// task returns the task that the options describe.
 	task() task
 	shared() *common
 }
@@ -84,10 +84,10 @@ type description struct {
 	long     string
 	examples string // %[1]s is dwatch
 	options  func() options
-	// wrap makes the options of a command that is about another one, named after it, or about the stream (dwatch rbac send). typed is the
-	// whole command line. It is nil for other commands.
+	// wrap returns the options of a command that takes another command line, such as dwatch rbac send. of are the options of the inner
+	// command or of the stream, and typed is the whole command line. wrap is nil for other commands.
 	wrap    func(of options, typed []string) options
-	wrapped []string // the commands that it may be about
+	wrapped []string // the names of possible inner commands
 }
 
 // commands are all commands but the stream, which has no name. A resource with the name of a command is named with -r.
@@ -125,7 +125,7 @@ func addCommands(parent *cobra.Command, display string, args []string, some []de
 	}
 }
 
-// wrappedBy are the commands that a command may be about, with its own options around theirs.
+// wrappedBy returns the possible inner commands of a command, with its options around their options.
 func wrappedBy(by description, some []description, args []string) (wrapped []description) {
 	for _, d := range some {
 		if of := d.options; slices.Contains(by.wrapped, d.name) {
@@ -137,7 +137,7 @@ func wrappedBy(by description, some []description, args []string) (wrapped []des
 	return wrapped
 }
 
-// newOptions returns the options of a command, or of a command about the stream.
+// newOptions returns the options of the command. If it takes a command line, the inner command is the stream.
 func (d description) newOptions(args []string) options {
 	if d.options == nil {
 		return d.wrap(new(streamOptions), args)
@@ -243,7 +243,7 @@ func (c *common) selected(args []string) (run.Selection, error) {
 	request, err := c.targets.Parse(args)
 	request.ListOnly = c.listOnly
 	if err == nil && withRelated && (request.AllNamespaces || request.SelectsNamespaces() || len(request.Namespaces) > 1) {
-		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
+		err = fmt.Errorf("--for %s selects objects that belong to one object: give its namespace with -n NAMESPACE", c.object)
 	}
 	if err == nil {
 		err = c.checkShard(request.Arguments)

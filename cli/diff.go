@@ -39,10 +39,10 @@ func (d *diffOptions) groups() []flags.Group {
 		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("Compare the state of the recording at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("The later state, at `TIME`; by default at the end of the recording")),
-		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+		flags.NewGroup("Output", func(f *pflag.FlagSet) {
 			d.look.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),
-		flags.NewGroup("What is different", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in differences")),
+		flags.NewGroup("Differences", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in differences")),
 	}
 }
 
@@ -76,7 +76,7 @@ func (d *diffOptions) validate() error {
 		return err
 	}
 	if d.comparesPlaces() && d.all.Changed("shard") {
-		return errors.New("--shard is of one side, and what is compared with it would be in another shard: it needs --from DIR and --at TIME")
+		return errors.New("--shard compares two times, as the UIDs of clusters and namespaces differ: it needs --from DIR and --at TIME")
 	}
 	if d.from.IsSet() {
 		return replay.CheckFlags(d.all, d.server, d.cfg.Selection)
@@ -89,7 +89,7 @@ func (d *diffOptions) checkSides() error {
 	several := d.connection.HasMultipleContexts()
 	switch {
 	case !d.from.IsSet() && several && d.all.Changed("at"), !d.from.IsSet() && several && d.all.Changed("before"):
-		return errors.New("--at and --before ask a recording: they need --from DIR")
+		return errors.New("--at and --before are for a recording: they need --from DIR")
 	case !d.from.IsSet() && several:
 		return nil
 	case d.from.IsSet() && d.at.IsZero() && d.recordsSeveral():
@@ -103,7 +103,7 @@ func (d *diffOptions) checkSides() error {
 	case d.at.IsZero():
 		return errNeedsOtherSide
 	case !d.before.IsZero() && !d.at.Before(d.before):
-		return fmt.Errorf("--at %s is not before --before %s", d.at.Format(time.RFC3339), d.before.Format(time.RFC3339))
+		return fmt.Errorf("--at %s must be earlier than --before %s", d.at.Format(time.RFC3339), d.before.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (d *diffOptions) recordsSeveral() bool {
 }
 
 var (
-	errNeedsAt        = errors.New("--before is compared with what was there at a time: it needs --at TIME")
-	errNeedsOtherSide = errors.New("dwatch diff compares with what was there at a time: it needs --at TIME, or two namespaces, -n A,B")
+	errNeedsAt        = errors.New("--before is the later of two times to compare: it needs --at TIME")
+	errNeedsOtherSide = errors.New("dwatch diff compares two times or two namespaces: it needs --at TIME or -n A,B")
 )
 
 func (d *diffOptions) task() task {

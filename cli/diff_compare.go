@@ -175,15 +175,15 @@ func shortestName(all []place) func(schema.GroupVersionResource) string {
 	}
 }
 
-// nothing says that nothing is different.
+// nothing returns the message for places without differences.
 func (d *comparison) nothing(all []place) string {
 	switch {
 	case !slices.ContainsFunc(all, func(o place) bool { return len(o.Value.objects) > 0 }):
 		return "No resources found"
 	case d.noiseFlag != "":
-		return "nothing of that is different"
+		return "no differences with --" + d.noiseFlag
 	}
-	return "nothing is different but what each " + d.of + " makes for itself"
+	return "no differences, apart from fields that each " + d.of + " sets itself"
 }
 
 // absent returns an error if a named object exists nowhere.
@@ -210,7 +210,7 @@ func (d *compareClustersTask) run(ctx context.Context, c *console.Console) error
 	}
 	if len(contexts) == 1 {
 		names := append([]string{contexts[0].Name}, contexts[0].Aliases...)
-		return fail.Usage(fmt.Errorf("dwatch diff compares several clusters, and this is but one: %s", output.EscapeLine(strings.Join(names, ", "))))
+		return fail.Usage(fmt.Errorf("dwatch diff compares several clusters, but the selected contexts are one cluster: %s", output.EscapeLine(strings.Join(names, ", "))))
 	}
 	ctx, cancel := run.WithTimeout(ctx, d.cfg.Ending.Timeout)
 	defer cancel()

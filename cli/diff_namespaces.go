@@ -18,8 +18,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// compareNamespacesTask compares two namespaces, of a cluster or at the end of a recording. Of a recording of several clusters it compares
-// the clusters.
+// compareNamespacesTask compares two namespaces, of a cluster or at the end of a recording. If the recording has several clusters, it
+// compares the clusters.
 type compareNamespacesTask struct {
 	comparison
 	from   flags.From // a recording, or empty
@@ -86,7 +86,7 @@ func (d *compareNamespacesTask) compareRecorded(ctx context.Context, c *console.
 	})
 }
 
-const manyKeys = "what is masked was recorded as a hash, of which each run of dwatch record has a key of its own: equal values may be said to differ"
+const manyKeys = "masked values were recorded as hashes, with another key in each run of dwatch record: equal values may be shown as different"
 
 // compareRecordedClusters compares the clusters of a recording that are completely known with the first.
 func (d *compareNamespacesTask) compareRecordedClusters(ctx context.Context, c *console.Console, from *replay.Recording) error {
@@ -122,11 +122,11 @@ func hasHashes(masks string, objects []event.Object) bool {
 	return masks != none && (masks != run.MasksText(&change.Masks{Secrets: true}) || slices.ContainsFunc(objects, isSecret))
 }
 
-// compare prints what is different between the two namespaces. end gets the message that nothing is, or an empty one.
+// compare prints the differences between the two namespaces. If there are none, end gets a message, otherwise an empty text.
 func (d *compareNamespacesTask) compare(ctx context.Context, c *console.Console, found *contents, scope *run.Scope, at time.Time, end func(nothing string) error) error {
 	for _, t := range found.session.Plan.Targets {
 		if !t.Namespaced() {
-			return fail.Usage(fmt.Errorf("%s are in no namespace, so two can't be compared by them", output.EscapeLine(t.Resource().Resource)))
+			return fail.Usage(fmt.Errorf("%s are cluster-scoped, so namespaces can't be compared by them", output.EscapeLine(t.Resource().Resource)))
 		}
 	}
 	both := [2]contents{{session: found.session}, {session: found.session}}

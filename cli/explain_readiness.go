@@ -24,12 +24,12 @@ import (
 var explainReadinessDescription = description{
 	name:  "explain-readiness",
 	use:   "TYPE/NAME... [flags]",
-	short: "Explain why an object counts as ready, or not",
-	long: `Print in which state an object is, which rule decided that, on which fields, and
-what it takes to be ready. The state is the one that wait, live, serve and
-conditions use. For a custom resource whose state is unknown it prints a rule
-that teaches dwatch its kind; see docs/readiness.md.`,
-	examples: `  # Why does wait not end?
+	short: "Explain why an object is ready or not",
+	long: `Print the state of an object, the rule that decided it, the fields that the rule
+read, and what the object needs to be ready. wait, live, serve and expressions
+use the same state. For a custom resource whose state is unknown, dwatch prints
+a rule that teaches it the kind; see docs/readiness.md.`,
+	examples: `  # Find out why wait does not end
   %[1]s explain-readiness httpproxy/shop
 
   # Try a rule before using it
@@ -76,7 +76,7 @@ func (e *explainReadinessTask) needs() []run.Need {
 
 func (e *explainReadinessTask) run(ctx context.Context, c *console.Console) error {
 	if e.connection.HasMultipleContexts() {
-		return errors.New("explain-readiness asks one cluster: name one --context")
+		return errors.New("explain-readiness reads one cluster: give one --context")
 	}
 	return run.AtCluster(ctx, c, e.connection, e.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
 		s, err := run.OpenSession(ctx, c, k, e.selection)

@@ -39,9 +39,9 @@ type exportOptions struct {
 func (e *exportOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", e.targets.AddTo),
-		flags.NewGroup("The past", e.played.From.AddTo, flags.SinceBefore("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
-		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.cfg.Ending.Timeout, "with exit code 4 and no file if the file is not complete")),
-		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: everyone who opens the file can read them")),
+		flags.NewGroup("The past", e.played.From.AddTo, flags.SinceBefore("Export the recording from `TIME`, such as 2h or 02:00; by default from its start", "Export the recording until `TIME`; by default until its end")),
+		flags.NewGroup("File", e.file.AddTo, flags.Timeout(&e.cfg.Ending.Timeout, "with exit code 4 and no file if the file is not complete")),
+		flags.NewGroup("Changes", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: everyone who opens the file can read them")),
 	}
 }
 
@@ -51,7 +51,7 @@ func (e *exportOptions) complete(args []string, _ console.Terminal) error {
 		return err
 	}
 	if !e.played.From.IsSet() {
-		return errors.New("dwatch export writes what was recorded: it needs --from DIR")
+		return errors.New("dwatch export reads a recording: it needs --from DIR")
 	}
 	if e.everything = !e.targets.HasResources(args); e.everything {
 		args = []string{mapper.AllResources} // replaced by the recorded resources later
@@ -70,7 +70,7 @@ func (e *exportOptions) validate() error {
 	return e.checkFile()
 }
 
-// checkFile finds out early that the file exists.
+// checkFile returns an error if the file exists, before the recording is read.
 func (e *exportOptions) checkFile() error {
 	if e.file.Path == "-" {
 		return nil
@@ -85,7 +85,7 @@ func (e *exportOptions) checkFile() error {
 }
 
 func errFileExists(path string) error {
-	return fmt.Errorf("%s is there already: --force overwrites it", output.EscapeLine(path))
+	return fmt.Errorf("%s already exists: use --force to overwrite it", output.EscapeLine(path))
 }
 
 func (e *exportOptions) task() task {
@@ -136,7 +136,7 @@ func (e *exportTask) export(ctx context.Context, c *console.Console) error {
 	var tooLarge *page.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
-		return fmt.Errorf("%w, and the file may have %s (--max-size): name fewer resources, or a later --since", err, megabytes(e.file.MaxSize))
+		return fmt.Errorf("%w, but --max-size is %s: select fewer resources or a later --since", err, megabytes(e.file.MaxSize))
 	case err != nil:
 		return err
 	}
@@ -173,7 +173,7 @@ func (e *exportTask) write(ctx context.Context, from *replay.Recording, scope *r
 	o.Cluster = "recording " + output.EscapeLine(path.Base(filepath.ToSlash(e.from.From.String())))
 	o.Recording = &page.Recording{Replay: func(ctx context.Context, until time.Time, sink event.Sink) (page.Coverage, error) {
 		known, proofs, err := shown.Prove(ctx, until, sink)
-		if all == nil { // the first call plays everything
+		if all == nil { // the first call replays everything
 			all = proofs
 		}
 		if err == nil {
@@ -190,13 +190,13 @@ func (e *exportTask) report(c *console.Console, found *page.ExportResult) {
 	exactly := func(t time.Time) string { return output.FormatTimeMillis(t, time.Now(), e.cfg.Print.Timestamps) }
 	c.Say(fmt.Sprintf("%s has %s, %s to %s: %s", e.fileName(), megabytes(found.Bytes), exactly(found.From), exactly(found.To), text.Count(found.ChangeCount, "change")))
 	if t := found.Omitted.ChangesBefore; !t.IsZero() {
-		c.Warn(fmt.Sprintf("left out: what was before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
+		c.Warn(fmt.Sprintf("left out data from before %s, as the file may have %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
 	if t := found.Omitted.ContentsBefore; !t.IsZero() {
-		c.Warn(fmt.Sprintf("left out: the YAML of objects as they were before %s, for which there is no room in %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
+		c.Warn(fmt.Sprintf("left out the YAML of objects from before %s, as the file may have %s (--max-size)", exactly(t), megabytes(e.file.MaxSize)))
 	}
 	if n := found.Omitted.LeadUpCount; n > 0 {
-		c.Warn(fmt.Sprintf("left out: what led up to %s", text.Count(n, "failure")))
+		c.Warn(fmt.Sprintf("left out the events that led up to %s", text.Count(n, "failure")))
 	}
 }
 

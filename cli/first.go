@@ -16,9 +16,9 @@ import (
 	"dwatch/output"
 )
 
-// errFirstSteps ends a command line without resources at a terminal, after dwatch has printed what to type. It is a usage error: a script
-// may have an empty variable there.
-var errFirstSteps = errors.New("nothing was named")
+// errFirstSteps ends a command line without resources at a terminal, after dwatch has printed suggestions. It is a usage error: a script
+// may have an empty variable there. It is not printed.
+var errFirstSteps = errors.New("no resource given")
 
 // firstSteps is the text for a user who has typed only the name of the program at a terminal. It suggests command lines with names of
 // the cluster.
@@ -34,7 +34,7 @@ func printFirstSteps(ctx context.Context, w io.Writer, display string, connectio
 	console.SetClientLog(io.Discard, 0)
 	steps := firstSteps{display: display, deployment: "web", custom: "crontabs"}
 	if err := steps.fill(ctx, connection); err != nil {
-		steps.place = "No cluster was reached (" + fail.Explain(err)[0] + "), so the names are made up."
+		steps.place = "No cluster was reached (" + fail.Explain(err)[0] + "), so these names are examples."
 	}
 	if _, err := io.WriteString(w, steps.text()); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	case err != nil:
 		return fail.FromServer(k.Host, err)
 	}
-	f.place = fmt.Sprintf("This is %s, namespace %s; -n is for another one, -A for all.", k.Host, k.Namespace)
+	f.place = fmt.Sprintf("This is %s, namespace %s; use -n for another, -A for all.", k.Host, k.Namespace)
 	if examples.Deployment != "" {
 		f.deployment = output.EscapeLine(examples.Deployment)
 	}
@@ -77,17 +77,17 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 func (f *firstSteps) text() string {
 	one := "deploy/" + f.deployment + f.elsewhere
 	steps := [][2]string{
-		{"deploy,rs,po", "what changes in these, and which program did it"},
-		{one, "of one object"},
-		{f.custom, "of a custom resource"},
-		{"live deploy,rs,po", "a table that changes in place"},
+		{"deploy,rs,po", "changes, and the program that made each"},
+		{one, "changes of one object"},
+		{f.custom, "changes of a custom resource"},
+		{"live deploy,rs,po", "a table that updates in place"},
 		{"serve deploy,rs,po --open", "the same in a browser"},
-		{"events --for " + one, "what Kubernetes says about it"},
-		{"wait " + one, "end when it is ready, or has failed"},
+		{"events --for " + one, "Events about it"},
+		{"wait " + one, "end when it is ready or has failed"},
 	}
 	steps = slices.DeleteFunc(steps, func(s [2]string) bool { return s[0] == "" })
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s shows what changes in a cluster. %s\n\n", f.display, f.place)
+	fmt.Fprintf(&b, "%s shows the changes in a cluster. %s\n\n", f.display, f.place)
 	width := 0
 	for _, s := range steps {
 		width = max(width, len(s[0]))
@@ -95,6 +95,6 @@ func (f *firstSteps) text() string {
 	for _, s := range steps {
 		fmt.Fprintf(&b, "  %s %-*s  %s\n", f.display, width, s[0], s[1])
 	}
-	fmt.Fprintf(&b, "\nIn a pipe each change is a line of JSON. All commands and flags: %s --help\n", f.display)
+	fmt.Fprintf(&b, "\nIn a pipe, each change is a line of JSON. All commands and flags: %s --help\n", f.display)
 	return b.String()
 }

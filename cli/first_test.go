@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// TestFirstSteps: a deployment of another namespace is named with it, and nothing is named
-// that the cluster does not have.
+// TestFirstSteps checks that the namespace of a deployment is named if it is not the current one, and that only names of
+// the cluster appear.
 func TestFirstSteps(t *testing.T) {
 	steps := firstSteps{display: "dwatch", place: "Here.", deployment: "coredns", elsewhere: " -n kube-system"}
 	got := steps.text()
 	for _, want := range []string{
-		"\n  dwatch deploy/coredns -n kube-system               of one object\n",
-		"\n  dwatch events --for deploy/coredns -n kube-system  what Kubernetes says",
+		"\n  dwatch deploy/coredns -n kube-system               changes of one object\n",
+		"\n  dwatch events --for deploy/coredns -n kube-system  Events about it\n",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
+			t.Errorf("got\n%s\nwithout %q", got, want)
 		}
 	}
 	if strings.Contains(got, "custom") {
-		t.Errorf("a custom resource of none:\n%s", got)
+		t.Errorf("got a custom resource, although the cluster has none:\n%s", got)
 	}
 }

@@ -36,9 +36,9 @@ func (l *listOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing if a named object does not exist")
-		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete by then")),
+		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, list the objects that existed at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
-		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+		flags.NewGroup("Output", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")
 		}, flags.SortBy(&l.list.print.Order)),
 	}
@@ -84,7 +84,7 @@ func (l *listOptions) task() task {
 	return &l.list
 }
 
-// listTask lists what clusters have.
+// listTask lists the objects of clusters.
 type listTask struct {
 	connection    *cluster.Flags
 	selection     run.Selection
@@ -139,8 +139,8 @@ func (l *listTask) run(ctx context.Context, c *console.Console) error {
 	})
 }
 
-// runEach lists what several clusters have, as one list. If a cluster does not answer, a message and the exit code say that its objects
-// are missing.
+// runEach lists the objects of several clusters as one list. If a cluster does not answer, a message and the exit code show that its
+// objects are missing.
 func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 	members, err := l.connection.SelectedContexts(l.selection.NamesNamespaces())
 	if err != nil {
@@ -263,7 +263,7 @@ func (l *listTask) fillTable(s *run.Session) {
 	}
 }
 
-// pastListTask lists what existed at a time of a recording.
+// pastListTask lists the objects that existed at a time of a recording.
 type pastListTask struct {
 	listTask
 	from flags.From
@@ -338,7 +338,7 @@ func (p *pastListTask) missing(s replay.State) error {
 		if t.Name == "" || p.ignoreMissing || slices.ContainsFunc(s.Objects, isIt) {
 			continue
 		}
-		err := fmt.Errorf("%s %q was not there", strings.ToLower(t.Mapping.GroupVersionKind.Kind), output.EscapeLine(t.Name))
+		err := fmt.Errorf("%s %q did not exist", strings.ToLower(t.Mapping.GroupVersionKind.Kind), output.EscapeLine(t.Name))
 		if s.Cluster != "" {
 			err = fmt.Errorf("%s: %w", output.EscapeLine(s.Cluster), err)
 		}

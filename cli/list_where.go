@@ -11,18 +11,18 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// checkListWhere refuses conditions that compare two states of an object: a list has one.
+// checkListWhere refuses conditions that compare two states of an object, as a list has one state of each.
 func checkListWhere(where []flags.Condition) error {
 	for _, c := range where {
 		if r := c.Requirements(); r.Old || r.Changes {
-			return fmt.Errorf("%s compares an object with an earlier state, and a list has one state of each: use dwatch RESOURCE --where, with --since for the past", c)
+			return fmt.Errorf("%s compares an object with an earlier state, but a list has only one state of each object: use dwatch RESOURCE --where, with --since for the past", c)
 		}
 	}
 	return nil
 }
 
-// filter returns the objects that match --where at a time. Objects of which a condition can't be evaluated do not match;
-// the first error of each condition is reported.
+// filter returns the objects that match --where at a time. If a condition can't be evaluated for an object, the object does
+// not match. The first error of each condition is reported.
 func (l *listTask) filter(c *console.Console, objects []event.Object, at time.Time) []event.Object {
 	if len(l.where) == 0 {
 		return objects

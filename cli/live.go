@@ -29,7 +29,7 @@ func (l *liveOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", l.targets.AddTo, flags.Subject(&l.object), l.targets.AddWait, flags.Where(&c.Where), c.Ending.AddTo),
 		flags.NewGroup("The past", l.rewind.addTo),
-		flags.NewGroup("How it looks", l.format.Flags([]string{"table", "wide"}, "table or wide"), flags.Columns(&c.Print.Table), l.color.AddTo, l.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&l.keepManaged)),
+		flags.NewGroup("Output", l.format.Flags([]string{"table", "wide"}, "table or wide"), flags.Columns(&c.Print.Table), l.color.AddTo, l.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&l.keepManaged)),
 	}
 }
 
@@ -56,9 +56,9 @@ func (l *liveOptions) validate() error {
 func checkScreen(t console.Terminal) error {
 	switch {
 	case !t.IsTerminal:
-		return errors.New("dwatch live needs a terminal, and stdout is none")
+		return errors.New("dwatch live needs a terminal, but stdout is not a terminal")
 	case t.IsDumb:
-		return errors.New("dwatch live needs a terminal that can be drawn on, and by TERM this one can't")
+		return errors.New("dwatch live needs a terminal that can move its cursor, but TERM says that this one can't")
 	}
 	return nil
 }

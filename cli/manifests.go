@@ -50,26 +50,26 @@ func (m *manifestsOptions) groups() []flags.Group {
 		records := g.Flags.Lookup("record") != nil // hides the other flags about that recording, too
 		g.Flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || records || whyNotInPod(f.Name) != "" })
 	}
-	return append([]flags.Group{flags.NewGroup("What is made", m.manifest.AddTo)}, groups...)
+	return append([]flags.Group{flags.NewGroup("Manifests", m.manifest.AddTo)}, groups...)
 }
 
-// notInPod lists flags that make no sense in a pod, and why. Help does not show them.
+// notInPod lists flags that do not work in a pod, and why. Help does not show them.
 var notInPod = []struct {
 	names []string
 	why   string
 }{
-	{[]string{"until", "fail-if", "count", "timeout", "before"}, "ends the run, and a pod would be started again and again"},
-	{[]string{"since"}, "is of the past, which would come again with each start"},
-	{[]string{"redeliver"}, "sends a file, and ends"},
-	{[]string{"wait"}, "waits for resources, and the roles have to name them"},
-	{[]string{"check"}, "says what is wrong with rules, and ends"},
-	{[]string{"from", "from-token-file", "from-ca"}, "asks a recording, which the pod does not have"},
-	{[]string{"record"}, "is for a directory, and dwatch manifests record makes a pod that has one"},
+	{[]string{"until", "fail-if", "count", "timeout", "before"}, "ends the run, and Kubernetes would restart the pod each time"},
+	{[]string{"since"}, "prints past changes, which would be repeated at each start"},
+	{[]string{"redeliver"}, "sends a file and ends"},
+	{[]string{"wait"}, "waits for resources, but the roles must name them"},
+	{[]string{"check"}, "checks rules and ends"},
+	{[]string{"from", "from-token-file", "from-ca"}, "reads a recording, which the pod does not have"},
+	{[]string{"record"}, "needs a directory, which only the pod of dwatch manifests record has"},
 	{[]string{"open"}, "opens a browser"},
-	{[]string{"as", "as-group", "as-uid", "as-user-extra"}, "is somebody else, and the pod is its service account"},
+	{[]string{"as", "as-group", "as-uid", "as-user-extra"}, "impersonates another user, but the pod uses its service account"},
 }
 
-// whyNotInPod says why a flag makes no sense in a pod. It is empty if the flag does.
+// whyNotInPod returns why a flag does not work in a pod, or "" if it works.
 func whyNotInPod(name string) string {
 	for _, no := range notInPod {
 		if slices.Contains(no.names, name) {
@@ -102,7 +102,7 @@ func (m *manifestsOptions) validate() error {
 	of := m.options.task()
 	led, isLed := of.(*leaseTask)
 	if m.manifest.VolumePerPod && (!isLed || !led.replica.HasState) {
-		return errors.New("--volume-per-pod is for several pods that keep something: it needs --lease, and --state")
+		return errors.New("--volume-per-pod is for several pods with state: it needs --lease and --state")
 	}
 	var lease flags.Lease
 	if isLed {
@@ -110,7 +110,7 @@ func (m *manifestsOptions) validate() error {
 	}
 	runs, rules := podRunsOf(of, m.options)
 	if runs == nil {
-		return errors.New("this watches no cluster: dwatch manifests is for what goes on in one")
+		return errors.New("this command line does not watch a cluster: dwatch manifests is for command lines that do")
 	}
 	pod, err := m.pod(runs)
 	if err != nil {
@@ -342,7 +342,7 @@ func (m *manifestsTask) write(s *run.Session, workload manifest.Workload) error 
 		return fail.Usage(fmt.Errorf("--kustomize: %w", err))
 	}
 	if len(there) > 0 {
-		return fail.Usage(fmt.Errorf("--kustomize %s: the directory is not empty: name one that is not there", m.KustomizeDir))
+		return fail.Usage(fmt.Errorf("--kustomize %s: the directory is not empty: give a new one", m.KustomizeDir))
 	}
 	if err := os.MkdirAll(m.KustomizeDir, 0o777); err != nil {
 		return fail.Usage(fmt.Errorf("--kustomize: %w", err))
@@ -358,7 +358,7 @@ func (m *manifestsTask) write(s *run.Session, workload manifest.Workload) error 
 // reportPrerequisites reports what the manifests do not contain.
 func (m *manifestsTask) reportPrerequisites(s *run.Session) {
 	if files := m.pod.secrets(); len(files) > 0 {
-		line := fmt.Sprintf("the pod mounts a Secret, which is not printed: kubectl create secret generic %s -n %s", m.Name, m.Namespace)
+		line := fmt.Sprintf("the pod mounts a Secret, which is not printed; create it: kubectl create secret generic %s -n %s", m.Name, m.Namespace)
 		for _, f := range files {
 			line += " --from-file=" + quoted(oneOfSeveral(path.Base(f.at)+"="+f.here))
 		}
@@ -366,26 +366,26 @@ func (m *manifestsTask) reportPrerequisites(s *run.Session) {
 	}
 	switch {
 	case m.shards() > 0 && m.roomy:
-		s.Console.Say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", text.Count(m.shards(), "pod")))
+		s.Console.Say(fmt.Sprintf("there are %s, each with its own shard of the objects and its own volume", text.Count(m.shards(), "pod")))
 	case !m.lease.IsSet() || !m.roomy:
 	case m.VolumePerPod:
-		s.Console.Say("each pod has a volume of its own: the pod that takes over sends the last states; events and deletions that the other pod has not sent are sent when that pod leads again")
+		s.Console.Say("each pod has its own volume: after a failover, the new leader sends the latest states; events and deletions that the other pod has not sent are sent when that pod leads again")
 	default:
-		s.Console.Say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
+		s.Console.Say("the pods share a volume, whose storage class must support ReadWriteMany and file locks: after a failover, the new leader delivers the pending events; --volume-per-pod gives each pod its own volume")
 	}
 	reported := map[string]bool{}
 	for _, of := range m.runs {
 		to, delivers := of.receiver, of.receiver != nil
 		if delivers && to.URL != nil && slices.ContainsFunc(to.Endpoints(), isPod) && !reported["pod"] {
 			reported["pod"] = true
-			s.Console.Warn("a receiver on localhost is in the pod itself, where nothing runs but dwatch: name it as it is reached from there")
+			s.Console.Warn("localhost is the pod itself, where only dwatch runs: give an address at which the pod can reach the receiver")
 		}
 		line := ""
 		switch {
 		case delivers && to.Command != nil:
-			line = fmt.Sprintf("the image of a release has no programs but dwatch: %s has to be in %s", to.Command[0], m.Image)
+			line = fmt.Sprintf("release images contain no program except dwatch: the command %s must be in %s", to.Command[0], m.Image)
 		case delivers && speaksTLS(to.URL) && to.TLS.CA == "":
-			line = "the image of a release has no certificates of authorities: give those of the receiver's with --to-ca FILE"
+			line = "release images contain no CA certificates: give the receiver's with --to-ca FILE"
 		}
 		if line != "" && !reported[line] {
 			reported[line] = true

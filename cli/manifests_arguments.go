@@ -39,7 +39,7 @@ var writtenFiles = []string{"state", "dead-letters"}
 
 func (m *manifestsOptions) pod(all []podRun) (*podArguments, error) {
 	if all[0].cfg.Connection.HasMultipleContexts() {
-		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
+		return nil, errors.New("a pod watches the cluster that it runs in: run dwatch manifests once for each cluster, with its --context")
 	}
 	p := &podArguments{metrics: manifest.MetricsPort, placed: all[0].cfg.Selection.NamesNamespaces()}
 	shared := m.shared()
@@ -92,11 +92,11 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 	}
 	if flag.Name == "listen" {
 		if p.metrics = manifest.ParsePort(value); p.metrics < 1 || p.metrics > 65535 {
-			return fmt.Errorf("--listen %s: Kubernetes has to know the port, and to reach it: --listen :%d", value, manifest.MetricsPort)
+			return fmt.Errorf("--listen %s: the probes of Kubernetes need a fixed port that they can reach: use --listen :%d", value, manifest.MetricsPort)
 		}
 	}
 	if format, _, _ := strings.Cut(value, "="); flag.Name == "output" && strings.HasSuffix(format, "file") {
-		return fmt.Errorf("-o %s reads a file that the pod does not have: give it what is in the file, as -o go-template=... does", format)
+		return fmt.Errorf("-o %s reads a file that the pod does not have: give its content, as with -o go-template=...", format)
 	}
 	switch {
 	case flag.Name == "filename":
@@ -115,14 +115,14 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 	return nil
 }
 
-// checkYAML returns an error for text that YAML does not preserve: it folds or refuses some characters, and has no bytes.
+// checkYAML returns an error for text that YAML does not preserve: it folds or refuses some characters, and can't contain bytes.
 func checkYAML(what, text string) error {
 	for _, c := range text {
 		switch {
 		case c == utf8.RuneError && !utf8.ValidString(text):
-			return fmt.Errorf("%s is not UTF-8: Kubernetes takes nothing else", what)
+			return fmt.Errorf("%s is not UTF-8, which Kubernetes requires", what)
 		case c >= 0x7f && c <= 0x9f, c == 0xfffe, c == 0xffff:
-			return fmt.Errorf("%s has the character %U, which YAML does not keep: in an expression write \\u%04x for it", what, c, c)
+			return fmt.Errorf("%s contains the character %U, which YAML does not preserve: in an expression, write \\u%04x", what, c, c)
 		}
 	}
 	return nil
@@ -141,15 +141,15 @@ func (p *podArguments) move(flag, file string) (string, error) {
 func (p *podArguments) mount(dir, what, file string) (string, error) {
 	at, named := manifest.MountPath(dir, file)
 	if !named {
-		return "", fmt.Errorf("%s %s: in the pod it takes the name of a file", what, file)
+		return "", fmt.Errorf("%s %s: for a pod, it must be the name of a file", what, file)
 	}
 	if dir == manifest.SecretDir && strings.Contains(file, "=") {
-		return "", fmt.Errorf("%s %s: kubectl makes no Secret of a path with = in it: rename it", what, file)
+		return "", fmt.Errorf("%s %s: kubectl can't create a Secret from a path that contains =: rename the file", what, file)
 	}
 	f := mounted{at, file}
 	for _, other := range p.files {
 		if other.at == f.at && (other != f || dir == manifest.StateDir) {
-			return "", fmt.Errorf("%s %s: another file has the same name, and they would be one in the pod: rename one", what, file)
+			return "", fmt.Errorf("%s %s: another file has the same name, and both would have the same path in the pod: rename one", what, file)
 		}
 	}
 	if !slices.Contains(p.files, f) {
@@ -158,32 +158,32 @@ func (p *podArguments) mount(dir, what, file string) (string, error) {
 	return at, nil
 }
 
-// check finds values that do not work in a pod.
+// check returns an error for values that do not work in a pod.
 func (p *podArguments) check(r *podRun) error {
 	switch {
 	case r.page != nil:
 		if port := manifest.ParsePort(r.page.Address); port == 0 || secret.IsLoopback(r.page.Address) {
-			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
+			return errors.New("other machines must be able to reach the page of a pod: use --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
 		} else if port == p.metrics {
-			return fmt.Errorf("--addr %s and --listen are one port: choose another one", r.page.Address)
+			return fmt.Errorf("--addr %s and --listen use the same port: choose another", r.page.Address)
 		} else if !manifest.IsUnspecifiedAddress(r.page.Address) {
-			return fmt.Errorf("--addr %s: nobody knows the address of a pod before it is there: --addr :%d", r.page.Address, port)
+			return fmt.Errorf("--addr %s: a pod gets its IP address only when it starts: use --addr :%d", r.page.Address, port)
 		}
 	case r.records():
 		if r.cfg.Recording.Keep.MaxSize == 0 {
-			return errors.New("the volume of a pod has an end: say how large the recording may be, with --max-size 10Gi")
+			return errors.New("the volume of a pod has a limited size: limit the recording with --max-size, such as 10Gi")
 		}
 	case r.receiver != nil:
 		p.toChat = r.receiver.Chat != nil && r.receiver.Chat.Cluster == ""
 		if secret := r.receiver.UsedCredentialVariable(); secret != "" {
-			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
+			return fmt.Errorf("manifests do not contain the value of %s: put it into a file, and use the flag for that file", secret)
 		}
 	}
 	switch listen := r.cfg.Listen; {
 	case secret.IsLoopback(listen):
-		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", listen, p.metrics)
+		return fmt.Errorf("--listen %s can't be reached by the probes of Kubernetes: use --listen :%d", listen, p.metrics)
 	case listen != "" && !manifest.IsUnspecifiedAddress(listen):
-		return fmt.Errorf("--listen %s: nobody knows the address of a pod before it is there: --listen :%d", listen, p.metrics)
+		return fmt.Errorf("--listen %s: a pod gets its IP address only when it starts: use --listen :%d", listen, p.metrics)
 	}
 	return nil
 }

@@ -16,25 +16,25 @@ import (
 	"dwatch/output"
 )
 
-// became maps flags that users may expect to the command line that does the same. %[1]s is dwatch, %[2]s are the named resources.
+// became maps flags that users may expect to a command line to use instead. %[1]s is dwatch, %[2]s are the named resources.
 var became = map[string]string{
-	"list":             "%[1]s list %[2]s prints it",
-	"live":             "%[1]s live %[2]s shows it",
-	"serve":            "%[1]s serve %[2]s serves it; --addr says where",
-	"to":               "%[1]s send %[2]s --to URL sends it",
-	"redeliver":        "%[1]s send --redeliver FILE --to URL sends it again",
-	"print-rbac":       "%[1]s rbac %[2]s prints it",
-	"sort-by":          "--sort-by is for a list: %[1]s list %[2]s --sort-by PATH",
-	"ignore-not-found": "--ignore-not-found is for a list: %[1]s list %[2]s --ignore-not-found; a watch waits for what is not there",
-	"watch":            "%[1]s %[2]s watches, without a flag",
-	"webhook":          "--to says where events go: %[1]s send %[2]s --to URL",
-	"port":             "--addr says where the page is: %[1]s serve %[2]s --addr 127.0.0.1:PORT",
+	"list":             "%[1]s list %[2]s",
+	"live":             "%[1]s live %[2]s",
+	"serve":            "%[1]s serve %[2]s --addr HOST:PORT",
+	"to":               "%[1]s send %[2]s --to URL",
+	"redeliver":        "%[1]s send --redeliver FILE --to URL",
+	"print-rbac":       "%[1]s rbac %[2]s",
+	"sort-by":          "%[1]s list %[2]s --sort-by PATH",
+	"ignore-not-found": "%[1]s list %[2]s --ignore-not-found; a watch waits for objects that do not exist",
+	"watch":            "%[1]s %[2]s, which always watches",
+	"webhook":          "%[1]s send %[2]s --to URL",
+	"port":             "%[1]s serve %[2]s --addr 127.0.0.1:PORT",
 }
 
-// moved says which command has a flag. It returns nil if none does.
+// moved returns an error that says which command has a flag. It returns nil if none has it.
 func moved(cmd *cobra.Command, args []string, flag string) error {
 	if instead, ok := became[flag]; ok {
-		return fmt.Errorf(instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag))
+		return fmt.Errorf("%[4]s has no flag --%[3]s: use "+instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag), flag, pathOf(cmd))
 	}
 	var others []string
 	for _, d := range append(slices.Clone(commands), streamDescription) {
@@ -49,7 +49,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--%s is a flag of %s, and not of %s: see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
+	return fmt.Errorf("--%s is a flag of %s, not of %s; see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
 }
 
 func (d description) flag(name string) *pflag.Flag {
@@ -98,7 +98,7 @@ func typed(named, words []string) string {
 	return output.EscapeLine(strings.Join(all, " "))
 }
 
-// checkDash finds a program after "--" of a command that starts none. args are the arguments of cmd.
+// checkDash returns an error if there is a command after "--", but cmd starts none. args are the arguments of cmd.
 func checkDash(cmd *cobra.Command, args []string) error {
 	at := cmd.ArgsLenAtDash()
 	if at < 0 || cmd.Name() == sendDescription.name {
@@ -106,7 +106,7 @@ func checkDash(cmd *cobra.Command, args []string) error {
 	}
 	named, _ := cmd.Flags().GetStringArray("resource")
 	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
-	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.EscapeLine(command))
+	return fmt.Errorf("only dwatch send starts a command: use %s send %s -- %s", cmd.Root().DisplayName(), typed(named, args[:at]), output.EscapeLine(command))
 }
 
 // explainUnknownCommand returns err, and says that the first argument of the stream may be meant as a command: the server does not have

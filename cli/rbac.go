@@ -29,7 +29,7 @@ type rbacOptions struct {
 func newRBACOptions(of options, _ []string) options { return &rbacOptions{options: of} }
 
 func (r *rbacOptions) groups() []flags.Group {
-	own := flags.NewGroup("What is printed", r.format.Flags([]string{"yaml", "json"}, "yaml or json; by default yaml"))
+	own := flags.NewGroup("Format of the roles", r.format.Flags([]string{"yaml", "json"}, "yaml or json; by default yaml"))
 	return append([]flags.Group{own}, r.options.groups()...)
 }
 
@@ -47,19 +47,19 @@ func (r *rbacOptions) validate() error {
 	}
 	of, ok := r.options.task().(privileged)
 	if !ok || !takesRights(of) {
-		return errors.New("this asks no server for objects: it takes no rights")
+		return errors.New("this command line reads no objects from a cluster: it needs no permissions")
 	}
 	r.needs = of.needs()
 	for i := range r.needs {
 		if r.needs[i].Request.WaitForResources {
-			return errors.New("dwatch rbac has to know the resources: it does not go with --wait")
+			return errors.New("dwatch rbac needs to know the resources: it does not go with --wait")
 		}
 		r.needs[i].AnyNamespace = true
 	}
 	return nil
 }
 
-// takesRights reports whether a task asks a cluster: a recording takes no rights.
+// takesRights reports whether a task reads a cluster. A recording takes no rights.
 func takesRights(of privileged) bool {
 	switch of := of.(type) {
 	case *watchTask:

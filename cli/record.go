@@ -21,12 +21,12 @@ type recordOptions struct {
 func (r *recordOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to record", r.targets.AddTo, r.targets.AddShard, r.targets.AddWait, r.masks.AddTo, r.masks.AddShowSecrets(" in the recording: everyone who can read it can read them")),
-		flags.NewGroup("How much is kept", r.keep.AddTo),
-		flags.NewGroup("The run", flags.Timeout(&r.cfg.Ending.Timeout, "with exit code 0"), flags.Listen(&r.cfg.Listen)),
+		flags.NewGroup("Retention", r.keep.AddTo),
+		flags.NewGroup("Run", flags.Timeout(&r.cfg.Ending.Timeout, "with exit code 0"), flags.Listen(&r.cfg.Listen)),
 	}
 }
 
-var errWhatToRecord = errors.New("dwatch record takes the directory to record into, and what to record: dwatch record DIR deploy,po -A")
+var errWhatToRecord = errors.New("dwatch record takes a directory and the resources to record: dwatch record DIR deploy,po -A")
 
 func (r *recordOptions) complete(args []string, _ console.Terminal) error {
 	if len(args) == 0 {
@@ -43,7 +43,7 @@ func (r *recordOptions) complete(args []string, _ console.Terminal) error {
 
 func (r *recordOptions) validate() error {
 	if r.cfg.Selection.Request.SelectsNamespaces() {
-		return errors.New("dwatch record takes namespaces by their names, or all with -A")
+		return errors.New("dwatch record takes names of namespaces, or -A for all")
 	}
 	return r.masks.Parse(&r.cfg.Print, true)
 }

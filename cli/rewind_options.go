@@ -12,7 +12,7 @@ import (
 	"dwatch/cli/replay"
 )
 
-// rewindOptions are the flags with which live and serve look around in a recording.
+// rewindOptions are the flags of live and serve for a recording.
 type rewindOptions struct {
 	from flags.From // a recording, or empty
 	at   time.Time
@@ -39,11 +39,11 @@ func (r *rewindOptions) read(all *pflag.FlagSet) error {
 			}
 		}
 	case given("where"):
-		return errors.New("--from shows all that was there: it does not go with --where (type /where there)")
+		return errors.New("--from shows all recorded objects: it does not go with --where; type /where EXPR in the table")
 	case given("until"), given("fail-if"):
-		return errors.New("dwatch live --from looks around and evaluates nothing: --until and --fail-if are for dwatch RESOURCE... --from")
+		return errors.New("dwatch live --from evaluates no conditions: --until and --fail-if are for dwatch RESOURCE... --from")
 	case !r.at.IsZero() && (r.at.Before(r.span.Since) || !r.span.Before.IsZero() && r.at.After(r.span.Before)):
-		return errors.New("--at is not between --since and --before")
+		return errors.New("--at must be between --since and --before")
 	}
 	return nil
 }

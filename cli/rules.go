@@ -27,18 +27,18 @@ import (
 // processFlags are flags of dwatch send that apply to all rules, in addition to the flags of the connection and of messages.
 var processFlags = []string{"filename", "check", "state", "listen", "verify", "lease", "shard", "readiness"}
 
-// notWithRules are flags that make no sense in a rule, and why.
+// notWithRules are flags that do not work in a rule, and why.
 var notWithRules = []struct {
 	names []string
 	why   string
 }{
-	{[]string{"until", "fail-if", "until-for", "count", "timeout", "logs"}, "ends a run, and rules go on"},
-	{[]string{"from", "from-token-file", "from-ca", "since", "before"}, "asks a recording, and rules are of what happens now"},
-	{[]string{"redeliver"}, "sends a file, and ends"},
-	{[]string{"record", "keep", "max-size"}, "is for a recording: dwatch record makes one"},
+	{[]string{"until", "fail-if", "until-for", "count", "timeout", "logs"}, "ends a run, but rules have no end"},
+	{[]string{"from", "from-token-file", "from-ca", "since", "before"}, "reads a recording, but rules watch a cluster"},
+	{[]string{"redeliver"}, "sends a file and ends"},
+	{[]string{"record", "keep", "max-size"}, "is for a recording, which dwatch record writes"},
 }
 
-// whyNotWithRules says why a flag makes no sense in a rule. It is empty if the flag does.
+// whyNotWithRules returns why a flag does not work in a rule, or "" if it works.
 func whyNotWithRules(name string) string {
 	for _, no := range notWithRules {
 		if slices.Contains(no.names, name) {
@@ -63,7 +63,7 @@ func ruleFlags() (known []rules.Flag) {
 			one.Repeatable = true
 		}
 		if s.isOfProcess(f) {
-			one.ForbiddenReason = "is for all rules: it stands on the command line"
+			one.ForbiddenReason = "applies to all rules: give it on the command line"
 		}
 		if !f.Hidden {
 			known = append(known, one)
@@ -84,7 +84,7 @@ func (s *sendOptions) completeRules(args []string) error {
 		return err
 	}
 	if variable := flags.CredentialVariable(); variable != "" {
-		return fmt.Errorf("$%s would go to the webhooks and the commands of all rules: unset it, put its value into a file, and name that in the rule that it is for, as to-token-file, to-header-file, to-signing-file or kafka-login", variable)
+		return fmt.Errorf("$%s would apply to the webhooks and commands of all rules: unset it, put its value into a file, and give that file in its rule as to-token-file, to-header-file, to-signing-file or kafka-login", variable)
 	}
 	path, text, err := supervisor.ReadFile(s.file.File)
 	if err != nil {
@@ -98,19 +98,19 @@ func (s *sendOptions) completeRules(args []string) error {
 	return nil
 }
 
-// checkProcessFlags finds flags and arguments that belong into a rule.
+// checkProcessFlags returns an error for a flag or argument that belongs in a rule.
 func (s *sendOptions) checkProcessFlags(args []string) (wrong error) {
 	if len(args) > 0 {
-		return fmt.Errorf("with -f the resources, and the receiver, stand in the rules: it does not go with %q", output.EscapeLine(args[0]))
+		return fmt.Errorf("with -f, the rules name the resources and the receiver: it does not go with %q", output.EscapeLine(args[0]))
 	}
 	s.all.Visit(func(f *pflag.Flag) {
 		why := whyNotWithRules(f.Name)
 		switch {
-		case wrong != nil || s.own.Lookup(f.Name) != f || s.isOfProcess(f): // or it is a flag of a command about this one
+		case wrong != nil || s.own.Lookup(f.Name) != f || s.isOfProcess(f): // the second one is a flag of an outer command, such as rbac
 		case why != "":
 			wrong = fmt.Errorf("--%s %s: it does not go with -f", f.Name, why)
 		default:
-			wrong = fmt.Errorf("with -f each rule says it by itself: --%s stands in a rule, and not on the command line", f.Name)
+			wrong = fmt.Errorf("with -f, --%s belongs in a rule, not on the command line", f.Name)
 		}
 	})
 	return wrong
@@ -132,7 +132,7 @@ func (s *sendOptions) parseAll(path string, text []byte) (all []*supervisor.Rule
 		path := string(one.Receiver.DeadLetters)
 		for _, other := range all {
 			if destination.SameFile(path, string(other.Receiver.DeadLetters)) {
-				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.FlagPosition("dead-letters"), of.Name, output.EscapeLine(path), other.Name))
+				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is already the file of --dead-letters of rule %s: each rule needs its own file, so that its dead letters can be sent again", of.FlagPosition("dead-letters"), of.Name, output.EscapeLine(path), other.Name))
 			}
 		}
 		all = append(all, one)
@@ -180,7 +180,7 @@ func (s *sendOptions) parseRule(of *rules.Rule) (*supervisor.Rule, error) {
 	}
 	switch {
 	case errors.Is(err, mapper.ErrNoResource):
-		fails(of.Position, errors.New("it says what to watch with resources, such as [deploy, pods]"))
+		fails(of.Position, errors.New("it needs resources to watch, such as resources: [deploy, pods]"))
 	case err != nil:
 		at := of.Position
 		if named := flagNamed.FindStringSubmatch(err.Error()); named != nil {
@@ -216,7 +216,7 @@ func (r *rulesTask) needs() (all []run.Need) {
 	return all
 }
 
-// checkRulesTask says that nothing is wrong with the rules of a file (--check).
+// checkRulesTask reports that the rules of a file are valid (--check).
 type checkRulesTask struct {
 	supervisor.Config
 	path string
@@ -232,6 +232,6 @@ func (r *checkRulesTask) run(_ context.Context, c *console.Console) error {
 	if err := supervisor.CheckReceivers(r.Rules, c.WithoutReports()); err != nil {
 		return err
 	}
-	c.Say(fmt.Sprintf("%s: %s, nothing is wrong", r.path, text.Count(len(r.Rules), "rule")))
+	c.Say(fmt.Sprintf("%s: %s, no errors", r.path, text.Count(len(r.Rules), "rule")))
 	return nil
 }

@@ -35,7 +35,7 @@ type sendOptions struct {
 	rules     *supervisor.Config // of the file, or nil
 	rulesPath string             // how messages name the file
 
-	watched *pflag.FlagSet // flags that mean something only where something is watched
+	watched *pflag.FlagSet // flags that have an effect only if a cluster is watched
 	own     *pflag.FlagSet // all flags except the ones that every command has
 }
 
@@ -53,8 +53,8 @@ func (s *sendOptions) groups() []flags.Group {
 		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
 		s.played.Group(),
 		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), c.Settle.AddTo),
-		flags.NewGroup("What is sent", s.what.format.Flags([]string{"json", "yaml"}, "json or yaml; by default json"), s.what.chat.AddTo, flags.PreviousState(&c.Print), s.what.noise.AddTo, s.what.masks.AddTo, s.what.masks.AddShowSecrets(""), flags.ManagedFields(&c.KeepManaged)),
-		flags.NewGroup("The recording", s.record.AddTo),
+		flags.NewGroup("Output", s.what.format.Flags([]string{"json", "yaml"}, "json or yaml; by default json"), s.what.chat.AddTo, flags.PreviousState(&c.Print), s.what.noise.AddTo, s.what.masks.AddTo, s.what.masks.AddShowSecrets(""), flags.ManagedFields(&c.KeepManaged)),
+		flags.NewGroup("Recording", s.record.AddTo),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -62,8 +62,8 @@ func (s *sendOptions) groups() []flags.Group {
 		s.watched.AddFlagSet(g.Flags)
 	}
 	groups = append(groups,
-		flags.NewGroup("Several at once", s.file.AddTo, s.lease.AddTo),
-		flags.NewGroup("Where it goes, and how", s.where.AddTo),
+		flags.NewGroup("Rules and replicas", s.file.AddTo, s.lease.AddTo),
+		flags.NewGroup("Delivery", s.where.AddTo),
 		flags.NewGroup("Webhooks, NATS and Kafka", s.where.AddReceiversTo))
 	s.own = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range groups {
@@ -135,26 +135,26 @@ func (s *sendOptions) checkWhat() error {
 	}
 	for _, other := range []string{"output", "changes", "old", "patch", "latest", "batch", "show-managed-fields"} {
 		if chat && s.all.Changed(other) {
-			return fmt.Errorf("--template says what changed, in people's words: it does not go with --%s", other)
+			return fmt.Errorf("--template sends messages for people: it does not go with --%s", other)
 		}
 	}
 	switch name := s.what.noise.ChangedFlag(s.all); {
 	case s.cfg.Settle.IsSet() && s.all.Changed("count"):
-		return errors.New("--count counts single changes, and with --settle several are told as one: they don't go together")
+		return errors.New("--count counts single changes, but --settle combines them: they do not go together")
 	case s.cfg.Settle.IsSet() && s.played.From.IsSet():
-		return errors.New("--settle waits until it is quiet now: it does not go with --from")
+		return errors.New("--settle waits for current changes: it does not go with --from")
 	case name != "" && !s.cfg.Print.Changes && !chat:
-		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)
+		return fmt.Errorf("--%s is for changes: it needs --changes or --template", name)
 	case s.where.Batch && s.what.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	}
 	return nil
 }
 
-// checkRedelivery finds flags and arguments that make no sense where nothing is watched.
+// checkRedelivery returns an error for flags and arguments that have no effect if nothing is watched.
 func (s *sendOptions) checkRedelivery(args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
+		return fmt.Errorf("--redeliver sends the events in a file, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
 	}
 	wrong := ""
 	find := func(f *pflag.Flag) {
@@ -163,26 +163,26 @@ func (s *sendOptions) checkRedelivery(args []string) error {
 		}
 	}
 	s.watched.VisitAll(find)
-	if s.where.URL == nil { // otherwise the receiver has to know the cluster
+	if s.where.URL == nil { // a receiver at a URL needs to know the cluster
 		s.server.VisitAll(find)
 	}
 	if s.where.LatestOnly {
 		wrong = "latest"
 	}
 	if wrong != "" {
-		return fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
+		return fmt.Errorf("--redeliver sends the events in a file unchanged: it does not go with --%s", wrong)
 	}
 	return nil
 }
 
-// checkLease finds flags that do not go with --lease.
+// checkLease returns an error for flags that do not go with --lease.
 func (s *sendOptions) checkLease() (wrong error) {
 	if !s.lease.IsSet() {
 		return nil
 	}
 	s.all.Visit(func(f *pflag.Flag) {
 		if wrong == nil && whyNotWithRules(f.Name) != "" {
-			wrong = fmt.Errorf("--lease is for what goes on, and looks at now: it does not go with --%s", f.Name)
+			wrong = fmt.Errorf("--lease is for watching a cluster without an end: it does not go with --%s", f.Name)
 		}
 	})
 	return wrong
@@ -218,7 +218,7 @@ func (s *sendOptions) task() task {
 		return &leaseTask{replica: s.replica(), rights: t.needs(), watch: t}
 	case s.played.From.IsSet():
 		t.cfg.Filter.WatchOnly = t.cfg.Filter.WatchOnly || !s.played.Range.Since.IsZero() // what existed then was sent before
-		t.player = replay.NewPlayer(replay.Options{From: s.played.From, Span: s.played.Range, Unread: "what was sent may not be all"})
+		t.player = replay.NewPlayer(replay.Options{From: s.played.From, Span: s.played.Range, Unread: "not all events may have been sent"})
 	}
 	return t
 }
@@ -227,8 +227,8 @@ func (s *sendOptions) task() task {
 type leaseTask struct {
 	replica *run.Replica
 	rights  []run.Need
-	watch   *watchTask         // what runs, or nil
-	rules   *supervisor.Config // what runs, or nil
+	watch   *watchTask         // the single run, or nil
+	rules   *supervisor.Config // the rules, or nil
 }
 
 func (l *leaseTask) isLasting() bool { return true }

@@ -23,9 +23,9 @@ func (s *serveOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", s.targets.AddTo, flags.Subject(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", s.rewind.addTo),
-		flags.NewGroup("Where it is served", s.page.AddTo, flags.Timeout(&s.cfg.Ending.Timeout, "with exit code 0"), flags.Listen(&s.cfg.Listen)),
-		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
-		flags.NewGroup("The recording", s.record.AddTo),
+		flags.NewGroup("Web server", s.page.AddTo, flags.Timeout(&s.cfg.Ending.Timeout, "with exit code 0"), flags.Listen(&s.cfg.Listen)),
+		flags.NewGroup("Changes", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
+		flags.NewGroup("Recording", s.record.AddTo),
 	}
 }
 

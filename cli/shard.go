@@ -10,19 +10,19 @@ import (
 
 // needsAllShards are flags that need objects of other shards, and why.
 var needsAllShards = []struct{ name, why string }{
-	{"for", "follows what belongs to one object, which is in all shards"},
-	{"settle", "waits for what an object owns, too, which is in other shards"},
+	{"for", "selects objects that may be in other shards"},
+	{"settle", "also waits for owned objects, which may be in other shards"},
 	{"since", asksMemory},
 	{"before", asksMemory},
 	{"until", "waits for objects that may be in other shards"},
 	{"until-for", "waits for objects that may be in other shards"},
-	{"lease", "lets one of several work, and all shards do"},
+	{"lease", "lets one of several replicas work, but all shards must work"},
 }
 
-// asksMemory is why --since and --before do not go with a shard, unless they ask a recording.
-const asksMemory = "asks what the cluster remembers of objects, which is in other shards, too"
+// asksMemory is why --since and --before do not go with a shard, unless they read a recording.
+const asksMemory = "also reads what the cluster retains in objects of other shards"
 
-// checkShardFlags finds flags that do not go with --shard.
+// checkShardFlags returns an error for flags that do not go with --shard.
 func (c *common) checkShardFlags() error {
 	for _, no := range needsAllShards {
 		if c.all.Changed("shard") && c.all.Changed(no.name) && !(no.why == asksMemory && c.all.Changed("from")) {
@@ -32,7 +32,7 @@ func (c *common) checkShardFlags() error {
 	return nil
 }
 
-// checkShard finds flags and arguments that do not go with --shard.
+// checkShard returns an error for flags and arguments that do not go with --shard.
 func (c *common) checkShard(arguments []mapper.Argument) error {
 	if !c.all.Changed("shard") {
 		return nil
@@ -42,11 +42,11 @@ func (c *common) checkShard(arguments []mapper.Argument) error {
 	}
 	for _, a := range arguments {
 		if a.Name != "" {
-			return fmt.Errorf("--shard is of all objects that there are, and %s is one, which may be in another shard: leave one of the two out", output.EscapeLine(a.String()))
+			return fmt.Errorf("--shard divides all objects of a type, but %s is a single one, which may be in another shard: leave out one of them", output.EscapeLine(a.String()))
 		}
 	}
 	if c.connection.HasMultipleContexts() {
-		return errors.New("--shard is of one cluster: it does not go with several, each of which may have shards of its own")
+		return errors.New("--shard divides the objects of one cluster: it does not go with several clusters")
 	}
 	return nil
 }

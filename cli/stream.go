@@ -26,7 +26,7 @@ type streamOptions struct {
 
 	span        flags.TimeRange // --since and --before
 	isChanges   bool            // the format is changes
-	forPrograms bool            // a flag is given that people at a terminal do not need
+	forPrograms bool            // one of programFlags is given
 	terminal    console.Terminal
 }
 
@@ -61,11 +61,11 @@ func (s *streamOptions) groups() []flags.Group {
 			"First print the changes since `TIME`, as far as the cluster retains them, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
 			"Print only changes before `TIME`, and end"), s.from.AddTo),
 		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), flags.StatusEvents(&c.Filter.PassStatus, &c.Heartbeat)),
-		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+		flags.NewGroup("Output", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &c.Print, &c.KeepManaged, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
 		}),
-		flags.NewGroup("What changed", s.view.AddTo, flags.PreviousState(&c.Print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
+		flags.NewGroup("Changes", s.view.AddTo, flags.PreviousState(&c.Print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in changes")),
 		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
 			f.BoolP("watch", "w", false, "Has no effect: dwatch always watches")
@@ -97,7 +97,7 @@ func (s *streamOptions) complete(args []string, t console.Terminal) error {
 	s.cfg.Ignored = s.noise.IgnoredPaths()
 	s.cfg.Print.Timestamps = s.view.Timestamps
 	s.isChanges = s.cfg.Print.Format == flags.FormatChanges
-	s.cfg.Filter.PassStatus = s.cfg.Filter.PassStatus || s.isChanges // the view says from them what exists at the start
+	s.cfg.Filter.PassStatus = s.cfg.Filter.PassStatus || s.isChanges // from status events, the view learns which objects exist at the start
 	if s.from.IsSet() && !s.isChanges && !s.span.Since.IsZero() {
 		s.cfg.Filter.WatchOnly = true // existing objects are no changes since --since
 	}
@@ -110,9 +110,9 @@ func (s *streamOptions) validate() error {
 	given := s.all.Changed
 	switch name := s.noise.ChangedFlag(s.all); {
 	case name != "" && !compares:
-		return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
+		return fmt.Errorf("--%s is for changes: it needs -o changes or --changes", name)
 	case given("show-secrets") && !compares && !s.cfg.Print.Patch:
-		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
+		return errors.New("--show-secrets is for changes: it needs -o changes, --changes or --patch (-o json and yaml show the values of Secrets anyway)")
 	case format == flags.FormatNone && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
 		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
 	}
@@ -125,23 +125,23 @@ func (s *streamOptions) validate() error {
 	return nil
 }
 
-// checkPast finds flags that do not go with --since and --before of a cluster.
+// checkPast returns an error for flags that do not go with --since and --before of a cluster.
 func (s *streamOptions) checkPast() error {
 	switch c := &s.cfg; {
 	case !c.AsksPast():
 		return nil
 	case c.StateFile != "":
-		return errors.New("--state carries on where the last run ended, whatever the cluster remembers: it does not go with --since and --before")
+		return errors.New("--state resumes where the last run ended: it does not go with --since and --before")
 	case c.OnlyPast() && (c.Ending.HasConditions() || c.Ending.Count > 0):
-		return errors.New("--before ends with what happened before: it does not go with --until, --fail-if and --count")
+		return errors.New("--before ends the run after past changes: it does not go with --until, --fail-if and --count")
 	case c.Ending.Count > 0:
-		return errors.New("--since comes as a whole, however much it is: it does not go with --count")
+		return errors.New("--since prints all changes from that time on: it does not go with --count")
 	}
 	return nil
 }
 
 // printedInPart is replay.Options.Unread of commands that print events.
-const printedInPart = "what was printed may not be all"
+const printedInPart = "not all events may have been printed"
 
 func (s *streamOptions) task() task {
 	tables := flags.IsTable(s.cfg.Print.Format)
@@ -161,7 +161,7 @@ func (s *streamOptions) task() task {
 	}
 	t := &watchTask{cfg: s.cfg, to: s.to}
 	if s.terminal.IsPiped && !s.forPrograms && !s.all.Changed("output") && !s.all.Changed("template") {
-		t.notice = "stdout is a pipe: events are lines of JSON; -o changes or -o table for people, -q for silence"
+		t.notice = "stdout is a pipe, so events are lines of JSON; use -o changes or -o table for people, -q to hide messages"
 	}
 	return t
 }

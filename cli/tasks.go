@@ -15,11 +15,11 @@ import (
 type watchTask struct {
 	cfg    run.Config
 	to     run.Destination
-	notice string // is printed first, if not empty
-	// player plays a recording instead of watching clusters. browser does so for a page.
+	notice string // printed first if not empty
+	// player replays a recording instead of watching clusters. browser does so for a page.
 	player  *replay.Player
 	browser *replay.Browser
-	// receiver are the flags of dwatch send, which a pod and rules need again.
+	// receiver are the flags of dwatch send, for podRunsOf. It is nil for other commands.
 	receiver *sendOptions
 }
 
@@ -92,11 +92,11 @@ func (w *watchOptions) selectTargets(args []string) (err error) {
 // task implements options, for clusters.
 func (w *watchOptions) task() task { return &watchTask{cfg: w.cfg, to: w.to} }
 
-// checkReplay finds flags that do not go with --from.
+// checkReplay returns an error for flags that do not go with --from.
 func (w *watchOptions) checkReplay() error {
 	for _, c := range w.cfg.Ending.AllConditions() {
 		if c.Requirements().Now {
-			return errors.New(c.String() + " looks at the time, and over a recording no condition is evaluated between two events: it does not go with --from")
+			return errors.New(c.String() + " depends on the current time, but in a recording dwatch evaluates conditions only at events: it does not go with --from")
 		}
 	}
 	return replay.CheckFlags(w.all, w.server, w.cfg.Selection)
@@ -119,7 +119,7 @@ func (w *watchOptions) recordTee(f flags.Recording) {
 type followOptions struct{ watchOptions }
 
 func (f *followOptions) endGroup() flags.Group {
-	return flags.NewGroup("How it ends and carries on", f.cfg.Ending.AddTo, f.cfg.Ending.AddCountTo,
+	return flags.NewGroup("End, state and monitoring", f.cfg.Ending.AddTo, f.cfg.Ending.AddCountTo,
 		flags.State(&f.cfg.StateFile), flags.Listen(&f.cfg.Listen), flags.Verify(&f.cfg.Verify))
 }
 
@@ -129,7 +129,7 @@ func (f *followOptions) completeTargets(args []string) error {
 		return err
 	}
 	if f.object != nil && f.cfg.StateFile != "" {
-		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
+		return errors.New("--for looks up the owners of objects when Events arrive: it does not go with --state")
 	}
 	if f.cfg.StateFile != "" {
 		if err := f.cfg.Selection.CheckFixedNamespaces("--state"); err != nil {

@@ -26,9 +26,9 @@ func (o *topOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to watch", o.targets.AddTo, o.targets.AddWait),
 		o.played.Group(),
-		flags.NewGroup("Which changes", o.noise.AddTo),
-		flags.NewGroup("How it looks", o.format.Flags([]string{"table", "json"}, "table or json, a line for each object"), o.top.AddRowsTo, o.color.AddTo, o.masks.AddTo, o.masks.AddShowSecrets("")),
-		flags.NewGroup("When it is printed, and ends", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0, after printing the result")),
+		flags.NewGroup("Changes", o.noise.AddTo),
+		flags.NewGroup("Output", o.format.Flags([]string{"table", "json"}, "table or json, with a line for each object"), o.top.AddRowsTo, o.color.AddTo, o.masks.AddTo, o.masks.AddShowSecrets("")),
+		flags.NewGroup("Interval and end", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0, after printing the result")),
 	}
 }
 
@@ -49,7 +49,7 @@ func (o *topOptions) validate() error {
 		return err
 	}
 	if o.all.Changed("interval") || o.all.Changed("count") {
-		return errors.New("--from counts what was recorded, and prints once: it does not go with --interval and --count")
+		return errors.New("--from counts recorded changes, and prints once: it does not go with --interval and --count")
 	}
 	return o.checkReplay()
 }
@@ -68,22 +68,21 @@ func (o *topOptions) task() task {
 var topDescription = description{
 	name:  "top",
 	use:   "RESOURCE... [flags]",
-	short: "Rank what changes most, and find fights and hot loops",
-	long: `Rank objects by how often they change a minute, with the field that changes most
-and who changes it; with --by field the fields of each object, and with --by
-manager who changes most, and what mostly. Marked in each are fights, in which
-two managers undo what the other did to a field, and hot loops, in which an
-object is written again and again and nothing of it changes: their rows are
-printed beside the first --rows, too. At a terminal it is drawn in place until
-Ctrl-C; in a pipe it is printed every --interval, and with
---timeout once, at the end.`,
-	examples: `  # What changes most in the whole cluster
+	short: "Rank objects by changes, and find fights and hot loops",
+	long: `Rank objects by their changes per minute, with the field that changes most and
+who changes it. --by field ranks the fields of each object, and --by manager
+ranks field managers. dwatch marks fights, in which two managers undo each
+other's changes of a field, and hot loops, in which an object is written again
+and again without a change. It prints their rows in addition to the first
+--rows. At a terminal, the table updates in place until Ctrl-C. In a pipe, it is
+printed every --interval, or with --timeout once, at the end.`,
+	examples: `  # Rank the objects of the whole cluster
   %[1]s top '*' -A
 
-  # Who writes most
+  # Rank the field managers
   %[1]s top '*' -A --by manager
 
-  # In a script: what changed within a minute, as JSON
+  # In a script: print the changes within a minute as JSON
   %[1]s top deploy,cm -A --timeout 1m -o json
 `,
 	options: func() options { return new(topOptions) },

@@ -42,7 +42,7 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 // inOverview lists the flags that most people need.
 var inOverview = []string{"namespace", "all-namespaces", "selector", "output", "where", "types", "watch-only", "until", "timeout", "state"}
 
-// inHelpOnly marks where the details of a flag's description begin, which only the complete help shows.
+// inHelpOnly are texts at which the overview cuts off a flag's description. The complete help shows the rest.
 var inHelpOnly = []string{";", ", kyaml", ", e.g. \"", ", with exit code 0, or", " when they come", ": added", " when EXPR", ": keep in it"}
 
 // writeOverview writes the flags of inOverview, and where the other flags are.
@@ -79,7 +79,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, widt
 func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "help [COMMAND | flags]",
-		Short:                 "Print help, as --help does; help flags has all flags",
+		Short:                 "Print help; help flags prints the flags of the stream",
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			words := []cobra.Completion{"flags"}
@@ -94,7 +94,7 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 			root := cmd.Root()
 			if len(args) == 1 && args[0] == "flags" {
 				var b strings.Builder
-				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. The commands have flags of their\nown: see %[1]s COMMAND --help.\n", root.DisplayName())
+				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. For the flags of a command, see\n%[1]s COMMAND --help.\n", root.DisplayName())
 				writeFlags(&b, root, groups, width)
 				_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 				return err
@@ -104,7 +104,7 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 				return fail.Usage(fmt.Errorf("there is no help topic %q; '%s help flags' describes the flag --%[1]s", args[0], root.DisplayName()))
 			}
 			if err != nil || len(rest) > 0 {
-				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
+				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; to watch a resource named help, use -r help",
 					strings.Join(args, " "), root.DisplayName()))
 			}
 			topic.InitDefaultHelpFlag()

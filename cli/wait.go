@@ -18,8 +18,8 @@ type waitOptions struct {
 
 func (w *waitOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to wait for", w.until.AddTo),
-		flags.NewGroup("Of what", w.targets.AddTo, w.targets.AddWait),
+		flags.NewGroup("Conditions", w.until.AddTo),
+		flags.NewGroup("What to watch", w.targets.AddTo, w.targets.AddWait),
 		w.played.Group(),
 	}
 }
@@ -43,7 +43,7 @@ func (w *waitOptions) validate() error {
 func (w *waitOptions) task() task {
 	w.to = destination.Nothing{}
 	if w.played.From.IsSet() {
-		return w.replayTask(replay.Options{From: w.played.From, Span: w.played.Range, Unread: "whether it ever held is not known"})
+		return w.replayTask(replay.Options{From: w.played.From, Span: w.played.Range, Unread: "the condition may have been met in the rest of it"})
 	}
 	return w.watchOptions.task()
 }
