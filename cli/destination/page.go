@@ -116,7 +116,7 @@ func (p *Page) announce(env *run.Environment, server *page.Server) {
 		c.Warn("warning: the page is served without TLS: others on the network can read it and the token")
 	}
 	if p.options.RecordingHandler != nil {
-		c.Say(fmt.Sprintf("who has this address may ask by --from for all that is recorded in %s, by earlier runs, too, where this one may see that", output.EscapeLine(env.Recordings.Dir())))
+		c.Say(fmt.Sprintf("anyone with this URL can read the recording in %s with --from, including data from earlier runs if this user may read it", output.EscapeLine(env.Recordings.Dir())))
 	}
 	if p.Page.OpenBrowser {
 		if err := openBrowser(server.OneTimeURL()); err != nil {

@@ -120,7 +120,7 @@ func (d *Receiver) checkDeadLetters(check func(deliver.DeadLetterFile) error) er
 	}
 	for flag, path := range map[string]string{"--state": d.StateFile, "--redeliver": d.RedeliverFile} {
 		if SameFile(string(d.DeadLetters), path) {
-			return fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
+			return fail.Usage(fmt.Errorf("--dead-letters and %s are the same file: give each its own", flag))
 		}
 	}
 	if err := check(d.DeadLetters); err != nil {

@@ -125,7 +125,7 @@ func (r redelivered) end(c *console.Console, d *Receiver) error {
 	case !isKept:
 		left = append(left, file+" is as it was")
 	case stats.GivenUp == failed && len(left) == 1:
-		left = append(left, fmt.Sprintf("%s has them: %s can be removed", dead, file))
+		left = append(left, fmt.Sprintf("%s contains them, so %s can be removed", dead, file))
 	default:
 		left = append(left, fmt.Sprintf("%s has %d of them, and %s is as it was", dead, stats.GivenUp, file))
 	}

@@ -72,7 +72,7 @@ func (v *topView) hidden() string {
 	var lost []string
 	objects, fields := v.table.Uncounted()
 	if objects > 0 {
-		lost = append(lost, fmt.Sprintf("%d objects are not counted any more: too many changed, and these changed least", objects))
+		lost = append(lost, fmt.Sprintf("%d objects are no longer counted: too many objects changed, and these changed least", objects))
 	}
 	if fields > 0 {
 		lost = append(lost, fmt.Sprintf("%d changes of fields are not counted: it counts 16 fields of each object", fields))
