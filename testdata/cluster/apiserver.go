@@ -27,7 +27,7 @@ type apiServer struct {
 	err     error         // why, once done is closed
 }
 
-// fixedFlags are the flags that the test bed decides on and nobody may change.
+// fixedFlags are the flags that the test bed sets, and users must not.
 var fixedFlags = []string{
 	"advertise-address", "bind-address", "cert-dir", "etcd-servers", "permit-address-sharing",
 	"permit-port-sharing", "secure-port", "service-account-issuer", "service-account-key-file",

@@ -26,9 +26,8 @@ func (f *clientFlags) addTo(flags *pflag.FlagSet, namespaceHelp string) {
 	flags.StringVarP(&f.namespace, "namespace", "n", "", namespaceHelp)
 }
 
-// connect returns a client configuration without a rate limit. It insists on a
-// cluster that is named and on loopback, because the commands write much: they
-// must never reach a cluster that somebody works with.
+// connect returns a client configuration without a rate limit. It requires that the cluster is named explicitly and has
+// a loopback address, because the commands write a lot and must never reach a cluster in use.
 func (f *clientFlags) connect() (*rest.Config, error) {
 	path := f.kubeconfig
 	if path == "" {

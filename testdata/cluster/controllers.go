@@ -34,8 +34,8 @@ import (
 // runController is a controller that is ready to run, until its context ends.
 type runController func(context.Context)
 
-// controllers are those that do their work without real nodes, by the names that they
-// have as clients. What they are given is what kube-controller-manager gives them.
+// controllers are the controllers that need no real nodes, by their client names. They are configured as in
+// kube-controller-manager.
 var controllers = map[string]func(ctx context.Context, m *manager, name string) (runController, error){
 	"deployment-controller":         newDeployments,
 	"replicaset-controller":         newReplicaSets,

@@ -16,8 +16,8 @@ type endpoint struct {
 	tokens map[string]string // by user
 }
 
-// restConfig returns a client configuration without a rate limit. The agent
-// becomes the field manager of what the client writes.
+// restConfig returns a client configuration without a rate limit. The agent becomes the field manager of the client's
+// writes.
 func (e *endpoint) restConfig(user, agent string) *rest.Config {
 	return &rest.Config{
 		Host:            e.url,

@@ -61,15 +61,14 @@ func redirectOutput(out *os.File) error {
 	return unix.Dup2(int(out.Fd()), 2)
 }
 
-// stopping is set before the components are told to stop.
+// stopping is set before the components are stopped.
 var stopping atomic.Bool
 
 // onGiveUp cleans up and ends the process.
 var onGiveUp func()
 
-// giveUp ends the process for a component that cannot go on; several may find
-// so at once. A component that fails because it is being stopped only waits
-// for the end: that is no failure of the test bed.
+// giveUp ends the process for a component that cannot continue. Several components may call it at the same time. If the
+// components are being stopped, it only blocks until the process ends, because a failure is expected then.
 func giveUp() {
 	if stopping.Swap(true) {
 		select {}

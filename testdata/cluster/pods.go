@@ -151,7 +151,7 @@ func createPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod
 	return nil
 }
 
-// createLightPod creates a pod that nobody says anything about.
+// createLightPod creates a pod without any status.
 func createLightPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
 	_, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {

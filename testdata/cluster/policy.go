@@ -45,7 +45,7 @@ type storedObject interface {
 	metav1.Object
 }
 
-// policy returns the roles and bindings of policyHook, and those of the limited user.
+// policy returns the roles and bindings of policyHook and of the limited user.
 func policy() []storedObject {
 	all := []storedObject{limitedRole(), limitedBinding()}
 	for _, role := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {
@@ -69,8 +69,7 @@ func policy() []storedObject {
 
 var policyEncoder = protobuf.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme)
 
-// asStored returns under which key the API server stores a role, a binding or a pod, and what it
-// stores.
+// asStored returns the etcd key and the encoding of a role, a binding or a pod, as the API server stores it.
 func asStored(object storedObject) (key string, value []byte, err error) {
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(object)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// seedAtOnce is how many objects go into one transaction, which may have 1.5 MB.
+// seedAtOnce is the number of objects per transaction, which is limited to 1.5 MB.
 const seedAtOnce = 500
 
-// writeLightPods writes the pods of "cluster pods N --light" before the server starts: a request for
-// each takes many times as long. Those that are there stay as they are.
+// writeLightPods writes the pods of "cluster pods N --light" before the server starts, because a request for each would
+// take many times as long. Existing pods stay as they are.
 func writeLightPods(ctx context.Context, etcd *etcdServer, count int) error {
 	now := metav1.Now()
 	for done := 0; done < count; done += seedAtOnce {

@@ -58,9 +58,9 @@ func parseServeOptions(args []string, stdout io.Writer) (serveOptions, error) {
 	var opts serveOptions
 	flags := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "write the kubeconfig to `PATH` once the cluster is ready (required)")
-	flags.StringVar(&opts.dataDir, "data", "", "keep all data in `DIR` and carry on from what is there\n(default a temporary directory, removed at the end)")
+	flags.StringVar(&opts.dataDir, "data", "", "keep all data in `DIR`, and continue with existing data\n(default a temporary directory, removed at the end)")
 	flags.IntVar(&opts.port, "port", 0, "`PORT` of the API server (default a free one)")
-	flags.BoolVar(&opts.controllers, "controllers", false, "also run controllers and a stand-in for the kubelets, so that workloads roll out")
+	flags.BoolVar(&opts.controllers, "controllers", false, "also run controllers and a simulation of the kubelets, so that workloads roll out")
 	flags.IntVar(&opts.lightPods, "light-pods", 0, "begin with `N` pods in the namespace default, as \"cluster pods N --light\" makes them, at once")
 	flags.StringArrayVar(&opts.apiserverArgs, "apiserver-arg", nil, "set a kube-apiserver flag, `KEY=VALUE`, such as watch-cache=false (repeatable)")
 	flags.StringVar(&opts.logFile, "log", "", "append the logs of the components to `FILE` (default cluster.log among the data)")
@@ -86,8 +86,8 @@ func parseServeOptions(args []string, stdout io.Writer) (serveOptions, error) {
 // directory and the kubeconfig.
 func serve(ctx context.Context, opts serveOptions, server *apiServer, stdout io.Writer) error {
 	if opts.controllers {
-		// A client is known by the name of its program, also as a field manager, and
-		// most clients of a cluster with controllers are these.
+		// Kubernetes clients use the program name in their user agent and as their field manager, and most clients of a
+		// cluster with controllers are controllers.
 		os.Args[0] = "kube-controller-manager"
 	}
 	data, err := openDataDir(opts.dataDir)

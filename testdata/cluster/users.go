@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The users of a cluster. Their names are also those of the contexts.
+// The users of a cluster. The contexts of the kubeconfig have the same names.
 const (
 	userAdmin       = "admin"
 	userLimited     = "limited"

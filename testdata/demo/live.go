@@ -19,7 +19,7 @@ func stays() bool { return os.Getenv("DEMO") == "stay" }
 
 // startPage starts the page, which prints its address. The caller must end it.
 func startPage(ctx context.Context, program, kubeconfig string, s *screen) (*dwatch, error) {
-	s.say("the same, and all that follows, as a page: click on its address, or copy it into a browser")
+	s.say("the same as a page, which also shows the next steps: click on its address, or copy it into a browser")
 	s.command("dwatch " + strings.Join(pageArguments, " "))
 	d, _, err := start(ctx, program, kubeconfig, pageArguments, nil, s.out, s.out)
 	if err != nil {

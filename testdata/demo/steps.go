@@ -21,7 +21,7 @@ type step struct {
 type condition func(event) bool
 
 var steps = []step{{
-	title: "what exists is counted",
+	title: "the existing objects are counted",
 	seen:  []condition{rolledOut("nginx:1.27", 2), initial("nightly")},
 }, {
 	title:  "a new image is rolled out: nginx:1.28",

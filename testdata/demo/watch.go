@@ -75,8 +75,8 @@ type event struct {
 	Object  unstructured.Unstructured
 }
 
-// watch is a pair of dwatch processes: one on the screen, and one that prints JSON, from which the demo learns what
-// happened. All methods except follow are called from one goroutine.
+// watch is a pair of dwatch processes: one on the screen, and one whose JSON tells the demo which events have happened.
+// All methods except follow are called from one goroutine.
 type watch struct {
 	view, json *dwatch
 	lines      chan []byte // JSON; closed at the end of the stream

@@ -71,7 +71,7 @@ func TestHome(t *testing.T) {
 		t.Errorf("not committed: %s", left)
 	}
 	// The build cache has none of dwatch's packages under the new path, so they are compiled without optimization. With
-	// -trimpath the cache entries are also valid in other directories, and those of dependencies are shared with make build.
+	// -trimpath, cache entries do not depend on the directory, and make build uses the same ones for dependencies.
 	in(dir, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-gcflags", "example.com/you/dwatch/...=-l -dwarf=false", "-ldflags", "-s -w", "-o", "dwatch", ".")
 	in(dir, "go", "list", "./...", "./testdata/program", "./testdata/bench")
 	in(filepath.Join(dir, "testdata/release"), "go", "list", ".")

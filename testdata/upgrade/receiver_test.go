@@ -26,7 +26,7 @@ type receiver struct {
 	changed  chan struct{} // closed and replaced at each event
 }
 
-// event has the fields of an event that the tests read.
+// event has the members of an event that the tests read.
 type event struct {
 	Type   string
 	Object struct {
