@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chart has the objects as Helm reads them, so that there is one text for both: what is in the directory
-// is the chart of a release. Of what Helm has for its templates, these use what is in functions, and a test
-// in testdata/chart compares what both make of them.
+// chart contains the Helm chart of a release. dwatch renders its manifests from the same templates, which use only the
+// template functions in functions. A test in testdata/chart compares the results with Helm's.
 //
 //go:embed chart/values.yaml chart/templates/*.yaml chart/templates/_*.tpl
 var chart embed.FS
@@ -25,7 +24,7 @@ var chart embed.FS
 // charted is the chart for a run.
 type charted struct {
 	templates *template.Template
-	top       map[string]any // what templates see
+	top       map[string]any // the data of the templates
 }
 
 func newChart(r Workload) (*charted, error) {
@@ -49,7 +48,7 @@ type served []string
 // Has is for the templates.
 func (s served) Has(name string) bool { return slices.Contains(s, name) }
 
-// merged are the values of a run in front of those of the chart.
+// merged returns the default values of the chart, overridden by the values of r.
 func (r Workload) merged() (map[string]any, error) {
 	text, err := chart.ReadFile("chart/values.yaml")
 	if err != nil {
@@ -72,15 +71,15 @@ func (c *charted) render(name string) ([]byte, error) {
 	return []byte(text), err
 }
 
-// include is a template in a template.
+// include implements the template function include.
 func (c *charted) include(name string, of any) (string, error) {
 	var text bytes.Buffer
 	err := c.templates.ExecuteTemplate(&text, name, of)
 	return text.String(), err
 }
 
-// functions are those of Helm that the chart uses, and do what they do there; but that quote leaves out quotes
-// where YAML needs none.
+// functions are the template functions of Helm that the chart uses. They return the same as Helm's, but quote omits quotes
+// that YAML does not need.
 var functions = template.FuncMap{
 	"include":    func(string, any) (string, error) { return "", errors.New("not of a chart") },
 	"fail":       func(why string) (string, error) { return "", errors.New(why) },
@@ -131,7 +130,7 @@ func dict(pairs ...any) map[string]any {
 	return d
 }
 
-// merge adds to a map what others have besides, also in maps within.
+// merge merges others into to, including nested maps.
 func merge(to map[string]any, others ...map[string]any) map[string]any {
 	for _, other := range others {
 		for key, value := range other {
@@ -167,7 +166,7 @@ func indent(by int, text string) string {
 	return space + strings.ReplaceAll(text, "\n", "\n"+space)
 }
 
-// plain are strings that YAML 1.1 and 1.2 take for strings, as they are.
+// plain reports whether YAML 1.1 and 1.2 read the unquoted text as a string.
 func plain(text string) bool {
 	isLetter := func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 	fits := func(c rune) bool { return isLetter(c) || c >= '0' && c <= '9' || strings.ContainsRune("-_./=", c) }

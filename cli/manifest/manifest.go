@@ -1,5 +1,5 @@
-// Package manifest makes the objects that run dwatch in a cluster: as text, which says to its
-// readers why it is so. It asks no server, and knows no flags.
+// Package manifest renders the manifests that run dwatch in a cluster, with comments that explain them. It does not
+// contact a server and does not depend on flags.
 package manifest
 
 import (
@@ -12,35 +12,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Where the pod has what it keeps, and what it is given.
+// Directories in the pod: the volume for state, and mounted files.
 const (
 	StateDir  = "/var/lib/dwatch"
 	SecretDir = "/etc/dwatch"
 	RulesDir  = "/etc/dwatch-rules"
 )
 
-// RulesFile is where the pod has its rules.
+// RulesFile is the path of the rules in the pod.
 const RulesFile = RulesDir + "/rules.yaml"
 
-// The port of --listen that the probes and Prometheus ask.
+// MetricsPort is the default port of --listen, for probes and Prometheus.
 const MetricsPort = 9090
 
-// Run is what runs, and where.
+// Workload describes the pods that run dwatch.
 type Workload struct {
-	Name, Namespace string // of all objects but the roles
+	Name, Namespace string // the name and namespace of all objects except the roles
 	Image           string
-	Args            []string // of the container
-	Roles           []Role   // what its service account may do
-	Ports           []Port   // where it listens; that of the metrics is called metrics
-	Egress          []Peer   // whom it may reach; nil: everybody
-	Rules           []any    // what is at RulesFile; empty: nothing
-	MountsSecrets   bool     // the arguments name files below SecretDir, which are in the Secret of its name
-	Replicas        int      // how many pods, of which one works, or each has a shard; 0: one
-	VolumePerPod    bool     // each has a volume of its own
-	VolumeSize      string   // how large the volume at StateDir is, a quantity; empty: there is none
-	MemoryLimit     string   // at most, a quantity
-	GraceSeconds    int      // seconds that it takes to end
-	ServedKinds     []string // those of PodMonitor and PrometheusRule that the server has
+	Args            []string // the arguments of the container
+	Roles           []Role   // the permissions of the service account
+	Ports           []Port   // the ports that the pod listens on; the port of the metrics is called metrics
+	Egress          []Peer   // the allowed connections; nil allows all
+	Rules           []any    // the rules at RulesFile; empty means no rules
+	MountsSecrets   bool     // arguments name files below SecretDir, from the Secret called Name
+	Replicas        int      // the number of pods, of which one is active or each has a shard; 0 means one
+	VolumePerPod    bool     // each pod has its own volume
+	VolumeSize      string   // the size of the volume at StateDir, a quantity; if empty, there is no volume
+	MemoryLimit     string   // a quantity
+	GraceSeconds    int      // the termination grace period
+	ServedKinds     []string // PodMonitor and PrometheusRule, if the server has them
 }
 
 // Types that only some servers have.
@@ -49,26 +49,26 @@ const (
 	PrometheusRule = "monitoring.coreos.com/v1/PrometheusRule"
 )
 
-// Role is what the service account may do in a namespace, or if that is empty in all of the cluster.
+// Role is a set of permissions in a namespace, or in the whole cluster if Namespace is empty.
 type Role struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Rules     any    `json:"rules"`
 }
 
-// Port is one where the pod listens.
+// Port is a named port that the pod listens on.
 type Port struct {
 	Name   string
 	Number int
 }
 
-// File is a manifest of one object, or of several.
+// File is a file with the manifest of one or several objects.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// Files returns the manifests in the order in which they are to be applied.
+// Files returns the manifests in the order for kubectl apply.
 func (r Workload) Files() ([]File, error) {
 	c, err := newChart(r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r Workload) Files() ([]File, error) {
 	return files, nil
 }
 
-// Documents are objects in YAML, one document each.
+// EncodeYAML returns the objects as YAML documents.
 func EncodeYAML(objects []any) ([]byte, error) {
 	var documents [][]byte
 	for _, object := range objects {
@@ -102,7 +102,7 @@ func EncodeYAML(objects []any) ([]byte, error) {
 	return bytes.Join(documents, []byte("---\n")), nil
 }
 
-// Join puts files into one.
+// JoinFiles returns the text of all files as one.
 func JoinFiles(files []File) []byte {
 	var texts [][]byte
 	for _, f := range files {
@@ -111,7 +111,7 @@ func JoinFiles(files []File) []byte {
 	return bytes.Join(texts, []byte("---\n"))
 }
 
-// Kustomization returns a base of files.
+// NewKustomization returns the kustomization.yaml of a base with files.
 func NewKustomization(files []File) File {
 	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 	for _, f := range files {
@@ -120,8 +120,8 @@ func NewKustomization(files []File) File {
 	return File{"kustomization.yaml", []byte(text)}
 }
 
-// Mount returns the path below a directory of the pod of a file here: by its last name, with the
-// characters that a key of a Secret may have. named is false where it has no such name.
+// MountPath returns the path of a local file below dir in the pod. It is the last element of the local path, with only
+// the characters that a key of a Secret may contain. named is false if the local path does not end in a file name.
 func MountPath(dir, file string) (at string, named bool) {
 	name := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	key := strings.Map(func(c rune) rune {

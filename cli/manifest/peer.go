@@ -12,47 +12,46 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Peer is somebody whom the pod may reach, and why.
+// Peer is a destination that the pod may connect to, and its purpose.
 type Peer struct {
 	Purpose string `json:"why"`
 	EgressRule
 }
 
-// EgressRule is that of a NetworkPolicy: where to, or if that is empty to wherever, and at which
-// ports, or at all.
+// EgressRule is an egress rule of a NetworkPolicy. Empty To allows all destinations, and empty Ports all ports.
 type EgressRule struct {
 	To    []Destination `json:"to,omitempty"`
 	Ports []TargetPort  `json:"ports,omitempty"`
 }
 
-// Destination has one member.
+// Destination is a peer of a NetworkPolicy. Only one member is set.
 type Destination struct {
 	IPBlock           *IPBlock  `json:"ipBlock,omitempty"`
 	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
 }
 
-// Block is a range of addresses.
+// IPBlock is a range of addresses.
 type IPBlock struct {
 	CIDR string `json:"cidr"`
 }
 
-// Selector is of labels.
+// Selector selects objects by labels.
 type Selector struct {
 	MatchLabels map[string]string `json:"matchLabels"`
 }
 
-// TargetPort is one where the pods behind a Service listen, which need not be the Service's.
+// TargetPort is a port of the pods behind a Service, which may differ from the port of the Service.
 type TargetPort struct {
 	Port     int    `json:"port"`
 	Protocol string `json:"protocol,omitempty"`
 }
 
-// DNS is where names are resolved.
+// DNSPeer allows DNS queries.
 func DNSPeer() Peer {
 	return Peer{"DNS", EgressRule{Ports: []TargetPort{{53, "UDP"}, {53, "TCP"}}}}
 }
 
-// Server is the API server, which listens at ports.
+// APIServerPeer allows connections to ports of the API server.
 func APIServerPeer(ports ...int) Peer {
 	p := Peer{Purpose: "the API server"}
 	for _, port := range ports {
@@ -61,7 +60,7 @@ func APIServerPeer(ports ...int) Peer {
 	return p
 }
 
-// Reaches lets the pod reach who gets what is sent to addresses.
+// AllowEgressTo allows the pod to connect to receivers at addresses.
 func (r *Workload) AllowEgressTo(addresses ...*url.URL) {
 	for _, address := range addresses {
 		for _, p := range ReceiverPeers(address, r.Namespace) {
@@ -72,8 +71,8 @@ func (r *Workload) AllowEgressTo(addresses ...*url.URL) {
 	}
 }
 
-// Receivers are who gets what is sent to an address: one, or two where the address may be that
-// of a Service as well as one elsewhere. own is the namespace of the pod.
+// ReceiverPeers returns the peers for the address of a receiver: one, or two if the address may be a Service or a host
+// outside the cluster. own is the namespace of the pod.
 func ReceiverPeers(address *url.URL, own string) []Peer {
 	why := "the receiver"
 	host := strings.ToLower(address.Hostname())
@@ -83,7 +82,7 @@ func ReceiverPeers(address *url.URL, own string) []Peer {
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		cidr := netip.PrefixFrom(ip.Unmap().WithZone(""), ip.Unmap().BitLen()).String()
-		if strings.HasPrefix(address.Scheme, "kafka") { // it leads to others
+		if strings.HasPrefix(address.Scheme, "kafka") { // the first broker names others
 			return []Peer{{why, EgressRule{Ports: ports}}}
 		}
 		return []Peer{{why, EgressRule{To: []Destination{{IPBlock: &IPBlock{cidr}}}, Ports: ports}}}
@@ -97,7 +96,7 @@ func ReceiverPeers(address *url.URL, own string) []Peer {
 	switch {
 	case len(labels) == 1:
 		return []Peer{within(own)}
-	case len(validation.IsDNS1123Label(labels[1])) > 0: // no namespace is called so
+	case len(validation.IsDNS1123Label(labels[1])) > 0: // not the name of a namespace
 	case len(labels) >= 3 && labels[2] == "svc":
 		return []Peer{within(labels[1])}
 	case len(labels) == 2:
@@ -119,14 +118,15 @@ func portOf(address *url.URL) int {
 	return 4222 // of NATS
 }
 
-// IsAnyAddress reports whether HOST:PORT is every address of a machine: that of a pod is known once it is there.
+// IsUnspecifiedAddress reports whether HOST:PORT means all addresses of a machine. The address of a pod is assigned only
+// when it starts.
 func IsUnspecifiedAddress(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
-// PortIn is the port of HOST:PORT; 0 if that has none.
+// ParsePort returns the port of HOST:PORT, or 0 if there is none.
 func ParsePort(address string) int {
 	_, port, _ := net.SplitHostPort(address)
 	n, _ := strconv.Atoi(port)

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// values are what the chart takes, as far as it depends on the run: its values.yaml says what
-// each of them is, and has all else.
+// values are the values of the chart that depend on the command line. values.yaml of the chart explains them, and
+// contains the defaults of all values.
 type values struct {
 	Name     string         `json:"fullnameOverride"`
 	Replicas int            `json:"replicas,omitempty"`
@@ -51,7 +51,7 @@ type resources struct {
 	} `json:"limits"`
 }
 
-// Values are those of the chart with which it makes the same objects, in YAML.
+// Values returns the values, as YAML, with which the chart renders the same objects.
 func (r Workload) Values() (File, error) {
 	text, err := yaml.Marshal(r.values())
 	head := fmt.Sprintf("# Of the chart of dwatch: helm install %s CHART --namespace %s --values FILE\n", r.Name, r.Namespace)
@@ -83,7 +83,7 @@ func (r Workload) values() values {
 	return v
 }
 
-// imageOf takes the name of an image apart, as all do that pull one.
+// imageOf splits an image reference in the same way as container runtimes.
 func imageOf(name string) (i image) {
 	name, i.Digest, _ = strings.Cut(name, "@")
 	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
@@ -93,6 +93,5 @@ func imageOf(name string) (i image) {
 	return i
 }
 
-// argument is one of a container: Kubernetes puts variables into what has $(NAME), but not where the
-// sign is doubled.
+// argument escapes an argument of a container: Kubernetes expands $(NAME), unless the $ is doubled.
 func argument(text string) string { return strings.ReplaceAll(text, "$", "$$") }
