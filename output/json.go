@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/tidwall/gjson"
 	"github.com/tidwall/pretty"
 
 	"dwatch/output/text"
@@ -55,17 +54,27 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 	case len(objects) > 0:
 		tail = "\n" + indent + tail
 	}
+	sorter := newJSONSorter(prefix, indent)
 	return writeList(w, objects, string(j.styled([]byte(head))), string(j.styled([]byte(tail))), func(dst []byte, o event.Object) ([]byte, error) {
-		j.scratch.Reset()
-		j.scratch.WriteString(separator)
+		piece := append(j.line[:0], separator...)
 		separator = ",\n" + prefix
-		if j.line = j.line[:0]; !j.Masks.AppliesTo(o.APIVersion, o.Kind) { // MaskJSON sorts, and escapes no < of a mask
-			j.line = appendSortedJSON(j.line, gjson.Parse(o.Raw()))
-			o = event.NewObject(o.Identity, string(j.line))
+		if j.Masks.AppliesTo(o.APIVersion, o.Kind) { // MaskJSON sorts, and escapes no < of a mask
+			masked, _ := j.appendObject(nil, o)
+			j.scratch.Reset()
+			if err := json.Indent(&j.scratch, masked, prefix, indent); err != nil {
+				return dst, err
+			}
+			piece = append(piece, j.scratch.Bytes()...)
+		} else {
+			text := o.Raw()
+			if j.OmitManagedFields {
+				before, after := event.CutManagedFields(text)
+				text = before + after
+			}
+			piece = sorter.append(piece, text)
 		}
-		j.line, _ = j.appendObject(j.line[:0], o)
-		err := json.Indent(&j.scratch, j.line, prefix, indent)
-		return append(dst, j.styled(j.scratch.Bytes())...), err
+		j.line = piece
+		return append(dst, j.styled(piece)...), nil
 	})
 }
 

@@ -1,15 +1,18 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// checkSortedJSON compares appendSortedJSON with what the library decodes and encodes.
+// checkSortedJSON compares jsonSorter with what the library decodes and encodes.
 func checkSortedJSON(t *testing.T, text string) {
 	t.Helper()
 	var decoded any
@@ -20,8 +23,15 @@ func checkSortedJSON(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := appendSortedJSON([]byte("before"), gjson.Parse(text)); string(got) != "before"+string(want) {
+	if got := newJSONSorter("", "").append([]byte("before"), text); string(got) != "before"+string(want) {
 		t.Errorf("%s: got %s, want %s", text, got[len("before"):], want)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, want, "> ", "    "); err != nil {
+		t.Fatal(err)
+	}
+	if got := newJSONSorter("> ", "    ").append(nil, text); string(got) != indented.String() {
+		t.Errorf("%s: indented: got %s, want %s", text, got, indented.String())
 	}
 }
 
@@ -38,6 +48,7 @@ func TestSortedJSON(t *testing.T) {
 	} {
 		checkSortedJSON(t, text)
 	}
+	checkSortedJSON(t, strings.Repeat(`{"b":[0,`, maxIndents)+"1"+strings.Repeat(`],"a":{}}`, maxIndents))
 }
 
 func FuzzSortedJSON(f *testing.F) {
@@ -45,4 +56,19 @@ func FuzzSortedJSON(f *testing.F) {
 		f.Add(`{"kind":"K","a":` + value + `}`)
 	}
 	f.Fuzz(checkSortedJSON)
+}
+
+func BenchmarkSortedJSON(b *testing.B) {
+	line, err := os.ReadFile("../watcher/testdata/pod.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := gjson.GetBytes(line, "object").Raw
+	var dst []byte
+	sorter := newJSONSorter(indent, indent)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = sorter.append(dst[:0], text)
+	}
 }
