@@ -34,7 +34,7 @@ var unreviewed = strings.Fields(`
 output/changes.View output/changes.folds output/changes.kubeEvents output/changes.problemView output/changes.reconstruction
 output/changes.repeats output/changes.settlement
 output/deliver.Queue output/deliver.schedule output/deliver/jetstream.Receiver output/deliver/kafka/producer.Receiver output/deliver/webhook.Receiver
-output/inventory.Entry output/inventory.Inventory output/inventory.State
+
 output/live.problems output/live.store output/live.timeControl output/live.view
 output/page.Hub output/page.export output/page.exportCollector output/page.historyHubs output/page.viewer output/top.Top
 watcher/broadcast.Subscriber watcher/recording.Recorder watcher/recording.player watcher/settle.Stage watcher/source.stream watcher/until.Stage

@@ -50,19 +50,19 @@ type columnTime struct {
 }
 
 // findTimes sets the start times of the columns that count from a time in the object.
-func (s *State) findTimes(content string) {
-	for n := range s.columns.all {
-		c := &s.columns.all[n]
+func (r *tableRow) findTimes(content string) {
+	for n := range r.columns.all {
+		c := &r.columns.all[n]
 		if !c.HasStartTime {
 			continue
 		}
-		if s.times == nil {
-			s.times = make([]columnTime, len(s.columns.all))
+		if r.times == nil {
+			r.times = make([]columnTime, len(r.columns.all))
 		}
-		s.times[n].ended = c.AgeFormat == AgeNone && gjson.Get(content, "status.completionTime").Exists()
+		r.times[n].ended = c.AgeFormat == AgeNone && gjson.Get(content, "status.completionTime").Exists()
 		for _, path := range c.startPaths {
 			if at, err := time.Parse(time.RFC3339, gjson.Get(content, path).String()); err == nil {
-				s.times[n].start = at
+				r.times[n].start = at
 				break
 			}
 		}
@@ -71,32 +71,32 @@ func (s *State) findTimes(content string) {
 
 // CellStart returns the time from which the cell of a column counts, or zero if it is unknown. counts is false if the cell is not a
 // running duration.
-func (s *State) CellStart(column int) (at time.Time, counts bool) {
-	if s.times == nil || !s.columns.all[column].HasStartTime || s.times[column].ended {
+func (r *tableRow) CellStart(column int) (at time.Time, counts bool) {
+	if r.times == nil || !r.columns.all[column].HasStartTime || r.times[column].ended {
 		return time.Time{}, false
 	}
-	return s.times[column].start, true
+	return r.times[column].start, true
 }
 
-// sameCells reports whether the cells equal those of another state, except for ages.
-func (s *State) sameCells(before *State) bool {
-	if s.columns != before.columns || !slices.Equal(s.times, before.times) {
+// sameCells reports whether the cells equal those of another row, except for ages.
+func (r *tableRow) sameCells(before *tableRow) bool {
+	if r.columns != before.columns || !slices.Equal(r.times, before.times) {
 		return false
 	}
-	if s.cells == before.cells {
+	if r.cells == before.cells {
 		return true
 	}
-	now, was := s.CellValues(), before.CellValues()
+	now, was := r.CellValues(), before.CellValues()
 	if len(now) != len(was) {
 		return false
 	}
 	for n := range now {
 		clock := AgeNone
-		if n < len(s.columns.all) {
-			if _, counts := s.CellStart(n); counts {
+		if n < len(r.columns.all) {
+			if _, counts := r.CellStart(n); counts {
 				continue
 			}
-			clock = s.columns.all[n].AgeFormat
+			clock = r.columns.all[n].AgeFormat
 		}
 		if now[n].Raw != was[n].Raw && (clock == AgeNone || CellChanged(was[n].String(), now[n].String())) {
 			return false

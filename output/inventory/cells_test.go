@@ -7,12 +7,12 @@ import (
 
 // TestSameCells checks that cells are equal if they only differ in their ages.
 func TestSameCells(t *testing.T) {
-	of := func(cells string, times ...columnTime) *State {
-		return &State{cells: cells, times: times}
+	of := func(cells string, times ...columnTime) *tableRow {
+		return &tableRow{cells: cells, times: times}
 	}
 	at := start
 	for _, one := range []struct {
-		before, now *State
+		before, now *tableRow
 		same        bool
 	}{
 		{of(`["a","5m","1 (3m ago)","x"]`), of(`["a","6m","1 (4m ago)","x"]`), true},

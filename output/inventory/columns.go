@@ -55,13 +55,13 @@ type columnsKey struct {
 
 // columnsOf returns the columns for a kind with the server's definitions. Equal arguments give the same pointer, as long
 // as the result is cached.
-func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *columns {
+func (r *stateReader) columnsOf(kind schema.GroupKind, definitions string) *columns {
 	key := columnsKey{kind, definitions}
-	if known := i.columns[key]; known != nil {
+	if known := r.columns[key]; known != nil {
 		return known
 	}
-	if len(i.columns) >= maxColumns { // the server sends different definitions each time
-		clear(i.columns)
+	if len(r.columns) >= maxColumns { // the server sends different definitions each time
+		clear(r.columns)
 	}
 	key.definitions = strings.Clone(definitions) // do not retain the whole row
 	c := &columns{}
@@ -73,19 +73,26 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 		c.all = append(c.all, column)
 	}
 	served := len(c.all)
-	for _, label := range i.options.Labels {
+	for _, label := range r.options.Labels {
 		c.all = append(c.all, Column{Column: output.Column{Name: label}, IsLabel: true})
 	}
-	if i.options.ShowLabels {
+	if r.options.ShowLabels {
 		c.all = append(c.all, Column{IsLabel: true})
 	}
 	c.labels = len(c.all) - served
-	i.columns[key] = c
+	r.columns[key] = c
 	return c
 }
 
+// tableRow has the cells that the server's table shows for an object.
+type tableRow struct {
+	columns *columns
+	cells   string       // JSON; empty if there are none
+	times   []columnTime // by column; nil if no column counts from a time in the object
+}
+
 // Columns returns the columns of the cells. The slice is immutable; SameColumns compares two of them.
-func (s *State) Columns() []Column { return s.columns.all }
+func (r *tableRow) Columns() []Column { return r.columns.all }
 
 // SameColumns reports whether a and b are the same slice.
 func SameColumns(a, b []Column) bool {
@@ -138,7 +145,7 @@ func shorten(text string) string {
 }
 
 // CellValues returns the cells of the server's table. There can be more cells than columns, or none.
-func (s *State) CellValues() []gjson.Result { return gjson.Parse(s.cells).Array() }
+func (r *tableRow) CellValues() []gjson.Result { return gjson.Parse(r.cells).Array() }
 
 // Cells returns the text for each of Columns at the time of the state, escaped for terminals.
 func (s *State) Cells() []string {
@@ -162,4 +169,4 @@ func (s *State) Cells() []string {
 }
 
 // HasCells reports whether the server sent table cells for the object.
-func (s *State) HasCells() bool { return s.cells != "" }
+func (r *tableRow) HasCells() bool { return r.cells != "" }

@@ -14,7 +14,6 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/pack"
 )
 
 // Options configures an Inventory.
@@ -59,11 +58,7 @@ type Options struct {
 type Inventory struct {
 	options Options
 	view    func([]Change)
-	// Only Deliver uses the fields up to mu.
-	packer  pack.Packer
-	columns map[columnsKey]*columns
-	// managers interns the lists of field managers, so that states share them.
-	managers map[string][]string
+	reader  stateReader
 
 	mu   sync.RWMutex // guards the fields below and the unexported fields of entries
 	byID map[string]*Entry
@@ -85,12 +80,13 @@ var _ event.Sink = (*Inventory)(nil)
 // New returns an empty Inventory. Deliver calls view with all changes in order. view must not retain the slice.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
-		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
+		options: o, view: view, reader: newStateReader(o), kinds: map[schema.GroupKind]schema.GroupResource{},
 		byID: map[string]*Entry{}, byName: map[name]*Entry{}, problems: newProblemTracker(), eventTargets: newEventTargets(o.Targets), archive: newArchive(o), unwatchedCauses: unwatchedCauses{lru.New(maxUnwatchedCauses)},
 	}
 }
 
-// Entry is one object from its creation to its deletion. A later object with the same name is another Entry.
+// Entry is one object from its creation to its deletion. A later object with the same name is another Entry. It is one type
+// because all indexes of the Inventory refer to an object and its history by one pointer.
 type Entry struct {
 	// ID identifies the object within this run: resource and UID, after the cluster's name if there are several clusters.
 	ID              string
@@ -184,7 +180,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 		i.filterOut(&c)
 		return c
 	}
-	c.State = i.read(e) // slow, as change.Diff is: not under the lock
+	c.State = i.reader.read(e) // slow, as change.Diff is: not under the lock
 	if c.Before = i.currentState(e); c.Before == nil {
 		c.State.countChange(&c)
 		i.addEntry(&c)

@@ -296,7 +296,7 @@ func TestProblemsClock(t *testing.T) {
 // TestProblemText checks the text of problems, including the escaping of control characters.
 func TestProblemText(t *testing.T) {
 	now := start.Add(time.Minute)
-	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Message: "CrashLoopBackOff\x1b[2J"}, ObjectCount: 3, Failed: true,
+	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Summary: Summary{Message: "CrashLoopBackOff\x1b[2J"}}, ObjectCount: 3, Failed: true,
 		Since: start, Cause: &Cause{Manager: "kubectl", Summary: "image 1 → 2"}}
 	short := func(schema.GroupResource) string { return "deploy" }
 	w := p.Describe(now, NameOptions{ShortName: short, ShowNamespaces: true})
