@@ -148,6 +148,9 @@ func explainState(o event.Object, columnsOf func() []lookup.PrinterColumn) (stri
 	}
 	if state.Word != kstatus.CurrentStatus {
 		line("To be ready", r.Needs)
+		if !r.FailsAt.IsZero() {
+			line("Fails", "at "+r.FailsAt.UTC().Format(time.RFC3339)+", if nothing changes until then")
+		}
 	}
 	if state.Word == kstatus.UnknownStatus && gvk.Group != "" {
 		for _, c := range columnsOf() {

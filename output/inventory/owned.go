@@ -20,7 +20,7 @@ type inheritance struct {
 	turned map[*Entry]*State // the states that time has changed: see State.asOf
 	owners map[clusterUID]bool
 
-	revision  uint64    // of the problems from which the fields above are made
+	revision  uint64    // problemTracker.revision when the fields above were made
 	isStale   bool      // an owner of an unhealthy object has changed
 	isPending bool      // the owners of an object are being looked up
 	checked   time.Time // when the fields above were made
@@ -228,7 +228,7 @@ func (h *inheritance) inherit(o *Entry, s *State, up ownerChain, last lastState)
 	}
 }
 
-// isSuperseded reports whether another object may have taken the place of a failed one. Its owner then knows better.
+// isSuperseded reports whether a failed object may be a past attempt, which its owner has repeated with another object.
 func (s *State) isSuperseded() bool {
 	return s.isFinishedPod || status.MayBeSuperseded(s.Target.Mapping.GroupVersionKind.GroupKind())
 }
