@@ -33,7 +33,6 @@ var needsReason = regexp.MustCompile(`(^|\. )It is one type because `)
 var unreviewed = strings.Fields(`
 output/changes.View output/changes.folds output/changes.kubeEvents output/changes.problemView output/changes.reconstruction
 output/changes.repeats output/changes.settlement
-output/deliver.Queue output/deliver.schedule output/deliver/jetstream.Receiver output/deliver/kafka/producer.Receiver output/deliver/webhook.Receiver
 
 output/live.problems output/live.store output/live.timeControl output/live.view
 output/page.Hub output/page.export output/page.exportCollector output/page.historyHubs output/page.viewer output/top.Top

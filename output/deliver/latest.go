@@ -1,6 +1,10 @@
 package deliver
 
-import "dwatch/watcher/event"
+import (
+	"sync"
+
+	"dwatch/watcher/event"
+)
 
 // With Options.LatestOnly, a new event replaces the last waiting event of the same object, unless that is being sent:
 //
@@ -32,15 +36,48 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	return m, true
 }
 
+// holds prevents the messages of some objects from being sent while messages that replace them are being stored. Its methods
+// require schedule.mu to be held.
+type holds struct {
+	held     map[key]bool // the objects whose messages must not be sent
+	wanted   map[key]bool // the objects that a worker waits for
+	released *sync.Cond
+}
+
+func newHolds(mu *sync.Mutex) holds {
+	return holds{held: map[key]bool{}, wanted: map[key]bool{}, released: sync.NewCond(mu)}
+}
+
+// hold holds an object, unless a worker waits for it. Otherwise, an object with a constant stream of events could be held forever.
+func (h *holds) hold(k key) bool {
+	if h.wanted[k] {
+		return false
+	}
+	h.held[k] = true
+	return true
+}
+
+// await waits until release is called.
+func (h *holds) await(k key) {
+	h.wanted[k] = true
+	h.released.Wait()
+	delete(h.wanted, k)
+}
+
+// release ends all holds.
+func (h *holds) release() {
+	clear(h.held)
+	h.released.Broadcast()
+}
+
 // hold returns the last waiting item of an object, if it may be replaced. The items of the object are then not sent until releaseHolds.
 func (s *schedule) hold(k key) (item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.objects[k]
-	if o == nil || len(o.items) == 1 && o.state == busy || s.wanted[k] { // it is about to be sent
+	if o == nil || len(o.items) == 1 && o.state == busy || !s.holds.hold(k) { // it is about to be sent
 		return item{}, false
 	}
-	s.held[k] = true
 	return o.items[len(o.items)-1], true
 }
 
@@ -48,6 +85,5 @@ func (s *schedule) hold(k key) (item, bool) {
 func (s *schedule) releaseHolds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.held)
-	s.released.Broadcast()
+	s.holds.release()
 }

@@ -36,7 +36,7 @@ func (s *schedule) resolveLocked(next key) key {
 	case !s.isDueLocked() || len(out.parked) == 0:
 		return probe
 	}
-	i := slices.IndexFunc(out.parked, func(k key) bool { return s.objects[k].tries == 0 && !s.held[k] })
+	i := slices.IndexFunc(out.parked, func(k key) bool { return s.objects[k].tries == 0 && !s.holds.held[k] })
 	return out.parked[max(i, 0)]
 }
 
@@ -128,7 +128,7 @@ func (s *schedule) takeExpired() (taken []expired) {
 	defer s.mu.Unlock()
 	s.outage.parked = slices.DeleteFunc(s.outage.parked, func(k key) bool {
 		o := s.objects[k]
-		isTaken := s.isExpiredLocked(o) && !s.held[k]
+		isTaken := s.isExpiredLocked(o) && !s.holds.held[k]
 		if isTaken {
 			o.state = busy
 			taken = append(taken, expired{k, o.items[0], int(o.tries)})

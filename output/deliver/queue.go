@@ -55,7 +55,8 @@ type Options struct {
 // DefaultMaxBytes is the default of Options.MaxBytes.
 const DefaultMaxBytes = 64 << 20
 
-// Queue is a Sink that delivers events to a Receiver. See the package comment.
+// Queue is a Sink that delivers events to a Receiver. See the package comment. It embeds Options because accepting, sending and
+// reporting all read them.
 type Queue struct {
 	Options
 	receiver Receiver

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// schedule decides which message is sent next, and counts the waiting and finished messages.
+// schedule decides which message is sent next, and counts the waiting and finished messages. It embeds Stats because each step
+// counts its result under the same lock.
 type schedule struct {
 	options Options
 	made    time.Time
@@ -22,13 +23,15 @@ type schedule struct {
 	objects map[key]*object // the objects with waiting messages
 	ending  bool            // true if no more messages will be added
 	outage  outage
-	Stats          // Oldest and Reached are not set
-	reason  error  // the error of the last failed attempt
-	subject string // the Subject of its message
-	// held has the objects whose messages must not be sent until released is signalled, because messages that replace them are
-	// being stored. wanted has the objects that a worker waits for. They are not held again until the worker has taken them.
-	held, wanted map[key]bool
-	released     *sync.Cond
+	Stats   // Oldest and Reached are not set
+	failure failure
+	holds   holds
+}
+
+// failure is the last failed attempt.
+type failure struct {
+	err     error
+	subject string // the Subject of the message
 }
 
 // object has the waiting messages of one object.
@@ -60,10 +63,8 @@ func newSchedule(o Options) *schedule {
 		freed:   make(chan struct{}, 1),
 		objects: map[key]*object{},
 		outage:  outage{failed: map[key]bool{}},
-		held:    map[key]bool{},
-		wanted:  map[key]bool{},
 	}
-	s.released = sync.NewCond(&s.mu)
+	s.holds = newHolds(&s.mu)
 	return s
 }
 
@@ -147,10 +148,8 @@ func (s *schedule) enter(entries ...*entry) {
 func (s *schedule) take(next key) (k key, it item, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for k = s.resolveLocked(next); s.held[k]; k = s.resolveLocked(next) {
-		s.wanted[k] = true // otherwise, an object with a constant stream of events could be held forever
-		s.released.Wait()
-		delete(s.wanted, k) // a probe may resolve to another object now
+	for k = s.resolveLocked(next); s.holds.held[k]; k = s.resolveLocked(next) {
+		s.holds.await(k) // a probe may resolve to another object afterwards
 	}
 	o := s.objects[k]
 	if o == nil || o.state == busy || (o.state == parked) != (next == probe) || !s.mayTakeLocked(k, o) {
@@ -205,7 +204,7 @@ func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tri
 	} else {
 		s.Failed++
 	}
-	s.reason, s.subject = err, subject
+	s.failure = failure{err, subject}
 	o := s.objects[k]
 	o.tries++
 	o.failing = true

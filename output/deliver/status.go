@@ -48,7 +48,7 @@ func (q *Queue) status() status {
 	now := q.schedule
 	now.mu.Lock()
 	defer now.mu.Unlock()
-	s := status{Stats: now.Stats, name: q.Name, subject: now.subject, ofRule: q.Rule != "", condition: condition{now.Down, now.Down, now.Full, ""}}
+	s := status{Stats: now.Stats, name: q.Name, subject: now.failure.subject, ofRule: q.Rule != "", condition: condition{now.Down, now.Down, now.Full, ""}}
 	s.Reached = s.Delivered+s.Refused > 0
 	next := moment(-1)
 	for _, o := range now.objects {
@@ -64,8 +64,8 @@ func (q *Queue) status() status {
 	if next >= 0 {
 		s.next = max(0, -now.since(next))
 	}
-	if s.failing && now.reason != nil {
-		s.reason = explain(now.reason)
+	if s.failing && now.failure.err != nil {
+		s.reason = explain(now.failure.err)
 	}
 	return s
 }

@@ -38,7 +38,8 @@ type Options struct {
 // openTimeout is the maximum time for connecting and for finding or creating a stream.
 const openTimeout = 5 * time.Second
 
-// Receiver publishes messages to a NATS server. It has at most one connection.
+// Receiver publishes messages to a NATS server. It has at most one connection. It embeds Options because most of them apply to
+// each connection.
 type Receiver struct {
 	Options
 	source  string

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -33,6 +35,31 @@ const (
 
 // caFlag is the flag for trusted authorities.
 const caFlag = "--to-ca"
+
+// transport has the connections of a Receiver.
+type transport struct {
+	roots *secret.Value[*x509.CertPool] // nil means the authorities of the system
+
+	mu      sync.Mutex
+	current *http.Transport
+}
+
+// get returns the current transport. It replaces the transport when the trusted authorities change, so that older connections are
+// not reused.
+func (t *transport) get() (*http.Transport, error) {
+	roots, err := t.roots.Get()
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if roots != nil && roots != t.current.TLSClientConfig.RootCAs {
+		t.current.CloseIdleConnections()
+		t.current = t.current.Clone()
+		t.current.TLSClientConfig.RootCAs = roots
+	}
+	return t.current, nil
+}
 
 func newTransport(o Options) (*http.Transport, error) {
 	tlsConfig, err := secret.TLSConfig(o.TLS)

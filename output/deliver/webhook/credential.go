@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,27 @@ import (
 
 	"dwatch/output/deliver/secret"
 )
+
+// credentials are the secrets of a Receiver. Their files are read again when they change. nil means that a secret is not used.
+type credentials struct {
+	token   *secret.Value[string]
+	headers *secret.Value[http.Header]
+	signing *secret.Value[[][]byte]
+}
+
+func loadCredentials(o Options) (c credentials, err error) {
+	var wrong [3]error
+	c.token, wrong[0] = secret.Load(o.Token, parseToken)
+	c.headers, wrong[1] = secret.Load(o.Headers, parseHeaders)
+	c.signing, wrong[2] = secret.Load(o.Signing, parseSecrets)
+	if err := cmp.Or(wrong[:]...); err != nil {
+		return c, err
+	}
+	if given, _ := c.headers.Get(); c.token != nil && given.Get("Authorization") != "" {
+		return c, fmt.Errorf("%s and %s both set Authorization: use only one of them", o.Token.Name, o.Headers.Name)
+	}
+	return c, nil
+}
 
 // LoadToken returns the bearer token of a source, or "" if the source is not set. Errors contain the name of the source.
 func LoadToken(s secret.Source) (string, error) {

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/x509"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,18 +43,13 @@ const (
 	OTLPLogs                 // an OpenTelemetry log record
 )
 
-// Receiver sends messages to a URL.
+// Receiver sends messages to a URL. It embeds Options because most of them apply to each request.
 type Receiver struct {
 	Options
-	source   string
-	roots    *secret.Value[*x509.CertPool]
-	token    *secret.Value[string]
-	headers  *secret.Value[http.Header]
-	signing  *secret.Value[[][]byte]
-	noExpect atomic.Bool // true if the server does not support Expect: 100-continue
-
-	mu        sync.Mutex
-	transport *http.Transport
+	source      string
+	credentials credentials
+	transport   transport
+	noExpect    atomic.Bool // true if the server does not support Expect: 100-continue
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -65,43 +57,21 @@ var _ deliver.Receiver = (*Receiver)(nil)
 // New returns a Receiver without connecting. It fails if a file is invalid.
 func New(o Options) (w *Receiver, err error) {
 	w = &Receiver{Options: o}
-	var wrong [4]error
-	w.token, wrong[0] = secret.Load(o.Token, parseToken)
-	w.headers, wrong[1] = secret.Load(o.Headers, parseHeaders)
-	w.signing, wrong[2] = secret.Load(o.Signing, parseSecrets)
-	w.roots, wrong[3] = secret.LoadRootCAs(o.CA, caFlag)
-	if err := cmp.Or(wrong[:]...); err != nil {
+	if w.credentials, err = loadCredentials(o); err != nil {
 		return nil, err
 	}
-	if given, _ := w.headers.Get(); w.token != nil && given.Get("Authorization") != "" {
-		return nil, fmt.Errorf("%s and %s both set Authorization: use only one of them", o.Token.Name, o.Headers.Name)
+	if w.transport.roots, err = secret.LoadRootCAs(o.CA, caFlag); err != nil {
+		return nil, err
 	}
-	w.transport, err = newTransport(o)
+	w.transport.current, err = newTransport(o)
 	return w, err
-}
-
-// connections returns the transport. It replaces the transport when the trusted authorities change, so that older connections are not
-// reused.
-func (w *Receiver) connections() (*http.Transport, error) {
-	roots, err := w.roots.Get()
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if roots != nil && roots != w.transport.TLSClientConfig.RootCAs {
-		w.transport.CloseIdleConnections()
-		w.transport = w.transport.Clone()
-		w.transport.TLSClientConfig.RootCAs = roots
-	}
-	return w.transport, nil
 }
 
 // SetSource sets the attribute "source" of all messages, a URI. It must be called before Send.
 func (w *Receiver) SetSource(source string) { w.source = source }
 
 // Close closes the idle connections.
-func (w *Receiver) Close() { w.transport.CloseIdleConnections() }
+func (w *Receiver) Close() { w.transport.current.CloseIdleConnections() }
 
 // Send implements deliver.Receiver.
 func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
@@ -114,11 +84,11 @@ func (w *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	if err != nil {
 		return &deliver.DownError{Err: err} // a file is invalid, which affects all messages
 	}
-	connections, err := w.connections()
+	transport, err := w.transport.get()
 	if err != nil {
 		return &deliver.DownError{Err: err}
 	}
-	answer, err := connections.RoundTrip(request)
+	answer, err := transport.RoundTrip(request)
 	if err != nil {
 		return w.unanswered(ctx, err, connected.Load())
 	}
@@ -186,9 +156,9 @@ func (w *Receiver) encode(m *deliver.Message, header http.Header) ([]byte, error
 
 // authorize adds the current credentials.
 func (w *Receiver) authorize(header http.Header, id string, body []byte) error {
-	more, headersErr := w.headers.Get()
-	token, tokenErr := w.token.Get()
-	secrets, signingErr := w.signing.Get()
+	more, headersErr := w.credentials.headers.Get()
+	token, tokenErr := w.credentials.token.Get()
+	secrets, signingErr := w.credentials.signing.Get()
 	maps.Copy(header, more)
 	if token != "" {
 		header["Authorization"] = []string{"Bearer " + token}

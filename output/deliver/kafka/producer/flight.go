@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -36,29 +37,36 @@ func slotOf(m *deliver.Message, isTombstone bool) slot {
 // errCancelled is the result of a flight that the client cancelled, possibly together with another record.
 var errCancelled = errors.New("it was not sent")
 
+// flights has the pending flights, and the stored ones until their message is delivered. Its methods lock it.
+type flights struct {
+	mu     sync.Mutex
+	bySlot map[slot]*flight
+	busy   int // number of flights without a result, including forgotten ones
+}
+
 // fly returns the flight in a slot. If there is none, it starts one with record.
-func (r *Receiver) fly(s *session, m *deliver.Message, at slot, record *kgo.Record) *flight {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f := r.flights[at]; f != nil {
+func (a *flights) fly(s *session, m *deliver.Message, at slot, record *kgo.Record) *flight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f := a.bySlot[at]; f != nil {
 		return f
 	}
 	f := &flight{message: m.ID, done: make(chan struct{})}
 	f.ended, f.cancel = context.WithCancel(context.Background())
-	r.flights[at] = f
-	r.busy++
-	s.client.TryProduce(f.ended, record, func(_ *kgo.Record, err error) { r.landed(s, at, f, err) })
+	a.bySlot[at] = f
+	a.busy++
+	s.client.TryProduce(f.ended, record, func(_ *kgo.Record, err error) { a.landed(s, at, f, err) })
 	return f
 }
 
 // landed handles the result of a flight. A failed flight leaves its slot, so that the next attempt sends the record again.
-func (r *Receiver) landed(s *session, at slot, f *flight, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.busy--
+func (a *flights) landed(s *session, at slot, f *flight, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy--
 	if f.err = err; err != nil {
-		if r.flights[at] == f {
-			delete(r.flights, at)
+		if a.bySlot[at] == f {
+			delete(a.bySlot, at)
 		}
 		if isOfSession(err) {
 			s.ready.Store(false)
@@ -68,26 +76,26 @@ func (r *Receiver) landed(s *session, at slot, f *flight, err error) {
 }
 
 // isBusy reports whether any flight has no result yet.
-func (r *Receiver) isBusy() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.busy > 0
+func (a *flights) isBusy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.busy > 0
 }
 
 // forgetOthers removes the flights of earlier messages about the same object. If such a message is sent again later with the same ID,
 // it gets a new flight.
-func (r *Receiver) forgetOthers(m *deliver.Message) {
-	r.forget(m, func(f *flight) bool { return f.message != m.ID })
+func (a *flights) forgetOthers(m *deliver.Message) {
+	a.forget(m, func(f *flight) bool { return f.message != m.ID })
 }
 
 // forget cancels and removes the flights of a message's object for which which returns true.
-func (r *Receiver) forget(m *deliver.Message, which func(*flight) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (a *flights) forget(m *deliver.Message, which func(*flight) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, at := range []slot{slotOf(m, false), slotOf(m, true)} {
-		if f := r.flights[at]; f != nil && which(f) {
+		if f := a.bySlot[at]; f != nil && which(f) {
 			f.cancel()
-			delete(r.flights, at)
+			delete(a.bySlot, at)
 		}
 	}
 }

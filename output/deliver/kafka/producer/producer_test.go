@@ -68,8 +68,8 @@ func TestStored(t *testing.T) {
 	if len(records[2].Headers) != 0 {
 		t.Errorf("tombstone: got headers %v, want none", records[2].Headers)
 	}
-	if len(r.flights) != 0 {
-		t.Errorf("got %d flights at the end, want none", len(r.flights))
+	if len(r.flights.bySlot) != 0 {
+		t.Errorf("got %d flights at the end, want none", len(r.flights.bySlot))
 	}
 	several := pod("a", 1)
 	several.Cluster = "eu"
@@ -117,13 +117,13 @@ func TestAbort(t *testing.T) {
 	sent := make(chan error)
 	go func() { sent <- r.Send(ctx, pod("a", 2)) }()
 	client := r.session.Load().client
-	eventually(t, "the record is in flight", func() bool { return r.isBusy() && client.BufferedProduceRecords() == 1 })
+	eventually(t, "the record is in flight", func() bool { return r.flights.isBusy() && client.BufferedProduceRecords() == 1 })
 	cancel()
 	if err := <-sent; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled attempt: got %v, want %v", err, context.Canceled)
 	}
 	r.Abort()
-	eventually(t, "no record is in flight", func() bool { return !r.isBusy() && client.BufferedProduceRecords() == 0 })
+	eventually(t, "no record is in flight", func() bool { return !r.flights.isBusy() && client.BufferedProduceRecords() == 0 })
 	command(t, k, "open")
 	if err := r.Send(within(t, patience), pod("a", 3)); err != nil {
 		t.Error(err)
@@ -150,14 +150,14 @@ func TestGivenUp(t *testing.T) {
 		t.Error("without a response: got no error")
 	}
 	command(t, k, "open")
-	eventually(t, "the record is stored", func() bool { return !r.isBusy() })
+	eventually(t, "the record is stored", func() bool { return !r.flights.isBusy() })
 	send(event.Deleted, 3)
 	send(event.Added, 2)
 	if got := fmt.Sprint(values(stored(t, k))); got != "[a1 a2 a3 - a2]" {
 		t.Errorf("got records %s, want [a1 a2 a3 - a2]", got)
 	}
-	if len(r.flights) > 0 {
-		t.Errorf("got %d flights at the end, want none", len(r.flights))
+	if len(r.flights.bySlot) > 0 {
+		t.Errorf("got %d flights at the end, want none", len(r.flights.bySlot))
 	}
 }
 
@@ -608,9 +608,9 @@ func TestCancelled(t *testing.T) {
 		}
 		if isConnected {
 			eventually(t, "all records are in flight", func() bool {
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				return len(r.flights) == 20
+				r.flights.mu.Lock()
+				defer r.flights.mu.Unlock()
+				return len(r.flights.bySlot) == 20
 			})
 		}
 		cancel()

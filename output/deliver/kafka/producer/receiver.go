@@ -22,7 +22,7 @@ import (
 // openTimeout is the maximum time for opening a connection, and for checking that the topic exists.
 const openTimeout = 5 * time.Second
 
-// Receiver produces messages to a topic. It has at most one session.
+// Receiver produces messages to a topic. It has at most one session. It embeds Options because most of them apply to each session.
 type Receiver struct {
 	kafka.Options
 	source  string
@@ -35,10 +35,7 @@ type Receiver struct {
 	room    *semaphore.Weighted
 	bytes   int64
 	reasons reasons
-
-	mu      sync.Mutex
-	flights map[slot]*flight // pending flights, and stored ones until their message is delivered
-	busy    int              // number of flights without a result, including forgotten ones
+	flights flights
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -49,7 +46,7 @@ const largestRoom = 64 << 20
 // New returns a Receiver without connecting. It fails if a file can't be read or is invalid.
 func New(o kafka.Options) (*Receiver, error) {
 	o.PingInterval = cmp.Or(o.PingInterval, openTimeout)
-	r := &Receiver{Options: o, room: semaphore.NewWeighted(largestRoom), bytes: largestRoom, flights: map[slot]*flight{}}
+	r := &Receiver{Options: o, room: semaphore.NewWeighted(largestRoom), bytes: largestRoom, flights: flights{bySlot: map[slot]*flight{}}}
 	var err error
 	if r.login, err = secret.Load(o.Login, parseLogin); err != nil {
 		return nil, err
@@ -85,13 +82,13 @@ func (r *Receiver) Abort() {
 
 // Send implements deliver.Receiver.
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
-	r.forgetOthers(m)
+	r.flights.forgetOthers(m)
 	err := r.store(ctx, m, slotOf(m, false), r.record(m))
 	if m.Type == event.Deleted && (err == nil || isOfBatch(err)) { // even if the broker rejects the event, the object must disappear
 		err = cmp.Or(r.store(ctx, m, slotOf(m, true), tombstone(m)), err)
 	}
 	if err == nil || isOfBatch(err) {
-		r.forget(m, func(*flight) bool { return true })
+		r.flights.forget(m, func(*flight) bool { return true })
 	}
 	return r.explain(ctx, m, err)
 }
@@ -116,11 +113,11 @@ func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, rec
 		if err := r.room.Acquire(ctx, takes); err != nil {
 			return context.Cause(ctx)
 		}
-		if takes == r.bytes && r.isBusy() {
+		if takes == r.bytes && r.flights.isBusy() {
 			r.room.Release(takes)
 			return errors.New("records in flight prevent sending it in a batch of its own, trying again")
 		}
-		err = r.await(ctx, s, r.fly(s, m, at, record))
+		err = r.await(ctx, s, r.flights.fly(s, m, at, record))
 		r.room.Release(takes)
 		if errors.Is(err, errCancelled) || errors.Is(err, kgo.ErrClientClosed) {
 			continue // another attempt was cancelled or ended the session, which also affected this record
