@@ -217,6 +217,9 @@ func (h *inheritance) inherit(o *Entry, s *State, up ownerChain, last lastState)
 			below = nil
 			continue
 		}
+		if parent.Namespace != "" && parent.Namespace != o.Namespace {
+			return // no owner: Kubernetes ignores references to other namespaces
+		}
 		is := last(parent)
 		if below != nil && below.revision != "" && is.revision != "" && below.revision != is.revision {
 			return // of an old template: the Deployment is about to replace it

@@ -187,3 +187,20 @@ func TestInheritThroughLookup(t *testing.T) {
 		s.inheritance.took = 0
 	}
 }
+
+// TestInheritForeignOwner checks that an object does not inherit from an object of another namespace, whatever that refers to.
+func TestInheritForeignOwner(t *testing.T) {
+	s := newSeen(t, Options{})
+	made := func(o event.Object) event.Object {
+		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"generation":1,"creationTimestamp":"2026-01-31T08:55:00Z",`, 1))
+	}
+	set := of(event.Added, made(part("ReplicaSet", "rs", "", 1, `,"spec":{"replicas":0},"status":{"observedGeneration":1,"replicas":0}`, "m", "", "{}")), 6)
+	set.Target = target("apps", "replicasets", "ReplicaSet")
+	pod := made(part("Pod", "p", "rs", 2, looping, "m", "", "{}"))
+	identity := *pod.Identity
+	identity.Namespace = "other"
+	s.deliver(set, of(event.Added, event.NewObject(&identity, pod.Raw()), 7))
+	if turned := s.Refresh(start.Add(7 * time.Second)); len(turned) > 0 {
+		t.Errorf("%s turned: %s", turned[0].Entry.Name, turned[0].Message)
+	}
+}
