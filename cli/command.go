@@ -33,7 +33,7 @@ type options interface {
 	groups() []flags.Group
 	// complete reads the flags and arguments. Its errors are usage errors, like the errors of validate. Neither contacts a server.
 	complete(args []string, t console.Terminal) error
-	// validate returns an error for values that do not go together.
+	// validate returns an error for values that cannot be combined.
 	validate() error
 	// task returns the task that the options describe.
 	task() task

@@ -86,7 +86,7 @@ func (m *manifestsOptions) complete(args []string, _ console.Terminal) error {
 	var refused error
 	m.shared().all.Visit(func(f *pflag.Flag) {
 		if why := whyNotInPod(f.Name); why != "" && refused == nil {
-			refused = fmt.Errorf("--%s %s: it does not go with dwatch manifests", f.Name, why)
+			refused = fmt.Errorf("--%s %s: it cannot be combined with dwatch manifests", f.Name, why)
 		}
 	})
 	if refused != nil {

@@ -11,7 +11,7 @@ import (
 	"dwatch/cli/run"
 )
 
-// keptRules and pipelineRules are the files kept.yaml and rules.yaml of TestPipelines: a rule with --for does not go with --state.
+// keptRules and pipelineRules are the files kept.yaml and rules.yaml of TestPipelines: a rule with --for cannot be combined with --state.
 const keptRules = `apiVersion: dwatch/v1alpha1
 kind: Rules
 rules:

@@ -52,7 +52,7 @@ func (r *rbacOptions) validate() error {
 	r.needs = of.needs()
 	for i := range r.needs {
 		if r.needs[i].Request.WaitForResources {
-			return errors.New("dwatch rbac needs to know the resources: it does not go with --wait")
+			return errors.New("dwatch rbac needs to know the resources: it cannot be combined with --wait")
 		}
 		r.needs[i].AnyNamespace = true
 	}

@@ -39,7 +39,7 @@ func (r *rewindOptions) read(all *pflag.FlagSet) error {
 			}
 		}
 	case given("where"):
-		return errors.New("--from shows all recorded objects: it does not go with --where; type /where EXPR in the table")
+		return errors.New("--from shows all recorded objects: it cannot be combined with --where; type /where EXPR in the table")
 	case given("until"), given("fail-if"):
 		return errors.New("dwatch live --from evaluates no conditions: --until and --fail-if are for dwatch RESOURCE... --from")
 	case !r.at.IsZero() && (r.at.Before(r.span.Since) || !r.span.Before.IsZero() && r.at.After(r.span.Before)):

@@ -101,14 +101,14 @@ func (s *sendOptions) completeRules(args []string) error {
 // checkProcessFlags returns an error for a flag or argument that belongs in a rule.
 func (s *sendOptions) checkProcessFlags(args []string) (wrong error) {
 	if len(args) > 0 {
-		return fmt.Errorf("with -f, the rules name the resources and the receiver: it does not go with %q", output.EscapeLine(args[0]))
+		return fmt.Errorf("with -f, the rules name the resources and the receiver: it cannot be combined with %q", output.EscapeLine(args[0]))
 	}
 	s.all.Visit(func(f *pflag.Flag) {
 		why := whyNotWithRules(f.Name)
 		switch {
 		case wrong != nil || s.own.Lookup(f.Name) != f || s.isOfProcess(f): // the second one is a flag of an outer command, such as rbac
 		case why != "":
-			wrong = fmt.Errorf("--%s %s: it does not go with -f", f.Name, why)
+			wrong = fmt.Errorf("--%s %s: it cannot be combined with -f", f.Name, why)
 		default:
 			wrong = fmt.Errorf("with -f, --%s belongs in a rule, not on the command line", f.Name)
 		}

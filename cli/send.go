@@ -135,18 +135,18 @@ func (s *sendOptions) checkWhat() error {
 	}
 	for _, other := range []string{"output", "changes", "old", "patch", "latest", "batch", "show-managed-fields"} {
 		if chat && s.all.Changed(other) {
-			return fmt.Errorf("--template sends messages for people: it does not go with --%s", other)
+			return fmt.Errorf("--template sends messages for people: it cannot be combined with --%s", other)
 		}
 	}
 	switch name := s.what.noise.ChangedFlag(s.all); {
 	case s.cfg.Settle.IsSet() && s.all.Changed("count"):
-		return errors.New("--count counts single changes, but --settle combines them: they do not go together")
+		return errors.New("--count counts single changes, but --settle merges them: they cannot be combined")
 	case s.cfg.Settle.IsSet() && s.played.From.IsSet():
-		return errors.New("--settle waits for current changes: it does not go with --from")
+		return errors.New("--settle waits for current changes: it cannot be combined with --from")
 	case name != "" && !s.cfg.Print.Changes && !chat:
 		return fmt.Errorf("--%s is for changes: it needs --changes or --template", name)
 	case s.where.Batch && s.what.format.Name == "yaml":
-		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
+		return errors.New("--batch sends each event as a line of JSON: it cannot be combined with -o yaml")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (s *sendOptions) checkWhat() error {
 // checkRedelivery returns an error for flags and arguments that have no effect if nothing is watched.
 func (s *sendOptions) checkRedelivery(args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("--redeliver sends the events in a file, and watches nothing: it does not go with %q", output.EscapeLine(args[0]))
+		return fmt.Errorf("--redeliver sends the events in a file, and watches nothing: it cannot be combined with %q", output.EscapeLine(args[0]))
 	}
 	wrong := ""
 	find := func(f *pflag.Flag) {
@@ -170,19 +170,19 @@ func (s *sendOptions) checkRedelivery(args []string) error {
 		wrong = "latest"
 	}
 	if wrong != "" {
-		return fmt.Errorf("--redeliver sends the events in a file unchanged: it does not go with --%s", wrong)
+		return fmt.Errorf("--redeliver sends the events in a file unchanged: it cannot be combined with --%s", wrong)
 	}
 	return nil
 }
 
-// checkLease returns an error for flags that do not go with --lease.
+// checkLease returns an error for flags that cannot be combined with --lease.
 func (s *sendOptions) checkLease() (wrong error) {
 	if !s.lease.IsSet() {
 		return nil
 	}
 	s.all.Visit(func(f *pflag.Flag) {
 		if wrong == nil && whyNotWithRules(f.Name) != "" {
-			wrong = fmt.Errorf("--lease is for watching a cluster without an end: it does not go with --%s", f.Name)
+			wrong = fmt.Errorf("--lease is for watching a cluster without an end: it cannot be combined with --%s", f.Name)
 		}
 	})
 	return wrong

@@ -19,20 +19,20 @@ var needsAllShards = []struct{ name, why string }{
 	{"lease", "lets one of several replicas work, but all shards must work"},
 }
 
-// asksMemory is why --since and --before do not go with a shard, unless they read a recording.
+// asksMemory is why --since and --before cannot be combined with a shard, unless they read a recording.
 const asksMemory = "also reads what the cluster retains in objects of other shards"
 
-// checkShardFlags returns an error for flags that do not go with --shard.
+// checkShardFlags returns an error for flags that cannot be combined with --shard.
 func (c *common) checkShardFlags() error {
 	for _, no := range needsAllShards {
 		if c.all.Changed("shard") && c.all.Changed(no.name) && !(no.why == asksMemory && c.all.Changed("from")) {
-			return fmt.Errorf("--%s %s: it does not go with --shard", no.name, no.why)
+			return fmt.Errorf("--%s %s: it cannot be combined with --shard", no.name, no.why)
 		}
 	}
 	return nil
 }
 
-// checkShard returns an error for flags and arguments that do not go with --shard.
+// checkShard returns an error for flags and arguments that cannot be combined with --shard.
 func (c *common) checkShard(arguments []mapper.Argument) error {
 	if !c.all.Changed("shard") {
 		return nil
@@ -46,7 +46,7 @@ func (c *common) checkShard(arguments []mapper.Argument) error {
 		}
 	}
 	if c.connection.HasMultipleContexts() {
-		return errors.New("--shard divides the objects of one cluster: it does not go with several clusters")
+		return errors.New("--shard divides the objects of one cluster: it cannot be combined with several clusters")
 	}
 	return nil
 }

@@ -125,17 +125,17 @@ func (s *streamOptions) validate() error {
 	return nil
 }
 
-// checkPast returns an error for flags that do not go with --since and --before of a cluster.
+// checkPast returns an error for flags that cannot be combined with --since or --before of a cluster.
 func (s *streamOptions) checkPast() error {
 	switch c := &s.cfg; {
 	case !c.AsksPast():
 		return nil
 	case c.StateFile != "":
-		return errors.New("--state resumes where the last run ended: it does not go with --since and --before")
+		return errors.New("--state resumes where the last run ended: it cannot be combined with --since or --before")
 	case c.OnlyPast() && (c.Ending.HasConditions() || c.Ending.Count > 0):
-		return errors.New("--before ends the run after past changes: it does not go with --until, --fail-if and --count")
+		return errors.New("--before ends the run after past changes: it cannot be combined with --until, --fail-if or --count")
 	case c.Ending.Count > 0:
-		return errors.New("--since prints all changes from that time on: it does not go with --count")
+		return errors.New("--since prints all changes from that time on: it cannot be combined with --count")
 	}
 	return nil
 }

@@ -92,11 +92,11 @@ func (w *watchOptions) selectTargets(args []string) (err error) {
 // task implements options, for clusters.
 func (w *watchOptions) task() task { return &watchTask{cfg: w.cfg, to: w.to} }
 
-// checkReplay returns an error for flags that do not go with --from.
+// checkReplay returns an error for flags that cannot be combined with --from.
 func (w *watchOptions) checkReplay() error {
 	for _, c := range w.cfg.Ending.AllConditions() {
 		if c.Requirements().Now {
-			return errors.New(c.String() + " depends on the current time, but in a recording dwatch evaluates conditions only at events: it does not go with --from")
+			return errors.New(c.String() + " depends on the current time, but in a recording dwatch evaluates conditions only at events: it cannot be combined with --from")
 		}
 	}
 	return replay.CheckFlags(w.all, w.server, w.cfg.Selection)
@@ -129,7 +129,7 @@ func (f *followOptions) completeTargets(args []string) error {
 		return err
 	}
 	if f.object != nil && f.cfg.StateFile != "" {
-		return errors.New("--for looks up the owners of objects when Events arrive: it does not go with --state")
+		return errors.New("--for looks up the owners of objects when Events arrive: it cannot be combined with --state")
 	}
 	if f.cfg.StateFile != "" {
 		if err := f.cfg.Selection.CheckFixedNamespaces("--state"); err != nil {

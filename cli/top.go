@@ -49,7 +49,7 @@ func (o *topOptions) validate() error {
 		return err
 	}
 	if o.all.Changed("interval") || o.all.Changed("count") {
-		return errors.New("--from counts recorded changes, and prints once: it does not go with --interval and --count")
+		return errors.New("--from counts recorded changes, and prints once: it cannot be combined with --interval or --count")
 	}
 	return o.checkReplay()
 }

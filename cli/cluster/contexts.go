@@ -197,7 +197,7 @@ func (c *contexts) choose(config *api.Config) ([]string, error) {
 	}
 	if c.all {
 		if len(c.typed) > 0 {
-			return nil, errors.New("--all-contexts is all of them: it does not go with --context")
+			return nil, errors.New("--all-contexts and --context cannot be combined")
 		}
 		return sorted, nil
 	}

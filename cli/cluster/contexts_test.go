@@ -27,7 +27,7 @@ func TestChooseContexts(t *testing.T) {
 		"with slashes":  {contexts{typed: []string{"arn:*blue"}}, []string{"arn:aws:eks:eu:1:cluster/blue"}, ""},
 		"called a list": {contexts{typed: []string{"a,b", "test"}}, []string{"a,b", "test"}, ""},
 		"all":           {contexts{all: true}, []string{"a,b", "arn:aws:eks:eu:1:cluster/blue", "prod-eu", "prod-us", "test"}, ""},
-		"all, and one":  {contexts{all: true, typed: []string{"test"}}, nil, "--all-contexts is all of them: it does not go with --context"},
+		"all, and one":  {contexts{all: true, typed: []string{"test"}}, nil, "--all-contexts and --context cannot be combined"},
 		"none such":     {contexts{typed: []string{"test,stage"}}, nil, `kubeconfig: context "stage" does not exist; there is a,b, arn:aws:eks:eu:1:cluster/blue, prod-eu, prod-us, test`},
 		"none like it":  {contexts{typed: []string{"x*"}}, nil, `kubeconfig: no context matches "x*"; there is a,b, arn:aws:eks:eu:1:cluster/blue, prod-eu, prod-us, test`},
 	} {

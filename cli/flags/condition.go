@@ -149,7 +149,7 @@ func (e *StopConditions) AddCountTo(f *pflag.FlagSet) {
 	})
 }
 
-// Check returns an error if flags do not go together. hasState is whether --state is given.
+// Check returns an error if flags cannot be combined. hasState is whether --state is given.
 func (e *StopConditions) Check(hasState bool) error {
 	switch {
 	case e.Quantifier != "" && !e.Until.IsSet():
@@ -157,9 +157,9 @@ func (e *StopConditions) Check(hasState bool) error {
 	case e.Logs.Lines > 0 && !e.HasConditions():
 		return errors.New("--logs is for runs with --until or --fail-if: it needs one of them")
 	case e.HasConditions() && hasState:
-		return errors.New("--until and --fail-if need all existing objects, but --state leaves out objects that were printed before: they do not go together")
+		return errors.New("--until and --fail-if need all existing objects, but --state leaves out objects that were printed before: they cannot be combined")
 	case e.HasConditions() && e.Count > 0:
-		return errors.New("--count always ends with exit code 0: it does not go with --until and --fail-if")
+		return errors.New("--count always ends with exit code 0: it cannot be combined with --until or --fail-if")
 	}
 	return nil
 }

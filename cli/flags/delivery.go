@@ -86,7 +86,7 @@ func (d *Delivery) Parse(command []string, hasState bool) error {
 	}
 	switch {
 	case d.Batch && d.URL != nil:
-		return errors.New("--batch is for a command after --: it does not go with --to")
+		return errors.New("--batch is for a command after --: it cannot be combined with --to")
 	case d.URL == nil && command == nil:
 		return errors.New("say where to send events: with --to URL, or a command at the end, such as -- ./hook.sh")
 	case d.URL == nil && (len(command) == 0 || command[0] == ""):

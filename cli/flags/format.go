@@ -106,7 +106,7 @@ var formatRules = []onlyFor{
 	{[]string{"template"}, takesTemplate, "is for a format that takes one: " + strings.Join(output.TemplateFormats, ", ")},
 }
 
-// notWith lists flags that do not go with some formats.
+// notWith lists flags that cannot be combined with some formats.
 var notWith = []struct {
 	names  []string
 	is     func(format string) bool
@@ -121,7 +121,7 @@ var notWith = []struct {
 	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == FormatChanges }, "-o %s is for people, as -o json and yaml are for programs", ""},
 }
 
-// Check returns an error if a flag of f does not go with the chosen format.
+// Check returns an error if a flag of f cannot be combined with the chosen format.
 func (o *Format) Check(f *pflag.FlagSet) error {
 	for _, rule := range formatRules {
 		if name := given(f, rule.names...); name != "" && !rule.allowed(o.Name) {
@@ -130,11 +130,11 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 	}
 	for _, rule := range notWith {
 		if name := given(f, rule.names...); name != "" && rule.is(o.Name) && (rule.unless == "" || given(f, rule.unless) == "") {
-			return fmt.Errorf(rule.reason+": it does not go with --%s", o.Name, name)
+			return fmt.Errorf(rule.reason+": it cannot be combined with --%s", o.Name, name)
 		}
 	}
 	if !o.allowMissing && given(f, "marks", "heartbeat") != "" {
-		return errors.New("status events lack the fields of objects: --allow-missing-template-keys=false does not go with --marks and --heartbeat")
+		return errors.New("status events lack the fields of objects: --allow-missing-template-keys=false cannot be combined with --marks or --heartbeat")
 	}
 	return nil
 }

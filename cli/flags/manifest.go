@@ -47,7 +47,7 @@ func (m *Manifests) Parse() error {
 	}
 	switch {
 	case m.HelmValues && m.KustomizeDir != "":
-		return errors.New("--helm-values does not go with --kustomize")
+		return errors.New("--helm-values cannot be combined with --kustomize")
 	case !imageName.MatchString(m.Image):
 		return fmt.Errorf("invalid --image %q: it takes the name of an image, such as registry.example.com/dwatch:v1", m.Image)
 	case len(m.Name) > longestName:

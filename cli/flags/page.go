@@ -33,13 +33,13 @@ func (p *Page) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "addr", "tls-cert", "tls-key")
 }
 
-// Check returns an error if flags do not go together, or if other machines could read the page without TLS.
+// Check returns an error if flags cannot be combined, or if other machines could read the page without TLS.
 func (p *Page) Check() error {
 	switch {
 	case p.flags.Changed("tls-cert") != p.flags.Changed("tls-key"):
 		return errors.New("--tls-cert and --tls-key belong together: a certificate and its private key")
 	case p.CertFile != "" && p.Insecure:
-		return errors.New("--serve-insecure serves without TLS: it does not go with --tls-cert")
+		return errors.New("--serve-insecure serves without TLS: it cannot be combined with --tls-cert")
 	}
 	return p.checkAddress()
 }

@@ -121,7 +121,7 @@ func (d *Delivery) SendsPlaintext() bool {
 	return false
 }
 
-// checkReceivers returns an error for flags that do not go with the receiver or with each other. It takes
+// checkReceivers returns an error for flags that cannot be combined with the receiver or with each other. It takes
 // credentials from the environment if no file is given for them.
 func (d *Delivery) checkReceivers() error {
 	toWebhook, toOTLP, toNATS, toKafka, w := isWebhook(d.to), isOTLP(d.to), isNATS(d.to), isKafka(d.to), &d.Webhook
@@ -136,7 +136,7 @@ func (d *Delivery) checkReceivers() error {
 	case only(webhookOnly...) != "" && !toWebhook:
 		return fmt.Errorf("--%s is for a webhook: it needs --to https://HOST/PATH", only(webhookOnly...))
 	case only("to-format") != "" && toOTLP:
-		return errors.New("--to-format is for CloudEvents: it does not go with --to otlp+https://")
+		return errors.New("--to-format is for CloudEvents: it cannot be combined with --to otlp+https://")
 	case !slices.Contains(webhookFormats, d.format):
 		return fmt.Errorf("invalid --to-format %q: it takes %s", d.format, strings.Join(webhookFormats, " or "))
 	case only(natsOnly...) != "" && !toNATS:

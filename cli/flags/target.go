@@ -141,7 +141,7 @@ func (t *Targets) checkNamespaceSelector() error {
 		return fmt.Errorf("invalid --namespace-selector %q: %w", selector, err)
 	}
 	if t.request.AllNamespaces || len(t.namespaces) > 0 {
-		return errors.New("--namespace-selector selects the namespaces: it does not go with -n and -A")
+		return errors.New("--namespace-selector selects the namespaces: it cannot be combined with -n or -A")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func Open(ctx context.Context, c *console.Console, from flags.From, of *cluster.
 		return nil, failed(err)
 	}
 	if stores[0].Cluster == "" && of.SelectsContexts() {
-		return nil, fail.Usage(errors.New("--from asks a recording, and no cluster: it does not go with --context"))
+		return nil, fail.Usage(errors.New("--from reads a recording instead of a cluster: it cannot be combined with --context"))
 	}
 	if stores[0].Cluster != "" {
 		if stores, err = selectStores(stores, of); err != nil {

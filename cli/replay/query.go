@@ -257,7 +257,7 @@ func CheckFlags(all, server *pflag.FlagSet, of run.Selection) error {
 		return all.Changed(name) && (name != "max-size" || all.Lookup("keep") != nil) // otherwise it limits a file that is written
 	}
 	if name := slices.IndexFunc(names, given); name >= 0 {
-		return fmt.Errorf("--from asks a recording, and no cluster: it does not go with --%s", names[name])
+		return fmt.Errorf("--from reads a recording instead of a cluster: it cannot be combined with --%s", names[name])
 	}
 	wrong := ""
 	server.VisitAll(func(f *pflag.Flag) {
@@ -266,7 +266,7 @@ func CheckFlags(all, server *pflag.FlagSet, of run.Selection) error {
 		}
 	})
 	if wrong != "" {
-		return fmt.Errorf("--from asks a recording, and no cluster: it does not go with --%s", wrong)
+		return fmt.Errorf("--from reads a recording instead of a cluster: it cannot be combined with --%s", wrong)
 	}
 	if of.Request.SelectsNamespaces() {
 		return errors.New("--from takes namespaces by their names")

@@ -77,7 +77,7 @@ func (s Selection) NamesNamespaces() bool {
 // CheckFixedNamespaces refuses namespaces that come and go, for a feature that cannot forget what was in them.
 func (s Selection) CheckFixedNamespaces(feature string) error {
 	if s.Request.SelectsNamespaces() {
-		return fmt.Errorf("%s does not go with namespaces that come and go yet (%s): name them, or say -A", feature, s.Request.NamespaceFlag())
+		return fmt.Errorf("%s cannot be combined with namespaces that come and go yet (%s): name them, or say -A", feature, s.Request.NamespaceFlag())
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (s Selection) WithShard() (Selection, error) {
 	return s, nil
 }
 
-// CheckRecording reports why --record does not go with the rest of c.
+// CheckRecording reports why --record cannot be combined with the rest of c.
 func (c *Config) CheckRecording() error {
 	switch {
 	case c.Recording.Dir == "":
@@ -113,7 +113,7 @@ func (c *Config) CheckRecording() error {
 	case c.StateFile != "":
 		return errors.New("--record and --state may continue from different places: run dwatch record as a process of its own")
 	case c.Selection.Object != nil:
-		return errors.New("--for drops some of the watched objects, and a recording needs all of them: it does not go with --record")
+		return errors.New("--for drops some of the watched objects, and a recording needs all of them: it cannot be combined with --record")
 	case c.Selection.Request.SelectsNamespaces():
 		return errors.New("--record takes namespaces by their names, or all with -A")
 	}

@@ -287,12 +287,12 @@ func (r *recorder) abandon() {
 func checkSameRecording(known, about recording.RunInfo) error {
 	switch same, canTell := about.SameCluster(known); {
 	case !canTell:
-		return fmt.Errorf("it is of %s, and dwatch cannot tell whether that is this cluster: take another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
+		return fmt.Errorf("it is of %s, and dwatch cannot tell whether that is this cluster: use another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
 	case !same:
-		return fmt.Errorf("it is of another cluster, %s: take another directory", known.Server)
+		return fmt.Errorf("it is of another cluster, %s: use another directory", known.Server)
 	}
 	if was, is := selectorsOf(known.Selection), selectorsOf(about.Selection); was != is {
-		return fmt.Errorf("it is of %s, and this would be of %s: take another directory", was, is)
+		return fmt.Errorf("it is of %s, and this would be of %s: use another directory", was, is)
 	}
 	return nil
 }

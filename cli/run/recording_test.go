@@ -21,7 +21,7 @@ func TestCheckSameRecording(t *testing.T) {
 		want         string
 	}{
 		"the same":                                  {of("1", "a"), of("1", "b"), ""},
-		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: take another directory"},
+		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: use another directory"},
 		"by an account that may not see it":         {of("1", "a"), of("", "a"), ""},
 		"and by one that may, after that":           {of("", "a"), of("1", "a"), ""},
 		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "cannot tell whether that is this cluster"},

@@ -89,7 +89,7 @@ func OpenMultiClusterDir(dir string) (*MultiClusterDir, error) {
 	}
 	files, _, err := list(dir)
 	if err == nil && len(files) > 0 {
-		err = errors.New("it contains a recording of a single cluster: take another directory")
+		err = errors.New("it contains a recording of a single cluster: use another directory")
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, multiClusterName), nil, 0o600)

@@ -123,7 +123,7 @@ func OpenRecorder(dir string) (_ *Recorder, err error) {
 		return nil, err
 	}
 	if err := checkSingleCluster(dir); err != nil {
-		return nil, fmt.Errorf("%w; take another directory", err)
+		return nil, fmt.Errorf("%w; use another directory", err)
 	}
 	if r.encoder, err = newEncoder(); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func lockDir(dir string) (*os.File, error) {
 	case err != nil:
 		err = fmt.Errorf("lock it: %w", err)
 	case !mine:
-		err = errors.New("another dwatch records into it: take another directory")
+		err = errors.New("another dwatch records into it: use another directory")
 	}
 	if err != nil {
 		lock.Close()
