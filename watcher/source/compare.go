@@ -27,8 +27,8 @@ const (
 	maxCompared = 10
 	// maxComparedObjects is the maximum number of objects of a list that is compared.
 	maxComparedObjects = 100
-	// compareTimeout is how long after its probe a comparison may end. The probe must be added before ProbeTimeout.
-	compareTimeout = event.ProbeTimeout * 3 / 4
+	// compareTimeout is how long after its probe a comparison may end. The next probe waits for it.
+	compareTimeout = event.ProbeInterval - time.Second
 )
 
 // comparison is the result of a comparison of lists.

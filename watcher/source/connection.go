@@ -155,6 +155,8 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			probes.send(probing, c)
 		case a := <-probes.answers:
 			probes.handle(ctx, c, a)
+		case unchanged := <-probes.comparisons:
+			probes.handleComparison(ctx, c, unchanged)
 		case e, open := <-conn.ResultChan():
 			if !open {
 				c.session.noteHeard() // a regular end counts as a sign of the server

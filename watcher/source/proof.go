@@ -69,8 +69,6 @@ type probe struct {
 	// late is true if the stream may have been behind between the previous probe and this one,
 	// because the answer or a change from before the probe was late.
 	late bool
-	// unchanged shows that no object changed since the stream's position, if its to is not empty.
-	unchanged comparison
 }
 
 // maxProbes is the maximum number of probes that wait for the stream.
@@ -158,17 +156,18 @@ func (c *connection) proved(ctx context.Context, heard time.Time) {
 	}
 }
 
-// prober sends probes, one at a time.
+// prober sends probes, one at a time, and compares lists for streams without bookmarks.
 type prober struct {
-	due     *time.Timer // for the next probe
-	answers chan probe
-	busy    bool
+	due         *time.Timer // for the next probe
+	answers     chan probe
+	comparisons chan comparison
+	pending     int // messages that will be sent on answers and comparisons
 }
 
 // newProber returns a prober. Its first probe is at a random time, so that watches that began
 // together spread theirs.
 func (c *connection) newProber() *prober {
-	q := &prober{answers: make(chan probe, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
+	q := &prober{answers: make(chan probe, 1), comparisons: make(chan comparison, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
 	if c.noBookmarks {
 		q.due.Reset(0)
 	}
@@ -181,42 +180,54 @@ func (c *connection) newProber() *prober {
 // send sends a probe, unless one is unanswered or the objects are being listed.
 func (p *prober) send(ctx context.Context, c *connection) {
 	p.due.Reset(event.ProbeInterval)
-	if p.busy || c.syncing {
+	if p.pending > 0 || c.syncing {
 		return
 	}
-	p.busy = true
-	s, at, known := c.stream, time.Now(), comparison{from: c.resumeFrom}
+	s, at, known, compares := c.stream, time.Now(), comparison{from: c.resumeFrom}, c.noBookmarks
 	if c.proof.compared.to == c.resumeFrom {
 		known.objects = c.proof.compared.objects
 	}
-	compares := c.noBookmarks
+	if p.pending = 1; compares {
+		p.pending = 2
+	}
 	go func() {
-		answer := probe{sent: at}
-		answer.resourceVersion, _ = s.currentVersion(ctx) // after an error, it is empty and proves nothing
+		resourceVersion, _ := s.currentVersion(ctx) // after an error, it is empty and proves nothing
+		p.answers <- probe{sent: at, resourceVersion: resourceVersion}
 		if compares {
-			answer.unchanged = s.compare(ctx, known, answer.resourceVersion, at)
+			p.comparisons <- s.compare(ctx, known, resourceVersion, at)
 		}
-		p.answers <- answer
 	}()
 }
 
 // handle processes the answer of a probe.
 func (p *prober) handle(ctx context.Context, c *connection, a probe) {
-	p.busy = false
+	p.pending--
 	c.proof.addProbe(a.sent, a.resourceVersion)
-	if a.unchanged.to != "" && a.unchanged.from == c.resumeFrom {
-		c.advance(a.unchanged.to)
-		c.proof.compared = a.unchanged
-	}
 	if c.phase == phaseLive {
 		c.prove(ctx, false)
 	}
 }
 
-// wait waits for the unanswered probe, whose context has ended.
+// handleComparison advances the stream if nothing changed since its position.
+func (p *prober) handleComparison(ctx context.Context, c *connection, unchanged comparison) {
+	p.pending--
+	if unchanged.to == "" || unchanged.from != c.resumeFrom {
+		return
+	}
+	c.proof.compared = unchanged
+	if c.advance(unchanged.to); c.phase == phaseLive {
+		c.prove(ctx, false)
+	}
+}
+
+// wait waits for the messages of the last probe, whose context has ended.
 func (p *prober) wait() {
-	if p.due.Stop(); p.busy {
-		<-p.answers
+	p.due.Stop()
+	for ; p.pending > 0; p.pending-- {
+		select {
+		case <-p.answers:
+		case <-p.comparisons:
+		}
 	}
 }
 
