@@ -96,7 +96,7 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 		}
 	}
 	if format, _, _ := strings.Cut(value, "="); flag.Name == "output" && strings.HasSuffix(format, "file") {
-		return fmt.Errorf("-o %s reads a file that the pod does not have: give its content, as with -o go-template=...", format)
+		return fmt.Errorf("-o %s reads a file that the pod does not have: give its content instead, with -o go-template=TEMPLATE", format)
 	}
 	switch {
 	case flag.Name == "filename":
