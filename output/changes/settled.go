@@ -174,12 +174,12 @@ var flushTexts = map[event.FlushReason]string{
 	event.FlushOrdering:     "not quiet yet: reported before a later event",
 }
 
-// state describes the final status of the root object. It is empty if the status is unremarkable.
+// state describes the final status of the root object. It is empty if the status is unknown or unremarkable.
 func (s *settlement) state(e *event.Event) string {
 	switch of := s.group; {
 	case of.Status == "":
 		return ""
-	case of.Status != kstatus.CurrentStatus.String():
+	case of.Status != kstatus.CurrentStatus.String() && of.Status != kstatus.UnknownStatus.String():
 		text := map[string]string{kstatus.FailedStatus.String(): "failed", kstatus.InProgressStatus.String(): "not ready", kstatus.TerminatingStatus.String(): "is being deleted"}[of.Status]
 		if text == "" {
 			text = clean(of.Status)
@@ -190,7 +190,7 @@ func (s *settlement) state(e *event.Event) string {
 		return text
 	case s.failedObject() != "":
 		return "failed: " + s.failedObject()
-	case s.isWorkload(e), e.Object.Kind == "Pod":
+	case of.Status == kstatus.CurrentStatus.String() && (s.isWorkload(e) || e.Object.Kind == "Pod"):
 		return "ready"
 	}
 	return ""

@@ -89,6 +89,11 @@ func TestSettled(t *testing.T) {
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready; +2 -1 po\n",
 		},
+		"unknown status": {
+			event.SettledGroup{HasRoot: true, Status: "Unknown", Message: "no evidence"}, []event.Event{deploy(), came()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s; +1 po\n",
+		},
 		"kinds in the order in which they are watched": {
 			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), set(), gone()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +

@@ -6,8 +6,8 @@ import "time"
 type WatchProblem struct {
 	Phase Phase     // the worst phase: PhaseLost, then PhaseDenied, then PhaseGone
 	Since time.Time // when the first affected watch entered Phase
-	// AsOf is the oldest LastHeard of the affected watches, or of a watch that never had a connection,
-	// its Since. Objects may have changed since then. It is only meaningful in PhaseLost.
+	// AsOf is the oldest LastHeard of the affected watches. For a watch that never had a connection,
+	// its Since counts instead. Objects may have changed since then. AsOf means nothing in PhaseGone.
 	AsOf time.Time
 	// Affected are the watches in Phase. They are valid until the next call of Observe.
 	Affected []*WatchState
@@ -44,7 +44,8 @@ func earlier(a, b time.Time) time.Time {
 // Cluster is one cluster of a run that watches several.
 type Cluster struct {
 	Name string
-	// Started is true once the cluster has answered and its targets, if any, are being watched.
+	// Started is true while the targets of the cluster are being watched, including while their
+	// connections are lost. The cluster has then answered at least once. It may have no targets.
 	Started bool
 	// ConnectError is why the cluster does not answer. It is empty if the cluster answers or the
 	// reason is unknown.
@@ -63,11 +64,11 @@ func ClusterNames(clusters []Cluster) (names []string) {
 type ClusterState struct {
 	Cluster
 	// Phase is the worst phase of any watch, if that is PhaseLost or PhaseDenied. Otherwise it is
-	// PhaseLost if the cluster can't be reached, and PhaseConnecting until all watches are live.
-	// Targets that are gone don't count.
+	// PhaseLost if ConnectError is set, and PhaseConnecting until all watches are live. Targets that
+	// are gone don't count.
 	Phase Phase
-	// Since is when PhaseLost or PhaseDenied began. It is zero in other phases, or if the cluster
-	// never answered.
+	// Since is when the first watch entered PhaseLost or PhaseDenied. It is zero in other phases, and
+	// if Phase is PhaseLost only because ConnectError is set.
 	Since time.Time
 }
 

@@ -45,9 +45,11 @@ const (
 	// Denied reports that the user lacks the permission that Err names. Heard is set as for
 	// Disconnected. dwatch keeps retrying.
 	Denied Type = "DENIED"
-	// Heartbeat shows at intervals that dwatch is running. Target is zero because a heartbeat covers
-	// all targets that are not gone: Count is their number, and Connected reports whether all of them
-	// are live. LastEvent is when an object event was last reported.
+	// Heartbeat shows at intervals that dwatch is running. It covers all targets that are not gone:
+	// Count is their number, and Connected reports whether all of them are live. LastEvent is when an
+	// object event was last reported. Target is zero, except that its Cluster is set if the run watches
+	// several clusters, each of which has its own heartbeats. While a cluster is not being watched, its
+	// heartbeats have no Count.
 	Heartbeat Type = "HEARTBEAT"
 	// Bookmark confirms that every change to the target up to the time Heard, the last one at
 	// ResourceVersion, has been reported. If Heard is zero, it confirms nothing: events since the
@@ -58,8 +60,8 @@ const (
 // ErrNotRequested is the Err of a Left event if the caller withdrew its request for the target.
 var ErrNotRequested = errors.New("no longer requested")
 
-// ErrSilentSync is the Err of Disconnected if the server does not complete the initial events. The list that follows shows the cause, if
-// there is one.
+// ErrSilentSync is the Err of Disconnected if the server does not complete the initial events. dwatch
+// then sends list requests instead. If one fails, another Disconnected event reports the cause.
 var ErrSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
 
 // IsStatus reports whether t is the type of a status event, which carries no Object.
@@ -105,8 +107,8 @@ type Event struct {
 	Digests string
 	// Initial is true in an Added event of an object that existed when the run started. If an earlier
 	// run, which this one resumes, had reported all objects of the target, it is false, because any
-	// other object is new. If the target joined later, but its namespace existed when the run
-	// started, the creationTimestamp decides, with two seconds of tolerance.
+	// other object is new. If the target joined later, it depends on the creationTimestamp, with two
+	// seconds of tolerance, and is false if the namespace did not exist when the run started.
 	Initial bool
 	// Listed is true if a list revealed the change, not the watch. This includes the initial list.
 	// States between the previous event and this one may be missing. Until the next Gap or Synced

@@ -9,80 +9,83 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// pendingObject is the buffered changes of one object, merged into one event.
+// pendingObject contains the buffered changes of one object, merged into one event.
 type pendingObject struct {
-	id, owner   string
-	event       event.Event // the latest event, with the Type and Old of the merged change
-	created     bool        // the first event was ADDED
-	since       time.Time
-	firstChange time.Time // time of the first significant change; zero if there is none
-	lastChange  time.Time // time of the last significant change
-	changes     int
-	size        int64
-	predecessor *pendingObject // previous object with the same name that was pending at that time, or nil
+	id          string         // as returned by idOf
+	owner       string         // ID of the owner; empty if there is none
+	event       event.Event    // the latest event, changed to describe all buffered changes
+	created     bool           // the first buffered event was ADDED
+	since       time.Time      // time of the first buffered event
+	firstChange time.Time      // time of the first significant change; zero if there is none
+	lastChange  time.Time      // time of the last significant change; zero if there is none
+	changes     int            // number of buffered events
+	size        int64          // approximate memory use in bytes
+	predecessor *pendingObject // entry with the same name that was pending when this one was created, or nil
 	released    bool           // no longer pending
 }
 
-// overhead is the approximate memory use of a pending object without its content.
+// overhead is the approximate memory use of one state of a pending object without its content.
 const overhead = 1 << 10
 
-func newPendingObject(id, up string, e *event.Event, counts bool) *pendingObject {
-	h := &pendingObject{id: id, owner: up, event: *e, created: e.Type == event.Added, since: e.Time, changes: 1}
-	h.recordChange(e.Time, counts)
-	h.updateSize()
-	return h
+func newPendingObject(id, ownerID string, e *event.Event, significant bool) *pendingObject {
+	p := &pendingObject{id: id, owner: ownerID, event: *e, created: e.Type == event.Added, since: e.Time, changes: 1}
+	p.recordChange(e.Time, significant)
+	p.updateSize()
+	return p
 }
 
 // accepts reports whether an event can be merged: not after a deletion, and not an ADDED.
-func (h *pendingObject) accepts(e *event.Event) bool {
-	return h.event.Type != event.Deleted && e.Type != event.Added
+func (p *pendingObject) accepts(e *event.Event) bool {
+	return p.event.Type != event.Deleted && e.Type != event.Added
 }
 
-// add merges an event. counts is true if the event is significant.
-func (h *pendingObject) add(e *event.Event, counts bool) {
-	first := h.event
-	h.event = *e
-	h.changes++
-	h.recordChange(e.Time, counts)
-	switch h.event.Listed = first.Listed || e.Listed; {
+// add merges an event that accepts allows.
+func (p *pendingObject) add(e *event.Event, significant bool) {
+	first := p.event
+	p.event = *e
+	p.changes++
+	p.recordChange(e.Time, significant)
+	switch p.event.Listed = first.Listed || e.Listed; {
 	case e.Type == event.Deleted:
-		h.event.Old = event.Object{}
+		p.event.Old = event.Object{}
 	case first.Type == event.Added:
-		h.event.Type, h.event.Initial, h.event.Old = event.Added, first.Initial, event.Object{}
+		p.event.Type, p.event.Initial, p.event.Old = event.Added, first.Initial, event.Object{}
 	default:
-		h.event.Old, h.event.Digests = first.Old, first.Digests
+		p.event.Old, p.event.Digests = first.Old, first.Digests
 	}
-	h.updateSize()
+	p.updateSize()
 }
 
-func (h *pendingObject) recordChange(at time.Time, counts bool) {
-	if !counts {
+func (p *pendingObject) recordChange(at time.Time, significant bool) {
+	if !significant {
 		return
 	}
-	if h.lastChange = at; h.firstChange.IsZero() {
-		h.firstChange = at
+	if p.lastChange = at; p.firstChange.IsZero() {
+		p.firstChange = at
 	}
 }
 
-func (h *pendingObject) updateSize() {
-	h.size = overhead + int64(len(h.event.Object.Raw()))
-	if !h.event.Old.IsZero() {
-		h.size *= 2
+func (p *pendingObject) updateSize() {
+	p.size = overhead + int64(len(p.event.Object.Raw()))
+	if !p.event.Old.IsZero() {
+		p.size *= 2
 	}
 }
 
-// isSignificant reports whether an event is more than noise.
+// isSignificant reports whether an event is more than noise. A Kubernetes Event is significant when it is created, but not
+// when it is repeated or expires.
 func isSignificant(e *event.Event, o change.Options) bool {
 	switch {
 	case e.Object.IsEvent():
-		return e.Type == event.Added // neither repetitions nor expiry
+		return e.Type == event.Added
 	case e.Type != event.Modified, e.Old.IsZero():
 		return true
 	}
 	return len(change.Diff(e.Old.Raw(), e.Object.Raw(), o).Changes) > 0
 }
 
-// resourceObject identifies an object within a resource. Two resources can serve the same object, as those of events do.
+// resourceObject identifies an object within a resource. Two resources can serve the same object: events and
+// events.events.k8s.io do.
 type resourceObject struct {
 	id       string
 	resource schema.GroupResource

@@ -6,23 +6,21 @@ import (
 	"strings"
 	"time"
 
-	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
-
 	"dwatch/watcher/event"
 )
 
 // group is a set of pending objects that are released together.
 type group struct {
-	root        string
+	root        string           // ID that identifies the group
 	objects     []*pendingObject // in the order of their first event
 	since       time.Time        // time of the first event
-	firstChange time.Time        // the first change that is more than noise; zero: none is
-	lastChange  time.Time        // the last one
-	changes     int
+	firstChange time.Time        // time of the first significant change; zero if there is none
+	lastChange  time.Time        // time of the last significant change; since if there is none
+	changes     int              // number of buffered events
 }
 
-// grouping assigns objects to groups: by their root owner, and by names that several pending objects had one after the
-// other.
+// grouping assigns objects to groups. Objects with the same root are in one group. The groups of pending objects that had
+// the same name one after the other are joined.
 type grouping struct {
 	tracker *tracker
 	joined  map[string]string // root -> root of the group that it was joined with
@@ -31,22 +29,22 @@ type grouping struct {
 // grouping returns the grouping of the pending objects.
 func (s *Stage) grouping() grouping {
 	r := grouping{&s.tracker, map[string]string{}}
-	for _, h := range s.waiting {
-		if h.predecessor == nil || h.predecessor.released {
+	for _, p := range s.pending {
+		if p.predecessor == nil || p.predecessor.released {
 			continue
 		}
-		if after, now := r.root(h.predecessor.id, h.predecessor.owner), r.root(h.id, h.owner); after != now {
-			r.joined[now] = after
+		if earlier, later := r.root(p.predecessor.id, p.predecessor.owner), r.root(p.id, p.owner); earlier != later {
+			r.joined[later] = earlier
 		}
 	}
 	return r
 }
 
-// root returns the root that identifies the group of an object.
-func (r grouping) root(id, up string) string {
-	root, _ := r.tracker.root(id, up)
-	for above, is := r.joined[root]; is; above, is = r.joined[root] {
-		root = above
+// root returns the root that identifies the group of an object with this owner.
+func (r grouping) root(id, ownerID string) string {
+	root, _ := r.tracker.root(id, ownerID)
+	for other, isJoined := r.joined[root]; isJoined; other, isJoined = r.joined[root] {
+		root = other
 	}
 	return root
 }
@@ -55,191 +53,188 @@ func (r grouping) root(id, up string) string {
 func (s *Stage) groups(r grouping) []*group {
 	var all []*group
 	byRoot := map[string]*group{}
-	for _, h := range s.waiting {
-		root := r.root(h.id, h.owner)
-		b := byRoot[root]
-		if b == nil {
-			b = &group{root: root, since: h.since, lastChange: h.since}
-			all, byRoot[root] = append(all, b), b
+	for _, p := range s.pending {
+		root := r.root(p.id, p.owner)
+		g := byRoot[root]
+		if g == nil {
+			g = &group{root: root, since: p.since, lastChange: p.since}
+			all, byRoot[root] = append(all, g), g
 		}
-		b.objects = append(b.objects, h)
-		b.changes += h.changes
-		if b.firstChange.IsZero() || !h.firstChange.IsZero() && h.firstChange.Before(b.firstChange) {
-			b.firstChange = h.firstChange
+		g.objects = append(g.objects, p)
+		g.changes += p.changes
+		if g.firstChange.IsZero() || !p.firstChange.IsZero() && p.firstChange.Before(g.firstChange) {
+			g.firstChange = p.firstChange
 		}
-		if h.lastChange.After(b.lastChange) {
-			b.lastChange = h.lastChange
+		if p.lastChange.After(g.lastChange) {
+			g.lastChange = p.lastChange
 		}
 	}
 	return all
 }
 
-// release releases the groups that are due. due also returns why a group is released that is not quiet.
-func (s *Stage) release(due func(*group) (event.FlushReason, bool)) {
-	var wrong map[string][]*unhealthyObject
-	told := false
+// release releases the groups for which isDue returns true, the oldest first. isDue also returns why a group is released
+// before it is quiet, or "" if it is quiet.
+func (s *Stage) release(isDue func(*group) (event.FlushReason, bool)) {
+	var unhealthy map[string][]*unhealthyObject
 	r := s.grouping()
-	for _, b := range s.groups(r) {
-		cut, is := due(b)
-		if !is {
+	for _, g := range s.groups(r) {
+		reason, due := isDue(g)
+		if !due {
 			continue
 		}
-		if wrong == nil {
-			wrong = s.unhealthyByRoot(r)
+		if unhealthy == nil {
+			unhealthy = s.unhealthyByRoot(r)
 		}
-		s.releaseGroup(b, cut, wrong[b.root])
-		told = true
+		s.releaseGroup(g, reason, unhealthy[g.root])
 	}
-	if told {
-		s.waiting = slices.DeleteFunc(s.waiting, func(h *pendingObject) bool { return h.released })
+	if unhealthy != nil { // a group was released
+		s.pending = slices.DeleteFunc(s.pending, func(p *pendingObject) bool { return p.released })
 	}
 }
 
-// releaseGroup releases a group: first the object that is nearest to the root, then the others in the order of their
-// first event. unhealthy are the unhealthy objects under the same root.
-func (s *Stage) releaseGroup(b *group, cut event.FlushReason, wrong []*unhealthyObject) {
-	lead := s.first(b)
-	slices.SortStableFunc(b.objects, func(x, y *pendingObject) int {
-		return cmp.Compare(rank(x == lead), rank(y == lead))
+// releaseGroup releases a group: first the object that represents it, then the others in the order of their first event.
+// unhealthy are the unhealthy objects with the same root, changed or not.
+func (s *Stage) releaseGroup(g *group, reason event.FlushReason, unhealthy []*unhealthyObject) {
+	first := s.first(g)
+	slices.SortStableFunc(g.objects, func(x, y *pendingObject) int {
+		return cmp.Compare(rank(x == first), rank(y == first))
 	})
-	all := &event.SettledGroup{HasRoot: s.hasRoot(lead, b), Changes: b.changes, Since: b.since, Until: b.lastChange, FlushReason: cut}
-	if !b.firstChange.IsZero() {
-		all.Since = b.firstChange
+	settled := &event.SettledGroup{HasRoot: s.hasRoot(first, g), Changes: g.changes, Since: g.since, Until: g.lastChange, FlushReason: reason}
+	if !g.firstChange.IsZero() {
+		settled.Since = g.firstChange
 	}
-	present := lead
-	for _, h := range b.objects {
-		if nameOf(&h.event) == nameOf(&lead.event) {
-			present = h
+	present := first // or the last object with its name
+	for _, p := range g.objects {
+		if nameOf(&p.event) == nameOf(&first.event) {
+			present = p
 		}
-		e := h.event
-		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, ShortLived: h.created && e.Type == event.Deleted, Group: all}
-		all.Events = append(all.Events, e)
-		s.releaseObject(h)
+		e := p.event
+		e.Settled = &event.Settled{Since: p.since, Changes: p.changes, ShortLived: p.created && e.Type == event.Deleted, Group: settled}
+		settled.Events = append(settled.Events, e)
+		s.releaseObject(p)
 	}
 	if e := &present.event; !e.Object.IsEvent() && e.Type != event.Deleted {
-		all.Status = kstatus.CurrentStatus.String()
-		if w := s.tracker.unhealthy[present.id]; w != nil {
-			all.Status, all.Message = w.Status, w.Message
-		}
+		settled.Status, settled.Message = s.tracker.statusOf(present.id, e)
 	}
-	for _, w := range wrong {
-		if w == s.tracker.unhealthy[present.id] {
+	for _, u := range unhealthy {
+		if u == s.tracker.unhealthy[present.id] {
 			continue
 		}
-		if all.UnhealthyCount++; w.hasReason && len(all.Unhealthy) < maxUnhealthy {
-			all.Unhealthy = append(all.Unhealthy, w.UnhealthyObject)
+		if settled.UnhealthyCount++; u.hasReason && len(settled.Unhealthy) < maxUnhealthy {
+			settled.Unhealthy = append(settled.Unhealthy, u.UnhealthyObject)
 		}
 	}
-	s.released = append(s.released, all.Events...)
+	s.released = append(s.released, settled.Events...)
 }
 
-// maxUnhealthy is the maximum number of unhealthy objects that are listed.
+// maxUnhealthy is the maximum length of SettledGroup.Unhealthy.
 const maxUnhealthy = 5
 
-func rank(first bool) int {
-	if first {
+func rank(isFirst bool) int {
+	if isFirst {
 		return 0
 	}
 	return 1
 }
 
-// first returns the object that represents the group: the one that is nearest to the root and not an Event, or its first
-// pending predecessor.
-func (s *Stage) first(b *group) *pendingObject {
-	distance := func(h *pendingObject) int {
-		_, depth := s.tracker.root(h.id, h.owner)
-		if h.event.Object.IsEvent() {
+// first returns the object that represents the group: the one that is nearest to its root and, if possible, not a
+// Kubernetes Event. If it has pending predecessors, first returns the earliest of them.
+func (s *Stage) first(g *group) *pendingObject {
+	distance := func(p *pendingObject) int {
+		_, depth := s.tracker.root(p.id, p.owner)
+		if p.event.Object.IsEvent() {
 			depth += maxDepth
 		}
 		return depth
 	}
-	lead := slices.MinFunc(b.objects, func(x, y *pendingObject) int { return distance(x) - distance(y) })
-	for lead.predecessor != nil && !lead.predecessor.released {
-		lead = lead.predecessor
+	first := slices.MinFunc(g.objects, func(x, y *pendingObject) int { return distance(x) - distance(y) })
+	for first.predecessor != nil && !first.predecessor.released {
+		first = first.predecessor
 	}
-	return lead
+	return first
 }
 
-// hasRoot reports whether all objects of a group have the same root: the first object, or another one with its name.
-func (s *Stage) hasRoot(lead *pendingObject, b *group) bool {
-	called := map[string]bool{}
-	for _, h := range b.objects {
-		if nameOf(&h.event) == nameOf(&lead.event) {
-			called[h.id] = true
+// hasRoot reports whether the root of each object of a group is the first object, or another one with its name.
+func (s *Stage) hasRoot(first *pendingObject, g *group) bool {
+	sameName := map[string]bool{} // IDs
+	for _, p := range g.objects {
+		if nameOf(&p.event) == nameOf(&first.event) {
+			sameName[p.id] = true
 		}
 	}
-	return !slices.ContainsFunc(b.objects, func(h *pendingObject) bool {
-		root, _ := s.tracker.root(h.id, h.owner)
-		return !called[root]
+	return !slices.ContainsFunc(g.objects, func(p *pendingObject) bool {
+		root, _ := s.tracker.root(p.id, p.owner)
+		return !sameName[root]
 	})
 }
 
-// releaseObject removes an object from the indexes.
-func (s *Stage) releaseObject(h *pendingObject) {
-	h.released = true
-	s.bytes -= h.size
-	if as := resourceObjectOf(h.id, &h.event); s.byObject[as] == h {
-		delete(s.byObject, as)
+// releaseObject marks an object as released, and removes it from the indexes.
+func (s *Stage) releaseObject(p *pendingObject) {
+	p.released = true
+	s.bytes -= p.size
+	if object := resourceObjectOf(p.id, &p.event); s.byObject[object] == p {
+		delete(s.byObject, object)
 	}
-	if called := nameOf(&h.event); s.byName[called] == h {
-		delete(s.byName, called)
+	if name := nameOf(&p.event); s.byName[name] == p {
+		delete(s.byName, name)
 	}
 }
 
 // unhealthyByRoot returns the unhealthy objects by root, ordered by resource, namespace and name.
 func (s *Stage) unhealthyByRoot(r grouping) map[string][]*unhealthyObject {
 	all := map[string][]*unhealthyObject{}
-	for id, w := range s.tracker.unhealthy {
+	for id, u := range s.tracker.unhealthy {
 		root := r.root(id, s.tracker.owners[id].id)
-		all[root] = append(all[root], w)
+		all[root] = append(all[root], u)
 	}
-	for _, some := range all {
-		slices.SortFunc(some, func(a, b *unhealthyObject) int {
+	for _, objects := range all {
+		slices.SortFunc(objects, func(a, b *unhealthyObject) int {
 			return cmp.Or(strings.Compare(a.Target.Resource().Resource, b.Target.Resource().Resource), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
 	}
 	return all
 }
 
-// rootsWithReason returns the roots below which an unhealthy object reports a reason.
+// rootsWithReason returns the roots of unhealthy objects that have failed or report what is wrong.
 func (s *Stage) rootsWithReason() map[string]bool {
 	r := s.grouping()
-	all := map[string]bool{}
-	for id, w := range s.tracker.unhealthy {
-		if w.hasReason {
-			all[r.root(id, s.tracker.owners[id].id)] = true
+	roots := map[string]bool{}
+	for id, u := range s.tracker.unhealthy {
+		if u.hasReason {
+			roots[r.root(id, s.tracker.owners[id].id)] = true
 		}
 	}
-	return all
+	return roots
 }
 
-// isInProgress reports whether an object of the group, or its root, is in progress.
-func (s *Stage) isInProgress(b *group) bool {
-	waits := func(id string) bool {
-		w := s.tracker.unhealthy[id]
-		return w != nil && w.inProgress
+// isInProgress reports whether an object of the group, or its root, is in progress. It ignores other objects with the
+// same root, which have not changed.
+func (s *Stage) isInProgress(g *group) bool {
+	inProgress := func(id string) bool {
+		u := s.tracker.unhealthy[id]
+		return u != nil && u.inProgress
 	}
-	return slices.ContainsFunc(b.objects, func(h *pendingObject) bool {
-		root, _ := s.tracker.root(h.id, h.owner)
-		return waits(root) || waits(h.id)
+	return slices.ContainsFunc(g.objects, func(p *pendingObject) bool {
+		root, _ := s.tracker.root(p.id, p.owner)
+		return inProgress(root) || inProgress(p.id)
 	})
 }
 
-// connectedSince reports whether the watches of all objects in the group are connected, and since when.
-func (s *Stage) connectedSince(b *group) (is bool, since time.Time) {
-	for _, h := range b.objects {
-		link := s.links.Get(h.event.Target)
-		switch {
-		case link.LastStatus == "": // before the first Synced
-			is = !h.event.Listed
-		default:
-			is = link.Phase() == event.PhaseLive && !link.Relisting
+// connectedSince reports whether the watches of all objects in the group are connected and not relisting, and when the
+// last of them connected. That is zero if none has sent a status event yet.
+func (s *Stage) connectedSince(g *group) (connected bool, since time.Time) {
+	for _, p := range g.objects {
+		watch := s.watches.Get(p.event.Target)
+		if watch.LastStatus == "" { // no status event yet, so the initial list may be in progress
+			connected = !p.event.Listed
+		} else {
+			connected = watch.Phase() == event.PhaseLive && !watch.Relisting
 		}
-		if !is {
+		if !connected {
 			return false, time.Time{}
 		}
-		if link.Since.After(since) {
-			since = link.Since
+		if watch.Since.After(since) {
+			since = watch.Since
 		}
 	}
 	return true, since

@@ -17,17 +17,19 @@ type Options struct {
 	// QuietPeriod is the time without significant changes after which a group is quiet. MaxWait is the maximum time for
 	// which a group is buffered.
 	QuietPeriod, MaxWait time.Duration
-	// MaxBytes bounds the buffer. Zero means DefaultMaxBytes.
+	// MaxBytes is the size above which the buffer is full. Zero means DefaultMaxBytes.
 	MaxBytes int64
-	// Compare tells which changes are significant. Values that its Masks hide appear in no reason.
+	// Compare defines which changes are significant. Its Masks also apply to SettledGroup.Message and
+	// UnhealthyObject.Message.
 	Compare change.Options
-	Warn    func(line string) // called when the buffer is full; nil disables it
+	// Warn is called when the buffer becomes full. nil disables it.
+	Warn func(line string)
 }
 
 // DefaultMaxBytes is the default size of the buffer.
 const DefaultMaxBytes = 64 << 20
 
-// HeartbeatInterval is the interval at which the Stage needs heartbeats.
+// HeartbeatInterval returns the interval at which the Stage needs heartbeats.
 func (o *Options) HeartbeatInterval() time.Duration {
 	return min(max(o.QuietPeriod/10, 100*time.Millisecond), time.Second)
 }
@@ -38,16 +40,16 @@ type Stage struct {
 	next event.Sink
 
 	tracker   tracker
-	links     *event.WatchStates
-	waiting   []*pendingObject                  // in the order of their first event
+	watches   *event.WatchStates
+	pending   []*pendingObject                  // in the order of their first event
 	byObject  map[resourceObject]*pendingObject // latest pending entry of each object
 	byName    map[name]*pendingObject           // latest pending entry of each name
-	bytes     int64
-	checkedAt time.Time // time of the last check for quiet groups
-	released  []event.Event
-	warned    bool // a warning was issued since the buffer last had room
+	bytes     int64                             // total size of pending
+	checkedAt time.Time                         // time of the last check for quiet groups
+	released  []event.Event                     // events to deliver to next
+	warned    bool                              // Warn was called, and the buffer has been more than half full since
 
-	changes, objects atomic.Int64 // that are pending
+	changes, objects atomic.Int64 // for Pending
 }
 
 var _ event.Sink = (*Stage)(nil)
@@ -58,7 +60,7 @@ func New(next event.Sink, o Options) *Stage {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, tracker: newTracker(o.Compare.Masks), links: event.NewWatchStates(nil), byObject: map[resourceObject]*pendingObject{}, byName: map[name]*pendingObject{}}
+	return &Stage{Options: o, next: next, tracker: newTracker(o.Compare.Masks), watches: event.NewWatchStates(nil), byObject: map[resourceObject]*pendingObject{}, byName: map[name]*pendingObject{}}
 }
 
 // Deliver implements event.Sink.
@@ -79,7 +81,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.deliverReleased(ctx)
 }
 
-// Flush delivers all pending events. No other method may be called after it, except Pending and Status.
+// Flush delivers all pending events, with FlushShutdown as the reason. The caller must not call Deliver afterwards.
 func (s *Stage) Flush(ctx context.Context) error {
 	s.released = s.released[:0]
 	s.release(func(*group) (event.FlushReason, bool) { return event.FlushShutdown, true })
@@ -114,21 +116,23 @@ func (s *Stage) deliverReleased(ctx context.Context) error {
 	if len(s.released) == 0 {
 		return nil
 	}
-	defer func() { clear(s.released) }() // release the objects
+	defer func() { clear(s.released) }() // allows the memory of the objects to be freed
 	return s.next.Deliver(ctx, s.released)
 }
 
+// count updates the numbers that Pending returns.
 func (s *Stage) count() {
 	changes := 0
-	for _, h := range s.waiting {
-		changes += h.changes
+	for _, p := range s.pending {
+		changes += p.changes
 	}
 	s.changes.Store(int64(changes))
-	s.objects.Store(int64(len(s.waiting)))
+	s.objects.Store(int64(len(s.pending)))
 }
 
+// take buffers an event, or adds it to the released events.
 func (s *Stage) take(e *event.Event) {
-	s.links.Observe(e)
+	s.watches.Observe(e)
 	switch {
 	case e.Type.IsStatus():
 		s.observeStatus(e)
@@ -137,29 +141,30 @@ func (s *Stage) take(e *event.Event) {
 		s.released = append(s.released, *e)
 	default:
 		id := idOf(e)
-		up := s.tracker.observe(id, e)
+		ownerID := s.tracker.observe(id, e)
 		if e.Initial && s.byObject[resourceObjectOf(id, e)] == nil {
 			s.releasePredecessor(e)
 			s.released = append(s.released, *e)
 			return
 		}
-		s.buffer(id, up, e)
+		s.buffer(id, ownerID, e)
 	}
 }
 
-// releasePredecessor releases a pending object before an unbuffered event of another object with its name.
+// releasePredecessor releases the group of a pending object with the same name as the object of e, so that its events
+// precede e.
 func (s *Stage) releasePredecessor(e *event.Event) {
-	before := s.byName[nameOf(e)]
-	if before == nil {
+	predecessor := s.byName[nameOf(e)]
+	if predecessor == nil {
 		return
 	}
-	s.release(func(b *group) (event.FlushReason, bool) {
-		return event.FlushOrdering, slices.Contains(b.objects, before)
+	s.release(func(g *group) (event.FlushReason, bool) {
+		return event.FlushOrdering, slices.Contains(g.objects, predecessor)
 	})
 }
 
-// observeStatus releases the objects of targets that a status event ends: its own target, or targets that a new one
-// replaces.
+// observeStatus releases the groups with objects of targets that a status event ends: its own target, or the targets that
+// it replaces.
 func (s *Stage) observeStatus(e *event.Event) {
 	key := e.Target.Key()
 	switch e.Type {
@@ -173,45 +178,45 @@ func (s *Stage) observeStatus(e *event.Event) {
 	}
 }
 
-// releaseTargets releases the groups with objects of some targets.
-func (s *Stage) releaseTargets(cut event.FlushReason, is func(event.Key) bool) {
-	s.release(func(b *group) (event.FlushReason, bool) {
-		return cut, slices.ContainsFunc(b.objects, func(h *pendingObject) bool { return is(h.event.Target.Key()) })
+// releaseTargets releases the groups with objects of the targets for which match returns true.
+func (s *Stage) releaseTargets(reason event.FlushReason, match func(event.Key) bool) {
+	s.release(func(g *group) (event.FlushReason, bool) {
+		return reason, slices.ContainsFunc(g.objects, func(p *pendingObject) bool { return match(p.event.Target.Key()) })
 	})
 }
 
-// buffer adds an event to the pending object, or creates one.
-func (s *Stage) buffer(id, up string, e *event.Event) {
-	counts := isSignificant(e, s.Compare)
-	as := resourceObjectOf(id, e)
-	h := s.byObject[as]
-	if h != nil && h.accepts(e) {
-		s.bytes -= h.size
-		h.owner = up // an owner may have been set
-		h.add(e, counts)
+// buffer merges an event into the pending object. If there is none, or it does not accept the event, buffer creates one.
+func (s *Stage) buffer(id, ownerID string, e *event.Event) {
+	significant := isSignificant(e, s.Compare)
+	object := resourceObjectOf(id, e)
+	p := s.byObject[object]
+	if p != nil && p.accepts(e) {
+		s.bytes -= p.size
+		p.owner = ownerID // an owner may have been set
+		p.add(e, significant)
 	} else {
-		called := nameOf(e)
-		h = newPendingObject(id, up, e, counts)
-		h.predecessor = s.byName[called]
-		s.waiting, s.byObject[as], s.byName[called] = append(s.waiting, h), h, h
+		name := nameOf(e)
+		p = newPendingObject(id, ownerID, e, significant)
+		p.predecessor = s.byName[name]
+		s.pending, s.byObject[object], s.byName[name] = append(s.pending, p), p, p
 	}
-	s.bytes += h.size
+	s.bytes += p.size
 }
 
-// releaseQuiet releases the groups that are quiet or have waited for too long.
+// releaseQuiet releases the groups that are quiet or have been buffered for MaxWait.
 func (s *Stage) releaseQuiet(now time.Time) {
-	if len(s.waiting) == 0 || now.Sub(s.checkedAt) < s.HeartbeatInterval()/2 { // several clusters send heartbeats
+	if len(s.pending) == 0 || now.Sub(s.checkedAt) < s.HeartbeatInterval()/2 { // several clusters send heartbeats
 		return
 	}
 	s.checkedAt = now
 	stuck := s.rootsWithReason()
-	s.release(func(b *group) (event.FlushReason, bool) {
-		heard, since := s.connectedSince(b)
+	s.release(func(g *group) (event.FlushReason, bool) {
+		connected, since := s.connectedSince(g)
 		switch {
-		case heard && now.Sub(b.lastChange) >= s.QuietPeriod && now.Sub(since) >= s.QuietPeriod && (stuck[b.root] || !s.isInProgress(b)):
+		case connected && now.Sub(g.lastChange) >= s.QuietPeriod && now.Sub(since) >= s.QuietPeriod && (stuck[g.root] || !s.isInProgress(g)):
 			return "", true
-		case now.Sub(b.since) < s.MaxWait:
-		case heard:
+		case now.Sub(g.since) < s.MaxWait:
+		case connected:
 			return event.FlushMaxSettle, true
 		default:
 			return event.FlushDisconnected, true
@@ -221,7 +226,7 @@ func (s *Stage) releaseQuiet(now time.Time) {
 	s.tracker.forget(now.Add(-s.MaxWait))
 }
 
-// makeRoom releases the oldest groups until the buffer is half empty, if it is full.
+// makeRoom releases the oldest groups until the buffer is at most half full. It does nothing if the buffer is not full.
 func (s *Stage) makeRoom() {
 	if s.bytes <= s.MaxBytes {
 		s.warned = s.warned && s.bytes > s.MaxBytes/2

@@ -18,13 +18,13 @@ import (
 // began is the time at which the tests begin.
 var began = time.Unix(1_700_000_000, 0)
 
-// bench is a Stage with a recorder of its output.
+// bench is a Stage with a clock and a record of its output.
 type bench struct {
 	t     *testing.T
 	stage *Stage
 	now   time.Time
-	last  map[string]event.Object
-	got   []event.Event
+	last  map[string]event.Object // last state of each object, by resource and UID
+	got   []event.Event           // events that the stage delivered
 }
 
 func newBench(t *testing.T, o Options) *bench {
@@ -37,11 +37,12 @@ func newBench(t *testing.T, o Options) *bench {
 	return b
 }
 
-// one describes an object. of is the UID of its owner.
-type one struct {
-	resource, name, uid, of string
-	status                  string // members of the status, as JSON
-	spec                    string
+// object describes an object.
+type object struct {
+	resource, name string
+	uid            string // if empty, name
+	owner          string // UID of the owner
+	status, spec   string // members, as JSON
 }
 
 var kinds = map[string]struct{ apiVersion, kind string }{
@@ -49,12 +50,12 @@ var kinds = map[string]struct{ apiVersion, kind string }{
 	"settings": {"x.io/v1", "ConfigMap"}, // serves the same objects
 }
 
-func (b *bench) event(kind event.Type, o one) event.Event {
+func (b *bench) event(kind event.Type, o object) event.Event {
 	k := kinds[o.resource]
 	version := fmt.Sprint(b.now.Sub(began) / time.Second)
 	owners := ""
-	if o.of != "" {
-		owners = fmt.Sprintf(`"ownerReferences":[{"apiVersion":"apps/v1","kind":"X","name":"x","uid":%q,"controller":true}],`, o.of)
+	if o.owner != "" {
+		owners = fmt.Sprintf(`"ownerReferences":[{"apiVersion":"apps/v1","kind":"X","name":"x","uid":%q,"controller":true}],`, o.owner)
 	}
 	uid := o.uid
 	if uid == "" {
@@ -74,14 +75,14 @@ func (b *bench) event(kind event.Type, o one) event.Event {
 	return e
 }
 
-func (b *bench) deliver(kind event.Type, o one) {
+func (b *bench) deliver(kind event.Type, o object) {
 	b.t.Helper()
 	if err := b.stage.Deliver(b.t.Context(), []event.Event{b.event(kind, o)}); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bench) initial(o one) {
+func (b *bench) initial(o object) {
 	e := b.event(event.Added, o)
 	e.Initial = true
 	if err := b.stage.Deliver(b.t.Context(), []event.Event{e}); err != nil {
@@ -100,8 +101,8 @@ func (b *bench) pass(seconds int) {
 	}
 }
 
-// said describes the events that were released since the last call.
-func (b *bench) said() string {
+// describe describes the events that were released since the last call.
+func (b *bench) describe() string {
 	var all []string
 	for _, e := range b.got {
 		if e.Type.IsStatus() {
@@ -111,17 +112,17 @@ func (b *bench) said() string {
 		text := fmt.Sprintf("%s %s", e.Type, e.Object.Name)
 		switch s := e.Settled; {
 		case s == nil:
-			text += " at once"
+			text += " unbuffered"
 		case s.IsFirst(&e):
-			of := s.Group
-			text += fmt.Sprintf(" ×%d (%d changes of %d in %s, %s%s)", s.Changes, of.Changes, len(of.Events), of.Until.Sub(of.Since), of.Status, cutText(of.FlushReason))
-			for _, w := range of.Unhealthy {
-				text += " " + w.Name + ":" + w.Message
+			g := s.Group
+			text += fmt.Sprintf(" ×%d (%d changes of %d in %s, %s%s)", s.Changes, g.Changes, len(g.Events), g.Until.Sub(g.Since), g.Status, reasonSuffix(g.FlushReason))
+			for _, u := range g.Unhealthy {
+				text += " " + u.Name + ":" + u.Message
 			}
 		default:
 			text += fmt.Sprintf(" ×%d", s.Changes)
 			if s.ShortLived {
-				text += " came"
+				text += " short-lived"
 			}
 		}
 		all = append(all, text)
@@ -130,26 +131,27 @@ func (b *bench) said() string {
 	return strings.Join(all, "; ")
 }
 
-func cutText(c event.FlushReason) string {
-	if c == "" {
+func reasonSuffix(r event.FlushReason) string {
+	if r == "" {
 		return ""
 	}
-	return ", " + string(c)
+	return ", " + string(r)
 }
 
 func (b *bench) want(want string) {
 	b.t.Helper()
-	if got := b.said(); got != want {
+	if got := b.describe(); got != want {
 		b.t.Errorf("at %s: %s\nwant %s", b.now.Sub(began), got, want)
 	}
 }
 
+// thirty returns options with a quiet period of 30 seconds.
 func thirty() Options { return Options{QuietPeriod: 30 * time.Second, MaxWait: 10 * time.Minute} }
 
 // TestMerge checks that changes within the quiet period become one event from the first state to the last.
 func TestMerge(t *testing.T) {
 	b := newBench(t, thirty())
-	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	cm := func(n int) object { return object{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
 	for n := range 3 {
 		b.pass(10)
@@ -164,10 +166,10 @@ func TestMerge(t *testing.T) {
 	got := slices.Clone(b.got)
 	b.want("MODIFIED a ×3 (3 changes of 1 in 20s, Current)")
 	if len(got) == 1 && (!strings.Contains(got[0].Old.Raw(), `"n":0`) || !strings.Contains(got[0].Object.Raw(), `"n":3`)) {
-		t.Errorf("from %s to %s", got[0].Old.Raw(), got[0].Object.Raw())
+		t.Errorf("got an event from %s to %s", got[0].Old.Raw(), got[0].Object.Raw())
 	}
 	if text := b.stage.Status(); text != "" || b.stage.bytes != 0 || len(b.stage.byObject)+len(b.stage.byName) > 0 {
-		t.Errorf("something waits: %q, %d bytes, %v", text, b.stage.bytes, b.stage.byObject)
+		t.Errorf("buffer is not empty: status %q, %d bytes, %v", text, b.stage.bytes, b.stage.byObject)
 	}
 }
 
@@ -180,8 +182,8 @@ const (
 	pulling = `"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]`
 )
 
-func deploy(n int, status string) one {
-	return one{resource: "deployments", name: "web", status: status, spec: fmt.Sprintf(`"replicas":1,"n":%d`, n)}
+func deploy(n int, status string) object {
+	return object{resource: "deployments", name: "web", status: status, spec: fmt.Sprintf(`"replicas":1,"n":%d`, n)}
 }
 
 // TestGroup checks that owned objects are released with their root, in whatever order their events arrive, and not while
@@ -189,17 +191,17 @@ func deploy(n int, status string) one {
 func TestGroup(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(deploy(1, done))
-	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pending}) // before its owner
+	b.deliver(event.Added, object{resource: "pods", name: "p2", owner: "new", status: pending}) // before its owner
 	b.deliver(event.Modified, deploy(2, rolling))
-	b.deliver(event.Added, one{resource: "replicasets", name: "new", of: "web", status: made})
-	b.deliver(event.Added, one{resource: "pods", name: "p3", of: "new", status: pending})
-	b.deliver(event.Deleted, one{resource: "pods", name: "p3", of: "new", status: pending})
+	b.deliver(event.Added, object{resource: "replicasets", name: "new", owner: "web", status: made})
+	b.deliver(event.Added, object{resource: "pods", name: "p3", owner: "new", status: pending})
+	b.deliver(event.Deleted, object{resource: "pods", name: "p3", owner: "new", status: pending})
 	b.pass(60) // pulling a large image
 	b.want("")
-	b.deliver(event.Modified, one{resource: "pods", name: "p2", of: "new", status: running})
+	b.deliver(event.Modified, object{resource: "pods", name: "p2", owner: "new", status: running})
 	b.deliver(event.Modified, deploy(2, done))
 	b.pass(30)
-	b.want("MODIFIED web ×2 (7 changes of 4 in 1m0s, Current); ADDED p2 ×2; ADDED new ×1; DELETED p3 ×2 came")
+	b.want("MODIFIED web ×2 (7 changes of 4 in 1m0s, Current); ADDED p2 ×2; ADDED new ×1; DELETED p3 ×2 short-lived")
 }
 
 // TestInProgressWithReason checks that an object in progress that reports a reason does not delay its group.
@@ -207,8 +209,8 @@ func TestInProgressWithReason(t *testing.T) {
 	b := newBench(t, thirty())
 	b.initial(deploy(1, done))
 	b.deliver(event.Modified, deploy(2, rolling))
-	b.deliver(event.Added, one{resource: "replicasets", name: "new", of: "web", status: made})
-	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pulling})
+	b.deliver(event.Added, object{resource: "replicasets", name: "new", owner: "web", status: made})
+	b.deliver(event.Added, object{resource: "pods", name: "p2", owner: "new", status: pulling})
 	b.pass(30)
 	b.want("MODIFIED web ×1 (3 changes of 3 in 0s, InProgress) p2:ImagePullBackOff : no such image; ADDED new ×1; ADDED p2 ×1")
 }
@@ -217,7 +219,7 @@ func TestInProgressWithReason(t *testing.T) {
 func TestMaxWait(t *testing.T) {
 	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: time.Minute})
 	for n := range 13 {
-		b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)})
+		b.deliver(event.Modified, object{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)})
 		b.pass(10)
 	}
 	b.want("MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle); MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle)")
@@ -226,7 +228,7 @@ func TestMaxWait(t *testing.T) {
 // TestNoise checks that noise does not extend the quiet period.
 func TestNoise(t *testing.T) {
 	b := newBench(t, thirty())
-	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	cm := func(n int) object { return object{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
 	b.deliver(event.Modified, cm(1))
 	for range 2 {
@@ -240,10 +242,10 @@ func TestNoise(t *testing.T) {
 // TestReplaced checks that a deleted object and its successor with the same name are released together in order.
 func TestReplaced(t *testing.T) {
 	b := newBench(t, thirty())
-	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
+	b.deliver(event.Deleted, object{resource: "configmaps", name: "a", uid: "one"})
 	b.pass(20)
-	b.deliver(event.Added, one{resource: "configmaps", name: "a", uid: "two"})
-	b.deliver(event.Added, one{resource: "pods", name: "p", of: "two", status: running})
+	b.deliver(event.Added, object{resource: "configmaps", name: "a", uid: "two"})
+	b.deliver(event.Added, object{resource: "pods", name: "p", owner: "two", status: running})
 	b.pass(29)
 	b.want("")
 	b.pass(1)
@@ -254,16 +256,16 @@ func TestReplaced(t *testing.T) {
 func TestTwoResources(t *testing.T) {
 	b := newBench(t, thirty())
 	for _, resource := range []string{"configmaps", "settings"} {
-		b.initial(one{resource: resource, name: "a"})
+		b.initial(object{resource: resource, name: "a"})
 	}
 	for _, spec := range []string{`"n":1`, `"n":2`} {
 		for _, resource := range []string{"configmaps", "settings"} {
-			b.deliver(event.Modified, one{resource: resource, name: "a", spec: spec})
+			b.deliver(event.Modified, object{resource: resource, name: "a", spec: spec})
 		}
 	}
 	b.pass(30)
 	if len(b.got) != 2 || b.got[0].Target.Resource() == b.got[1].Target.Resource() {
-		t.Errorf("%d events", len(b.got))
+		t.Errorf("got %d events, want one for each resource", len(b.got))
 	}
 	b.want("MODIFIED a ×2 (4 changes of 2 in 0s, Current); MODIFIED a ×2")
 }
@@ -271,21 +273,21 @@ func TestTwoResources(t *testing.T) {
 // TestInitial checks that initial objects are not buffered and do not overtake their predecessors.
 func TestInitial(t *testing.T) {
 	b := newBench(t, thirty())
-	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
-	e := b.event(event.Added, one{resource: "configmaps", name: "a", uid: "two"})
+	b.deliver(event.Deleted, object{resource: "configmaps", name: "a", uid: "one"})
+	e := b.event(event.Added, object{resource: "configmaps", name: "a", uid: "two"})
 	e.Initial = true
 	if err := b.stage.Deliver(t.Context(), []event.Event{e}); err != nil {
 		t.Fatal(err)
 	}
-	b.want("DELETED a ×1 (1 changes of 1 in 0s, , short); ADDED a at once")
+	b.want("DELETED a ×1 (1 changes of 1 in 0s, , short); ADDED a unbuffered")
 }
 
 // TestFlush checks that Flush releases everything.
 func TestFlush(t *testing.T) {
 	b := newBench(t, thirty())
-	b.initial(one{resource: "configmaps", name: "a"})
-	b.deliver(event.Deleted, one{resource: "configmaps", name: "a"})
-	b.deliver(event.Added, one{resource: "configmaps", name: "b"})
+	b.initial(object{resource: "configmaps", name: "a"})
+	b.deliver(event.Deleted, object{resource: "configmaps", name: "a"})
+	b.deliver(event.Added, object{resource: "configmaps", name: "b"})
 	if err := b.stage.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -299,17 +301,17 @@ func TestBufferFull(t *testing.T) {
 	o.MaxBytes, o.Warn = 1<<20, func(string) { warned++ }
 	b := newBench(t, o)
 	for n := range 1000 {
-		b.deliver(event.Added, one{resource: "configmaps", name: fmt.Sprint("c", n), spec: `"x":"` + strings.Repeat("x", 4000) + `"`})
+		b.deliver(event.Added, object{resource: "configmaps", name: fmt.Sprint("c", n), spec: `"x":"` + strings.Repeat("x", 4000) + `"`})
 		if b.stage.bytes > o.MaxBytes {
-			t.Fatalf("%d bytes wait", b.stage.bytes)
+			t.Fatalf("%d bytes are buffered", b.stage.bytes)
 		}
 	}
 	if warned == 0 || warned > 20 || len(b.got) < 600 {
-		t.Errorf("it was said %d times, and %d have gone on", warned, len(b.got))
+		t.Errorf("Warn was called %d times, and %d events were released", warned, len(b.got))
 	}
 	for n, e := range b.got {
 		if e.Object.Name != fmt.Sprint("c", n) || e.Settled.Group.FlushReason != event.FlushBufferFull {
-			t.Fatalf("%d is %s, %q", n, e.Object.Name, e.Settled.Group.FlushReason)
+			t.Fatalf("event %d is about %s, with FlushReason %q", n, e.Object.Name, e.Settled.Group.FlushReason)
 		}
 	}
 }
@@ -324,18 +326,18 @@ func (b *bench) together(batch ...event.Event) {
 
 // TestNameInOrder checks that the events of objects with the same name keep their order, whatever their owners are.
 func TestNameInOrder(t *testing.T) {
-	pod := func(uid, of, status string) one {
-		return one{resource: "pods", name: "web-0", uid: uid, of: of, status: status}
+	pod := func(uid, owner, status string) object {
+		return object{resource: "pods", name: "web-0", uid: uid, owner: owner, status: status}
 	}
 	t.Run("other owners", func(t *testing.T) {
 		b := newBench(t, thirty())
-		b.initial(one{resource: "pods", name: "web-1", of: "s1", status: running})
+		b.initial(object{resource: "pods", name: "web-1", owner: "s1", status: running})
 		b.deliver(event.Deleted, pod("old", "s1", running))
-		b.deliver(event.Modified, one{resource: "pods", name: "web-1", of: "s1", status: pending}) // stays in progress
+		b.deliver(event.Modified, object{resource: "pods", name: "web-1", owner: "s1", status: pending}) // stays in progress
 		b.deliver(event.Added, pod("new", "s2", running))
 		b.pass(60)
 		b.want("")
-		b.deliver(event.Deleted, one{resource: "pods", name: "web-1", of: "s1", status: pending})
+		b.deliver(event.Deleted, object{resource: "pods", name: "web-1", owner: "s1", status: pending})
 		b.pass(30)
 		b.want("DELETED web-0 ×1 (4 changes of 3 in 1m0s, Current); DELETED web-1 ×2; ADDED web-0 ×1")
 	})
@@ -353,29 +355,30 @@ func TestNameInOrder(t *testing.T) {
 		b.deliver(event.Deleted, pod("two", "s2", running))
 		b.deliver(event.Added, pod("three", "", running))
 		b.pass(30)
-		b.want("DELETED web-0 ×1 (4 changes of 3 in 0s, Current); DELETED web-0 ×2 came; ADDED web-0 ×1")
+		b.want("DELETED web-0 ×1 (4 changes of 3 in 0s, Current); DELETED web-0 ×2 short-lived; ADDED web-0 ×1")
 	})
 }
 
-// TestHasRoot checks that HasRoot is false for a group that was only joined because of a name.
+// TestHasRoot checks that HasRoot is false for a group whose objects have different roots, and are in one group only
+// because two of them had the same name.
 func TestHasRoot(t *testing.T) {
 	b := newBench(t, thirty())
-	b.deliver(event.Deleted, one{resource: "pods", name: "p", uid: "old", status: running})
-	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
-	b.deliver(event.Added, one{resource: "pods", name: "p", uid: "new", of: "rs", status: running})
+	b.deliver(event.Deleted, object{resource: "pods", name: "p", uid: "old", status: running})
+	b.deliver(event.Added, object{resource: "replicasets", name: "rs", status: made})
+	b.deliver(event.Added, object{resource: "pods", name: "p", uid: "new", owner: "rs", status: running})
 	b.pass(30)
 	if len(b.got) != 3 || b.got[0].Settled.Group.HasRoot {
-		t.Errorf("the first stands for the others: %s", b.said())
+		t.Errorf("got HasRoot although the objects have different roots: %s", b.describe())
 	}
 }
 
 // TestHeartbeatInBatch checks that all events of a batch count as received before its heartbeat.
 func TestHeartbeatInBatch(t *testing.T) {
 	b := newBench(t, thirty())
-	b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: `"n":1`})
+	b.deliver(event.Modified, object{resource: "configmaps", name: "a", spec: `"n":1`})
 	b.pass(29)
 	b.now = b.now.Add(time.Second)
-	b.together(event.Event{Type: event.Heartbeat, Time: b.now}, b.event(event.Modified, one{resource: "configmaps", name: "a", spec: `"n":2`}))
+	b.together(event.Event{Type: event.Heartbeat, Time: b.now}, b.event(event.Modified, object{resource: "configmaps", name: "a", spec: `"n":2`}))
 	b.want("")
 	b.pass(30)
 	b.want("MODIFIED a ×2 (2 changes of 1 in 30s, Current)")
@@ -388,7 +391,7 @@ func TestLeft(t *testing.T) {
 		return e
 	}
 	for _, c := range []struct {
-		mark            event.Type
+		status          event.Type
 		namespace, name string
 		want            string
 	}{
@@ -400,37 +403,38 @@ func TestLeft(t *testing.T) {
 		{event.Arrived, "b", "", "ARRIVED"},
 		{event.Arrived, "c", "", "ADDED z ×1 (1 changes of 1 in 0s, Current, short); ARRIVED"}, // replaces c/z
 	} {
-		t.Run(string(c.mark)+" "+c.namespace, func(t *testing.T) {
+		t.Run(string(c.status)+" "+c.namespace, func(t *testing.T) {
 			b := newBench(t, thirty())
 			cm := func(name string) event.Event {
-				return b.event(event.Added, one{resource: "configmaps", name: name})
+				return b.event(event.Added, object{resource: "configmaps", name: name})
 			}
-			b.together(in(cm("x"), "a", ""), in(cm("z"), "c", "z"), b.event(event.Added, one{resource: "pods", name: "p"}))
-			mark := in(event.Event{Type: c.mark, Time: b.now, Target: cm("m").Target}, c.namespace, c.name)
-			b.together(mark)
+			b.together(in(cm("x"), "a", ""), in(cm("z"), "c", "z"), b.event(event.Added, object{resource: "pods", name: "p"}))
+			status := in(event.Event{Type: c.status, Time: b.now, Target: cm("m").Target}, c.namespace, c.name)
+			b.together(status)
 			b.t = t
 			b.want(c.want)
 		})
 	}
 }
 
-// TestDisconnected checks that a group is not quiet while its watch is disconnected, and for QuietPeriod after that.
+// TestDisconnected checks that a group is not quiet while its watch is disconnected, until QuietPeriod after that, and
+// while its watch relists.
 func TestDisconnected(t *testing.T) {
 	b := newBench(t, Options{QuietPeriod: 30 * time.Second, MaxWait: 2 * time.Minute})
-	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	cm := func(n int) object { return object{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
 	b.initial(cm(0))
-	mark := func(kind event.Type) {
+	status := func(kind event.Type) {
 		b.together(event.Event{Type: kind, Time: b.now, Target: b.event(event.Modified, cm(9)).Target})
 		b.got = nil
 	}
-	mark(event.Synced)
+	status(event.Synced)
 	b.pass(60)
 	b.deliver(event.Modified, cm(1))
-	mark(event.Disconnected)
-	b.deliver(event.Added, one{resource: "pods", name: "p", status: running}) // whose watch is connected
+	status(event.Disconnected)
+	b.deliver(event.Added, object{resource: "pods", name: "p", status: running}) // its watch is connected
 	b.pass(60)
 	b.want("ADDED p ×1 (1 changes of 1 in 0s, Current)")
-	mark(event.Reconnected)
+	status(event.Reconnected)
 	b.pass(10)
 	b.deliver(event.Modified, cm(2))
 	b.pass(29)
@@ -439,19 +443,19 @@ func TestDisconnected(t *testing.T) {
 	b.want("MODIFIED a ×2 (2 changes of 1 in 1m10s, Current)")
 
 	b.deliver(event.Modified, cm(3))
-	mark(event.Disconnected)
+	status(event.Disconnected)
 	b.pass(119)
 	b.want("")
 	b.pass(1)
 	b.want("MODIFIED a ×1 (1 changes of 1 in 0s, Current, lost)")
 
-	mark(event.Reconnected)
+	status(event.Reconnected)
 	listed := b.event(event.Modified, cm(4))
 	listed.Listed = true
-	b.together(listed) // the other existing objects
+	b.together(listed) // the list may contain more changes
 	b.pass(60)
 	b.want("")
-	mark(event.Gap)
+	status(event.Gap)
 	b.pass(1)
 	b.want("MODIFIED a ×1 (1 changes of 1 in 0s, Current)")
 }
@@ -459,9 +463,9 @@ func TestDisconnected(t *testing.T) {
 // TestAdopted checks that an object whose owner is set later joins the owner's group.
 func TestAdopted(t *testing.T) {
 	b := newBench(t, thirty())
-	b.deliver(event.Added, one{resource: "pods", name: "p", status: running})
-	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
-	b.deliver(event.Modified, one{resource: "pods", name: "p", of: "rs", status: running})
+	b.deliver(event.Added, object{resource: "pods", name: "p", status: running})
+	b.deliver(event.Added, object{resource: "replicasets", name: "rs", status: made})
+	b.deliver(event.Modified, object{resource: "pods", name: "p", owner: "rs", status: running})
 	b.pass(30)
 	b.want("ADDED rs ×1 (3 changes of 2 in 0s, Current); ADDED p ×2")
 }
@@ -469,10 +473,36 @@ func TestAdopted(t *testing.T) {
 // TestLeftIsForgotten checks that the tracker forgets the objects of a target that is no longer watched.
 func TestLeftIsForgotten(t *testing.T) {
 	b := newBench(t, thirty())
-	b.initial(one{resource: "pods", name: "p", of: "rs", status: pulling})
-	b.initial(one{resource: "replicasets", name: "rs", of: "web", status: made})
-	b.together(event.Event{Type: event.Left, Time: b.now, Target: b.event(event.Added, one{resource: "pods", name: "x"}).Target})
+	b.initial(object{resource: "pods", name: "p", owner: "rs", status: pulling})
+	b.initial(object{resource: "replicasets", name: "rs", owner: "web", status: made})
+	b.together(event.Event{Type: event.Left, Time: b.now, Target: b.event(event.Added, object{resource: "pods", name: "x"}).Target})
 	if len(b.stage.tracker.owners) != 1 || len(b.stage.tracker.unhealthy) != 0 {
-		t.Errorf("known are %v and %v", b.stage.tracker.owners, b.stage.tracker.unhealthy)
+		t.Errorf("tracker still contains owners %v, unhealthy %v", b.stage.tracker.owners, b.stage.tracker.unhealthy)
 	}
+}
+
+// TestUnknownStatus checks that the status of a custom resource without evidence is not reported as Current.
+func TestUnknownStatus(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Added, object{resource: "settings", name: "a"})
+	b.pass(30)
+	b.want("ADDED a ×1 (1 changes of 1 in 0s, Unknown)")
+}
+
+// TestReturned checks that an object that was deleted and added again, as after a change of its labels, keeps its owner.
+func TestReturned(t *testing.T) {
+	b := newBench(t, thirty())
+	rs := object{resource: "replicasets", name: "rs", owner: "web", status: made}
+	b.initial(rs)
+	b.deliver(event.Deleted, rs)
+	b.deliver(event.Added, rs)
+	b.pass(60)
+	b.got = nil
+	b.deliver(event.Modified, deploy(2, done)) // so that the tracker forgets deleted objects
+	b.pass(600)
+	b.got = nil
+	b.deliver(event.Added, object{resource: "pods", name: "p", owner: "rs", status: running})
+	b.deliver(event.Modified, deploy(3, done))
+	b.pass(30)
+	b.want("MODIFIED web ×1 (2 changes of 2 in 0s, Current); ADDED p ×1")
 }
