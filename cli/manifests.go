@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
@@ -185,26 +186,46 @@ type manifestsTask struct {
 func (m *manifestsTask) run(ctx context.Context, c *console.Console) error {
 	ctx, stop := console.UntilReaderGone(ctx, c.Out.File)
 	defer stop()
-	return run.AtCluster(ctx, c, m.runs[0].cfg.Connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
-		var sessions []*run.Session
-		for _, of := range m.runs {
-			s, err := run.OpenSession(ctx, c, k, of.cfg.Selection)
-			if err != nil {
+	k, err := m.runs[0].cfg.Connection.Connect(c.Connection()) // makes no request
+	isConfigured := !cluster.IsNotConfigured(err)
+	switch {
+	case !isConfigured:
+		k = &cluster.Cluster{Namespace: metav1.NamespaceDefault}
+	case err != nil:
+		return err
+	}
+	return run.EndOf(ctx, m.make(ctx, c, k, isConfigured), true)
+}
+
+// make prints the manifests. A server is asked only for names that are not those of built-in resources.
+func (m *manifestsTask) make(ctx context.Context, c *console.Console, k *cluster.Cluster, isConfigured bool) error {
+	var sessions []*run.Session
+	for _, of := range m.runs {
+		s, isOffline := run.OpenOfflineSession(ctx, c, k, of.cfg.Selection)
+		switch {
+		case isOffline:
+			for _, note := range s.Plan.Notes {
+				c.Say(note)
+			}
+		case !isConfigured:
+			return fail.Usage(errNeedsCluster)
+		default:
+			var err error
+			if s, err = run.OpenSession(ctx, c, k, of.cfg.Selection); err != nil {
 				return err
 			}
-			sessions = append(sessions, s)
 		}
-		workload, err := m.planned(ctx, sessions)
-		if err != nil {
-			return err
-		}
-		if err := m.write(sessions[0], workload); err != nil {
-			return err
-		}
-		m.reportPrerequisites(sessions[0])
-		return nil
-	})
+		sessions = append(sessions, s)
+	}
+	if err := m.write(sessions[0], m.planned(sessions)); err != nil {
+		return err
+	}
+	m.reportPrerequisites(sessions[0])
+	return nil
 }
+
+var errNeedsCluster = errors.New("no cluster is configured, and without one dwatch manifests only knows the built-in resources of Kubernetes by their names: " +
+	"set KUBECONFIG for custom resources, categories, '*' and --for")
 
 // memory is the memory limit of a run in bytes, with a margin. A page takes twice as much.
 const memory = 256 << 20
@@ -215,7 +236,7 @@ const ruleMemory = memory / 4
 // graceSeconds is the time to end a pod in addition to --drain. It is the default of Kubernetes.
 const graceSeconds = 30
 
-func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manifest.Workload, error) {
+func (m *manifestsTask) planned(all []*run.Session) manifest.Workload {
 	s := all[0]
 	to := access.ServiceAccountSubject(m.Namespace, m.Name)
 	var needs []access.Permission
@@ -238,7 +259,7 @@ func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manife
 	} else if n := m.shards(); n > 0 {
 		workload.Replicas, workload.VolumePerPod = n, true
 	}
-	workload.Egress = []manifest.Peer{manifest.DNSPeer(), manifest.APIServerPeer(m.ports(ctx, s)...)}
+	workload.Egress = []manifest.Peer{manifest.DNSPeer(), manifest.APIServerPeer(m.APIServerPorts...)}
 	switch first := m.runs[0]; {
 	case first.page != nil:
 		workload.Ports, workload.MemoryLimit = append(workload.Ports, manifest.Port{Name: "page", Number: manifest.ParsePort(first.page.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
@@ -248,18 +269,9 @@ func (m *manifestsTask) planned(ctx context.Context, all []*run.Session) (manife
 		m.deliver(&workload)
 	}
 	workload.Rules = rulesFor(m.rules, all)
-	for kind, resource := range map[string]string{
-		manifest.PodMonitor: "podmonitors.monitoring.coreos.com", manifest.PrometheusRule: "prometheusrules.monitoring.coreos.com",
-	} {
-		there, err := s.Serves(ctx, resource)
-		if err != nil {
-			return workload, err
-		}
-		if there {
-			workload.ServedKinds = append(workload.ServedKinds, kind)
-		}
-	}
-	return workload, nil
+	workload.Monitoring, workload.CPURequest = m.Monitoring, m.CPU
+	workload.MemoryLimit = cmp.Or(m.Memory, workload.MemoryLimit)
+	return workload
 }
 
 // shards is how many pods share the objects. Zero means that --shard auto is not given.
@@ -306,19 +318,6 @@ func (m *manifestsTask) deliver(workload *manifest.Workload) {
 	if workload.VolumeSize != "" { // a bbolt file does not shrink, and the volume also has the dead letters
 		workload.VolumeSize = resource.NewQuantity(2*room, resource.BinarySI).String()
 	}
-}
-
-// ports returns the ports of the API servers. The port of their Service is 443.
-func (m *manifestsTask) ports(ctx context.Context, s *run.Session) []int {
-	const https = 443
-	ports, err := s.Cluster.APIServerPorts(ctx)
-	if err != nil || len(ports) == 0 {
-		ports = []int{6443} // the port of kubeadm, and the most common one
-	}
-	if !slices.Contains(ports, https) {
-		ports = append([]int{https}, ports...)
-	}
-	return ports
 }
 
 func (m *manifestsTask) write(s *run.Session, workload manifest.Workload) error {

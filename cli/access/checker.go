@@ -60,6 +60,9 @@ func New(c *cluster.Cluster, o Options) (*Checker, error) {
 	}, nil
 }
 
+// NewOffline returns a Checker for a run without a cluster. It only names permissions, and never queries a server.
+func NewOffline(o Options) *Checker { return &Checker{options: o, silent: true} }
+
 // CannotList reports whether the user may certainly not list target. refusal says so in the server's words. It blocks for at
 // most two seconds.
 func (r *Checker) CannotList(ctx context.Context, target event.Target) (refusal string, lacks bool) {

@@ -240,26 +240,3 @@ func (c *Cluster) EndpointHash() (string, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s", address, path, tls.ServerName, bytes.TrimSpace(certificates)))
 	return hex.EncodeToString(sum[:]), nil
 }
-
-// APIServerPorts returns the ports of the API servers behind the Service kubernetes. It returns an error if the user may not
-// read its EndpointSlice.
-func (c *Cluster) APIServerPorts(ctx context.Context) ([]int, error) {
-	d, err := c.NewDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := c.WithTimeout(ctx)
-	defer cancel()
-	text, err := d.RESTClient().Get().AbsPath("/apis/discovery.k8s.io/v1/namespaces", metav1.NamespaceDefault, "endpointslices", "kubernetes").DoRaw(ctx)
-	var slice struct {
-		Ports []struct{ Port int }
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &slice)
-	}
-	var ports []int
-	for _, p := range slice.Ports {
-		ports = append(ports, p.Port)
-	}
-	return ports, err
-}

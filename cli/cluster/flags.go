@@ -92,7 +92,7 @@ func (f *Flags) configError(loader clientcmd.ClientConfig, err error) error {
 	asked := f.overrides.Context
 	switch {
 	case clientcmd.IsEmptyConfig(err) && len(config.Contexts) == 0 && len(config.Clusters) == 0:
-		return errors.New(noConfig(loader.ConfigAccess().GetLoadingPrecedence()))
+		return notConfiguredError(noConfig(loader.ConfigAccess().GetLoadingPrecedence()))
 	case current != "" && config.Contexts[current] == nil:
 		return missing("context", current, config.Contexts)
 	case asked.Cluster != "" && config.Clusters[asked.Cluster] == nil:
@@ -106,6 +106,17 @@ func (f *Flags) configError(loader clientcmd.ClientConfig, err error) error {
 	default:
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
+}
+
+// notConfiguredError is the error if neither flags nor files name a cluster.
+type notConfiguredError string
+
+func (e notConfiguredError) Error() string { return string(e) }
+
+// IsNotConfigured reports whether err means that neither flags nor files name a cluster.
+func IsNotConfigured(err error) bool {
+	_, is := errors.AsType[notConfiguredError](err)
+	return is
 }
 
 func noConfig(files []string) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -19,6 +20,11 @@ type Manifests struct {
 	KustomizeDir string // a new directory for a kustomize base; if empty, YAML goes to stdout
 	HelmValues   bool   // print values for the Helm chart instead of objects
 	VolumePerPod bool   // give each pod its own volume
+	Monitoring   bool   // add a PodMonitor and a PrometheusRule
+	// APIServerPorts are the ports of the API servers, to which the pods may connect.
+	APIServerPorts []int
+	// Memory is the limit of the container, and CPU its request. If empty, they are calculated or the chart's.
+	Memory, CPU string
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
@@ -28,7 +34,11 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a kustomize base into a new `DIRECTORY` instead of YAML to stdout")
 	f.BoolVar(&m.HelmValues, "helm-values", false, "Print the values with which dwatch's Helm chart creates the same objects")
 	f.BoolVar(&m.VolumePerPod, "volume-per-pod", false, "With --lease, give each pod its own volume instead of a shared one")
-	notEmpty(f, "image", "name", "into", "kustomize")
+	f.BoolVar(&m.Monitoring, "monitoring", false, "Add a PodMonitor and a PrometheusRule for the Prometheus Operator; they are left out without it, whatever a cluster has")
+	f.IntSliceVar(&m.APIServerPorts, "api-port", []int{443, 6443}, "Let the pods reach the API servers at `PORT` (repeatable)")
+	f.StringVar(&m.Memory, "memory", "", "Limit the memory of a pod to `SIZE`, e.g. 512Mi; by default as the command line needs")
+	f.StringVar(&m.CPU, "cpu", "", "Request `CPU` for a pod, e.g. 200m; by default 50m")
+	notEmpty(f, "image", "name", "into", "kustomize", "memory", "cpu")
 }
 
 // imageName matches image references as container runtimes accept them: [REGISTRY/]NAME[:TAG][@DIGEST].
@@ -58,6 +68,16 @@ func (m *Manifests) Parse() error {
 			return nil
 		}
 		return fmt.Errorf("invalid --%s %q: %s", flag, text, wrong[0])
+	}
+	for _, port := range m.APIServerPorts {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("invalid --api-port %d: it takes a port, such as 6443", port)
+		}
+	}
+	for _, q := range []struct{ flag, text string }{{"memory", m.Memory}, {"cpu", m.CPU}} {
+		if n, err := resource.ParseQuantity(q.text); q.text != "" && (err != nil || n.Sign() <= 0) {
+			return fmt.Errorf("invalid --%s %q: it takes a quantity, such as 512Mi of memory or 200m of CPU", q.flag, q.text)
+		}
 	}
 	// The name of a Service has the strictest rules.
 	return cmp.Or(invalid("name", m.Name, validation.IsDNS1035Label(m.Name)), invalid("into", m.Namespace, validation.IsDNS1123Label(m.Namespace)))

@@ -37,13 +37,20 @@ func newChart(r Workload) (*charted, error) {
 	c.top = map[string]any{
 		"Values":       merged,
 		"Release":      map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": "dwatch"},
-		"Capabilities": map[string]any{"APIVersions": served(r.ServedKinds)},
+		"Capabilities": map[string]any{"APIVersions": r.served()},
 	}
 	return c, err
 }
 
 // served are types that a server has.
 type served []string
+
+func (r Workload) served() served {
+	if r.Monitoring {
+		return served{PodMonitor, PrometheusRule}
+	}
+	return nil
+}
 
 // Has is for the templates.
 func (s served) Has(name string) bool { return slices.Contains(s, name) }

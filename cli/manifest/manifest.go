@@ -25,7 +25,7 @@ const RulesFile = RulesDir + "/rules.yaml"
 // MetricsPort is the default port of --listen, for probes and Prometheus.
 const MetricsPort = 9090
 
-// Workload describes the pods that run dwatch.
+// Workload describes the pods that run dwatch. Its fields are independent settings.
 type Workload struct {
 	Name, Namespace string // the name and namespace of all objects except the roles
 	Image           string
@@ -39,11 +39,12 @@ type Workload struct {
 	VolumePerPod    bool     // each pod has its own volume
 	VolumeSize      string   // the size of the volume at StateDir, a quantity; if empty, there is no volume
 	MemoryLimit     string   // a quantity
+	CPURequest      string   // a quantity; if empty, the chart's
 	GraceSeconds    int      // the termination grace period
-	ServedKinds     []string // PodMonitor and PrometheusRule, if the server has them
+	Monitoring      bool     // adds a PodMonitor and a PrometheusRule
 }
 
-// Types that only some servers have.
+// Types of the Prometheus Operator.
 const (
 	PodMonitor     = "monitoring.coreos.com/v1/PodMonitor"
 	PrometheusRule = "monitoring.coreos.com/v1/PrometheusRule"

@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{"true", "null", "on", "y"} {
 		files, err := Workload{
 			Name: name, Namespace: "123", Image: "i", Args: []string{"send", "--listen=:1"}, VolumeSize: "1Gi", MountsSecrets: true, Ports: []Port{{"metrics", 1}},
-			ServedKinds: []string{PodMonitor, PrometheusRule},
+			Monitoring: true,
 		}.Files()
 		if err != nil {
 			t.Fatal(err)

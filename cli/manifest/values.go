@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 )
 
@@ -22,6 +23,9 @@ type values struct {
 	Policy   policy         `json:"networkPolicy"`
 	Resource resources      `json:"resources"`
 	Grace    int            `json:"terminationGracePeriodSeconds"`
+
+	PodMonitor     *monitor `json:"podMonitor,omitempty"`
+	PrometheusRule *monitor `json:"prometheusRule,omitempty"`
 }
 
 type image struct {
@@ -46,7 +50,8 @@ type policy struct {
 }
 
 type resources struct {
-	Limits struct {
+	Requests map[string]string `json:"requests,omitempty"`
+	Limits   struct {
 		Memory string `json:"memory"`
 	} `json:"limits"`
 }
@@ -80,7 +85,31 @@ func (r Workload) values() values {
 		v.Policy.Egress = append(v.Policy.Egress, p)
 	}
 	v.Resource.Limits.Memory = r.MemoryLimit
+	v.Resource.Requests = r.requests()
+	if r.Monitoring {
+		v.PodMonitor, v.PrometheusRule = &monitor{true}, &monitor{true}
+	}
 	return v
+}
+
+// chartMemory is the request for memory in the chart's values. A smaller limit needs a smaller request.
+var chartMemory = resource.MustParse("64Mi")
+
+// requests are the requests that differ from the chart's.
+func (r Workload) requests() map[string]string {
+	requests := map[string]string{}
+	if r.CPURequest != "" {
+		requests["cpu"] = r.CPURequest
+	}
+	if limit, err := resource.ParseQuantity(r.MemoryLimit); err == nil && limit.Cmp(chartMemory) < 0 {
+		requests["memory"] = r.MemoryLimit
+	}
+	return requests
+}
+
+// monitor enables an object of the Prometheus Operator.
+type monitor struct {
+	Enabled bool `json:"enabled"`
 }
 
 // imageOf splits an image reference in the same way as container runtimes.

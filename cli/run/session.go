@@ -79,15 +79,38 @@ func OpenSession(ctx context.Context, c *console.Console, k *cluster.Cluster, of
 	if s.subject, err = s.findSubject(ctx, of.Object); err != nil {
 		return nil, err
 	}
-	s.Rights, err = access.New(k, access.Options{
+	s.Rights, err = access.New(k, s.accessOptions())
+	return s, err
+}
+
+func (s *Session) accessOptions() access.Options {
+	r := s.Request
+	return access.Options{
 		LabelSelector: r.LabelSelector,
 		FieldSelector: r.FieldSelector,
 		Sharded:       !r.Shard.IsAll(),
 		ListOnly:      r.ListOnly,
 		Namespaces:    r.Namespaces,
 		ManyTargets:   len(s.Plan.Targets) > 1,
-	})
-	return s, err
+	}
+}
+
+// OpenOfflineSession resolves the names of a selection without a server. k may be unreachable. It returns false if a server has to be
+// asked, because a name is not that of a built-in resource, or stands for several. Nothing may be watched with the session.
+func OpenOfflineSession(ctx context.Context, c *console.Console, k *cluster.Cluster, of Selection) (*Session, bool) {
+	r := of.Request
+	r.DefaultNamespace = k.Namespace
+	if of.Object != nil {
+		return nil, false
+	}
+	s := &Session{Console: c, Cluster: k, Request: r, Mapper: mapper.NewBuiltin()}
+	s.Planner = plan.New(r, s.Mapper)
+	var err error
+	if s.Plan, err = s.Planner.InitialPlan(ctx); err != nil || s.Plan.DynamicResources {
+		return nil, false
+	}
+	s.Rights = access.NewOffline(s.accessOptions())
+	return s, true
 }
 
 // listNamespaces returns a function that lists the namespaces of the server. When the list is denied later, it says so once:
@@ -200,15 +223,6 @@ func (s *Session) WatchOptions() watcher.Options {
 			RequestTimeout: s.Cluster.RequestTimeout,
 		},
 	}
-}
-
-// Serves reports whether the server has a resource.
-func (s *Session) Serves(ctx context.Context, name string) (bool, error) {
-	_, err := s.Mapper.Resolve(ctx, name)
-	if mapper.IsUnknown(err) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Need lists actions of a run that take rights, in addition to watching its targets.

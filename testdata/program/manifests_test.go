@@ -242,29 +242,29 @@ func equalJSON(t *testing.T, a, b unstructured.Unstructured) bool {
 	return err == nil && bytes.Equal(one, other)
 }
 
-// TestManifestsMonitoring checks that the manifests have a PodMonitor and a PrometheusRule if the server has these
-// types, and that the server accepts them.
+// TestManifestsMonitoring checks that the manifests have a PodMonitor and a PrometheusRule if --monitoring is given, and that a server
+// with these types accepts them.
 func TestManifestsMonitoring(t *testing.T) {
 	t.Parallel()
 	o := rbacObjects(t)
+	for _, u := range manifestsFor(t, o, "cm", "-A") {
+		if kind := u.GetKind(); kind == "PodMonitor" || kind == "PrometheusRule" {
+			t.Errorf("there is a %s without --monitoring", kind)
+		}
+	}
 	o.applyText(t, readme.Read(t, "testdata/readme/monitoring.yaml"))
 	var kinds []string
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		kinds = nil
-		all := manifestsFor(t, o, "cm", "-A")
-		for _, u := range all {
-			kinds = append(kinds, u.GetKind())
+	for _, u := range manifestsFor(t, o, "cm", "-A", "--monitoring") {
+		kinds = append(kinds, u.GetKind())
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return o.applyOne(t.Context(), &u) == nil, nil // the types may not be served yet
+		})
+		if err != nil {
+			t.Errorf("the server rejects %v", u)
 		}
-		there := slices.Contains(kinds, "PodMonitor") && slices.Contains(kinds, "PrometheusRule")
-		for _, u := range all {
-			if there && o.applyOne(t.Context(), &u) != nil {
-				t.Errorf("the server rejects %v", u)
-			}
-		}
-		return there, nil
-	})
-	if err != nil {
-		t.Errorf("%v: %q", err, kinds)
+	}
+	if !slices.Contains(kinds, "PodMonitor") || !slices.Contains(kinds, "PrometheusRule") {
+		t.Errorf("got %q", kinds)
 	}
 }
 
