@@ -104,7 +104,8 @@ func (l *listTask) needs() []run.Need {
 	return []run.Need{{Connection: l.connection, Selection: l.selection}}
 }
 
-// run implements task. It prints everything or nothing: half a List would look like a whole one.
+// run implements task. It prints everything or nothing: half a List would look like a whole one. Objects that are not valid JSON are
+// missing; the error and the exit code say so.
 func (l *listTask) run(ctx context.Context, c *console.Console) error {
 	var err error
 	if l.selection, err = l.selection.WithShard(); err != nil {
@@ -121,9 +122,9 @@ func (l *listTask) run(ctx context.Context, c *console.Console) error {
 			return err
 		}
 		run.TuneTargets(len(s.Plan.Targets))
-		objects, err := l.list(ctx, s)
-		if err != nil {
-			return s.Rights.DescribeDenials(ctx, err)
+		objects, unread := l.list(ctx, s)
+		if unread != nil && !watcher.IsOnlyUnreadable(unread) {
+			return s.Rights.DescribeDenials(ctx, unread)
 		}
 		run.CheckMasks(ctx, s, &l.print, objects)
 		run.CheckListWhere(ctx, s, l.where, objects)
@@ -135,7 +136,7 @@ func (l *listTask) run(ctx context.Context, c *console.Console) error {
 		if !exist && !l.ignoreMissing {
 			s.SayMissingNamespaces(ctx)
 		}
-		return err
+		return cmp.Or(err, unread)
 	})
 }
 
@@ -215,9 +216,9 @@ func (l *listTask) list(ctx context.Context, s *run.Session) ([]event.Object, er
 		return nil, err
 	}
 	run.TuneLong()
-	objects, err := w.List(ctx)
-	if err != nil {
-		return nil, err
+	objects, unread := w.List(ctx)
+	if unread != nil && !watcher.IsOnlyUnreadable(unread) {
+		return nil, unread
 	}
 	if objects, err = s.SubjectIncludes(ctx, objects); err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func (l *listTask) list(ctx context.Context, s *run.Session) ([]event.Object, er
 	if l.selection.WithRelated && !l.ignoreMissing && !isTable && !slices.ContainsFunc(objects, isRoot) {
 		return nil, fmt.Errorf("%s does not exist", l.selection.Object)
 	}
-	return objects, nil
+	return objects, unread
 }
 
 // isSingleObject reports whether the arguments name one object.

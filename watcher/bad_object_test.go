@@ -164,3 +164,65 @@ func TestUnreadableObject(t *testing.T) {
 	const warning = " is not valid JSON: its state is unknown until it changes"
 	b.checkWarnings(t, "ConfigMap NAMESPACE/bad"+warning, "ConfigMap NAMESPACE/changed"+warning, "ConfigMap NAMESPACE/good"+warning)
 }
+
+// TestUnreadableInList checks that an object of a list that is not valid JSON does not hide the others, is not reported as deleted, and
+// is named, and that List returns the others with an error.
+func TestUnreadableInList(t *testing.T) {
+	t.Parallel()
+	b := newBadObjects(t)
+	b.set(func(req *http.Request) *http.Response {
+		query := req.URL.Query()
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			return respond(http.StatusUnprocessableEntity, unprocessable)
+		case query.Get("watch") == "" && query.Get("limit") != "1":
+			items := []string{b.object("bad", 5, `"0"x`), b.object("good", 7, `"0"`), `{"data":x}`}
+			return respond(http.StatusOK, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[`+strings.Join(items, ",")+"]}")
+		case query.Get("resourceVersion") == "1000":
+			return respond(http.StatusOK, `{"type":"MODIFIED","object":`+b.object("bad", 1001, `"1"`)+"}\n")
+		}
+		<-req.Context().Done()
+		return respond(http.StatusGatewayTimeout, internal)
+	})
+	w := watchWith(t, Options{Config: b.config, Targets: []event.Target{b.target()}})
+	w.await("ADDED bad=1", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"ADDED initial good=0", "SYNCED", "ADDED bad=1"}, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+	b.checkWarnings(t, "ConfigMap NAMESPACE/bad is not valid JSON: its state is unknown until it changes",
+		"an item of a ConfigMap list is not valid JSON and has no name and uid: it is left out")
+	listed, err := newWatcher(t, Options{Config: b.config, Targets: []event.Target{b.target()}}).List(t.Context())
+	if len(listed) != 1 || listed[0].Name != "good" || !IsOnlyUnreadable(err) || err.Error() != "1 objects of configmaps are missing, as they are not valid JSON: "+b.namespace+"/bad" {
+		t.Errorf("List returned %v, %v", listed, err)
+	}
+}
+
+// TestNamelessEvent checks that an event without the name of an object does not end the watch.
+func TestNamelessEvent(t *testing.T) {
+	t.Parallel()
+	b := newBadObjects(t)
+	nameless := `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1001"}}}` + "\n"
+	b.set(func(req *http.Request) *http.Response {
+		query := req.URL.Query()
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			return respond(http.StatusOK, initialEvents(b.object("good", 7, `"0"`))+nameless+`{"type":"MODIFIED","object":`+b.object("good", 1002, `"1"`)+"}\n")
+		case query.Get("watch") == "":
+			return respond(http.StatusOK, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[]}`)
+		}
+		<-req.Context().Done()
+		return respond(http.StatusGatewayTimeout, internal)
+	})
+	w := watchWith(t, Options{Config: b.config, Targets: []event.Target{b.target()}})
+	w.await("MODIFIED good=1", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"ADDED initial good=0", "SYNCED", "MODIFIED good=1"}, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+	b.checkWarnings(t, "the server sent an event without an object's name in a watch of configmaps: it is left out, so a change may be missing")
+}

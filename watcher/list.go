@@ -3,7 +3,10 @@ package watcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +18,8 @@ import (
 // that of the server. A named object that does not exist is a NotFound error, unless
 // IgnoreMissing is set. KeepContent, Follow, PollInterval, HeartbeatInterval and History have no
 // effect.
+//
+// If the content of some objects is not valid JSON, List returns the others with an *UnreadableError.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -28,7 +33,7 @@ func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 		running.Go(func() {
 			objects[i], errs[i] = s.list(ctx, t)
 			// NotFound and Forbidden errors are collected from all targets. Any other error ends all.
-			if err := errs[i]; err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			if err := errs[i]; err != nil && !isUnreadable(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 				cancel()
 			}
 		})
@@ -58,6 +63,8 @@ func (s *runState) list(ctx context.Context, t event.Target) (objects []event.Ob
 		return err
 	})
 	switch {
+	case listed && len(r.source.Unreadable()) > 0:
+		return objects, &UnreadableError{t, r.source.Unreadable()}
 	case listed && (len(objects) > 0 || t.Name == "" || s.options.IgnoreMissing):
 		return objects, nil
 	case startErr != nil:
@@ -71,6 +78,29 @@ func (s *runState) list(ctx context.Context, t event.Target) (objects []event.Ob
 	default:
 		return nil, context.Cause(ctx)
 	}
+}
+
+// UnreadableError names the objects of a target whose content is not valid JSON.
+type UnreadableError struct {
+	Target event.Target
+	Names  []string // NAMESPACE/NAME
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("%s objects of %s are missing, as they are not valid JSON: %s", strconv.Itoa(len(e.Names)), e.Target.Resource().GroupResource(), strings.Join(e.Names[:min(len(e.Names), 10)], ", "))
+}
+
+func isUnreadable(err error) bool {
+	_, is := errors.AsType[*UnreadableError](err)
+	return is
+}
+
+// IsOnlyUnreadable reports whether all errors that err joins are UnreadableErrors, so that List has returned all other objects.
+func IsOnlyUnreadable(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !isUnreadable(one) })
+	}
+	return isUnreadable(err)
 }
 
 // joinCauses joins errs. It leaves out cancellations if there is another error, which caused them.

@@ -144,8 +144,7 @@ func (f *frames) isolate(event []byte) ([]byte, bool) {
 		return nil, false
 	}
 	f.warn(id.describe() + " is not valid JSON: its state is unknown until it changes")
-	return fmt.Appendf(nil, `{"type":%q,"object":%s"apiVersion":%s,"kind":%s,"metadata":{"name":%s,"namespace":%s,"uid":%s,"resourceVersion":%s}}}`,
-		kind, unreadablePrefix, quote(id.apiVersion), quote(id.kind), quote(id.name), quote(id.namespace), quote(id.uid), quote(id.resourceVersion)), true
+	return fmt.Appendf(nil, `{"type":%q,"object":%s}`, kind, id.unreadable()), true
 }
 
 func (f *frames) nextLine() ([]byte, error) {

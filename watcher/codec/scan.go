@@ -308,9 +308,13 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 		text = alias(repair([]byte(raw)))
 	}
 	if !valid(text) {
-		return false, nil // the stock serializer returns the error
+		isolated, ok := s.isolateItems(text)
+		if !ok {
+			return false, nil // the stock serializer returns the error
+		}
+		text = isolated
 	}
-	if text != raw {
+	if !utf8.ValidString(raw) {
 		s.warnRepaired(raw)
 	}
 	parsed := gjson.Parse(text)
@@ -352,7 +356,7 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 func (s scanner) collect(array gjson.Result, into *unstructured.UnstructuredList, read func(gjson.Result) (*unstructured.Unstructured, error)) (err error) {
 	array.ForEach(func(_, element gjson.Result) bool {
 		var u *unstructured.Unstructured
-		if u, err = read(element); err == nil && !s.drops(string(u.GetUID())) {
+		if u, err = read(element); err == nil && u != nil && !s.drops(string(u.GetUID())) {
 			into.Items = append(into.Items, *u)
 		}
 		return err == nil

@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -68,6 +69,10 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
 	return s.collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
 		u, err := s.cells(row)
+		if err == errRowWithoutObject {
+			s.warn(err.Error() + ": it is left out")
+			return nil, nil
+		}
 		if err == nil {
 			columns.Complete(u)
 		}
@@ -75,11 +80,13 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	})
 }
 
+var errRowWithoutObject = errors.New("the server sent a row of a table without its object")
+
 // cells makes a raw object from a row.
 func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	object := row.Get("object")
 	if !object.IsObject() {
-		return nil, fmt.Errorf("the server sent a row of a table without its object")
+		return nil, errRowWithoutObject
 	}
 	u, err := s.object(object.Raw, typeMeta{})
 	if err == nil && u == nil {

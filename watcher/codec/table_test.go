@@ -81,8 +81,14 @@ func TestTableBookmark(t *testing.T) {
 	}
 }
 
-// A table that does not have one row is an error.
+// TestBadRows checks that a table that does not have one row is an error as an event, and that a list leaves out a row without its object.
 func TestBadRows(t *testing.T) {
+	var warned []string
+	list := &unstructured.UnstructuredList{}
+	s := scanner{tables: true, warn: func(text string) { warned = append(warned, text) }}
+	if ok, err := s.list(tableOf(oneColumn, `[`+oneRow+`,{"cells":["x",0]}]`), list); !ok || err != nil || len(list.Items) != 1 || len(warned) != 1 {
+		t.Errorf("%t, %v, %+v, %q", ok, err, list, warned)
+	}
 	for _, rows := range []string{`[]`, `null`, `{}`, `[` + oneRow + `,` + oneRow + `]`, `[null]`, `[{"cells":[]}]`, `[{"object":[]}]`, `[{"object":{"kind":"Status","apiVersion":"v1","metadata":{}}}]`} {
 		if u, err := (scanner{tables: true}).object(tableOf(oneColumn, rows), typeMeta{}); err == nil {
 			t.Errorf("%s: %+v", rows, u)

@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,6 +81,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 		c.beginSync(c.ctx)
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 		clear(c.positions)
+		c.unreadable = nil
 	}
 	if options.Limit == 0 && !c.unpaged {
 		options.Limit = pageSize // the informer's pager follows continue tokens
@@ -93,6 +96,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 			for i := range list.Items {
 				c.setType(&list.Items[i])
 			}
+			c.removeUnreadable(list)
 			return list, c.take(list)
 		}
 		switch classify(err, false, c.HasServerResponded(), options.Continue != "") {
@@ -166,6 +170,21 @@ func (c *session) take(list *unstructured.UnstructuredList) error {
 		c.endSync(list.GetResourceVersion())
 	}
 	return nil
+}
+
+// removeUnreadable observes the objects of a list whose content is not valid JSON, and items without a name. The informer does not
+// receive them.
+func (c *session) removeUnreadable(list *unstructured.UnstructuredList) {
+	list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool {
+		if !codec.IsUnreadable(&u) {
+			return false
+		}
+		c.unreadable = append(c.unreadable, strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/"))
+		c.observer.Observe(Observation{Kind: Unreadable, Event: event.Event{
+			Type: event.Type(watch.Added), Object: event.NewObject(codec.IdentityOf(&u), ""),
+		}})
+		return true
+	})
 }
 
 // endSync observes SyncEnded. The informer has not replaced its store yet.

@@ -25,6 +25,16 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	u, ok := e.Object.(*unstructured.Unstructured)
+	if ok && u.GetName() == "" && e.Type != watch.Bookmark && s.isOwnKind(u) {
+		s.noteEvent()
+		if s.session.options.Warn != nil {
+			s.session.options.Warn("the server sent an event without an object's name in a watch of " + s.session.target.Resource().GroupResource().String() + ": it is left out, so a change may be missing")
+		}
+		if !s.syncing {
+			s.advance(u.GetResourceVersion())
+		}
+		return nil
+	}
 	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {
 		return fmt.Errorf("the server sent a %T instead of an object in a watch", e.Object)
 	}
@@ -49,6 +59,11 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	default:
 		return s.passLive(ctx, e, u)
 	}
+}
+
+// isOwnKind reports whether an object without a name is one of the target's. Everything else is not an answer to the watch.
+func (s *stream) isOwnKind(u *unstructured.Unstructured) bool {
+	return u.GroupVersionKind() == s.session.target.Mapping.GroupVersionKind
 }
 
 func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {

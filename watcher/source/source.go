@@ -25,6 +25,8 @@ type Options struct {
 	// informer's store retains whole objects. Budget does not limit them. A single named object is
 	// read with a GET request, unless selectors or a shard have to be applied.
 	Snapshot bool
+	// Warn receives a message about each event that has to be left out. If nil, they are not reported.
+	Warn func(string)
 	Request
 }
 
@@ -73,8 +75,11 @@ type Source struct {
 	// synced is true if a list was completed in the current or most recent session.
 	synced atomic.Bool
 	// missing is the server's answer that the object of a snapshot does not exist, or nil.
-	missing   atomic.Pointer[error]
-	lastHeard atomic.Int64 // when the server was last heard from, in Unix nanoseconds; zero if never
+	missing atomic.Pointer[error]
+	// unreadable are the names of the objects of the current list whose content is not valid JSON. Only the informer's goroutine
+	// and, after a snapshot, Unreadable use it.
+	unreadable []string
+	lastHeard  atomic.Int64 // when the server was last heard from, in Unix nanoseconds; zero if never
 	// cursor is the resourceVersion that the informer has reached, or nil before the first list is
 	// complete.
 	cursor atomic.Pointer[string]
@@ -123,6 +128,9 @@ func (s *Source) MissingError() error {
 	}
 	return nil
 }
+
+// Unreadable returns the names of the objects that List could not read.
+func (s *Source) Unreadable() []string { return s.unreadable }
 
 // ReportLoss observes Lost: the connection is lost or the watch denied because of err.
 func (s *Source) ReportLoss(err error) {
