@@ -657,9 +657,9 @@ func TestAddedToBlocked(t *testing.T) {
 	})
 	<-held
 	for isFull := false; !isFull; runtime.Gosched() { // with batches after the one that it is delivering
-		old.mu.Lock()
-		isFull = old.bytes >= old.MaxBytes
-		old.mu.Unlock()
+		old.buffer.mu.Lock()
+		isFull = old.buffer.bytes >= old.MaxBytes
+		old.buffer.mu.Unlock()
 	}
 	broadcaster.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, history event.HistoryFunc) error {
 		if _, err := history(targets[0], nil); err != nil {

@@ -26,16 +26,17 @@ func New(subscribers ...*Subscriber) *Broadcaster { return &Broadcaster{subscrib
 // error before all objects have been reported, the Subscriber is detached and uses its
 // FallbackWatch.
 func (f *Broadcaster) Add(b *Subscriber, first WatchFunc) {
-	b.first, b.joining, b.reached = first, true, reached{}
+	b.first, b.reached = first, reached{}
+	b.buffer.startJoining()
 	f.mu.Lock()
 	closed, others := f.closed, f.subscribers
 	f.subscribers = append(slices.Clone(others), b)
 	f.mu.Unlock()
 	if closed {
-		b.close()
+		b.buffer.close()
 	}
 	for _, o := range others { // a single blocked subscriber may be detached now
-		signal(o.freed)
+		signal(o.buffer.freed)
 	}
 }
 
@@ -45,7 +46,7 @@ func (f *Broadcaster) Remove(b *Subscriber) {
 	f.mu.Lock()
 	f.subscribers = slices.DeleteFunc(slices.Clone(f.subscribers), func(o *Subscriber) bool { return o == b })
 	f.mu.Unlock()
-	b.close()
+	b.buffer.close()
 }
 
 func (f *Broadcaster) list() []*Subscriber {
@@ -80,6 +81,6 @@ func (f *Broadcaster) Close() {
 	f.closed = true
 	f.mu.Unlock()
 	for _, b := range f.list() {
-		b.close()
+		b.buffer.close()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 
 	"dwatch/watcher/event"
 )
@@ -45,15 +44,7 @@ type Subscriber struct {
 	first   WatchFunc // nil if it has been in its Broadcaster from the start
 	reached reached   // by first; used only by the goroutine that delivers
 
-	ready, freed chan struct{} // have a signal if the buffer has batches, or may have space
-
-	mu       sync.Mutex
-	buffer   [][]event.Event // batches, which subscribers may share
-	bytes    int64
-	blocked  bool // next waits for another process
-	joining  bool // first is running
-	detached bool
-	closed   bool
+	buffer *buffer
 }
 
 // NewSubscriber returns a Subscriber for next. It returns errors of History.
@@ -61,7 +52,7 @@ func NewSubscriber(next event.Sink, o Options) (*Subscriber, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	b := &Subscriber{
 		Options: o, next: next, ledgers: newLedgers(o.KeepContent), keys: map[event.Key]bool{},
-		ready: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		buffer: newBuffer(o.MaxBytes),
 	}
 	for _, t := range o.Targets {
 		b.keys[t.Key()] = true
@@ -81,68 +72,31 @@ func NewSubscriber(next event.Sink, o Options) (*Subscriber, error) {
 func (b *Subscriber) Receives(t event.Target) bool { return b.AllTargets || b.keys[t.Key()] }
 
 // SetBlocked says whether the Subscriber's Sink waits for another process during Deliver.
-func (b *Subscriber) SetBlocked(blocked bool) {
-	b.mu.Lock()
-	b.blocked = blocked
-	b.mu.Unlock()
-	signal(b.freed)
-}
+func (b *Subscriber) SetBlocked(blocked bool) { b.buffer.setBlocked(blocked) }
 
 // IsAttached reports whether the Subscriber receives the batches of its Broadcaster, because it was
 // not detached.
-func (b *Subscriber) IsAttached() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.detached
-}
-
-func (b *Subscriber) close() {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	signal(b.ready)
-	signal(b.freed)
-}
+func (b *Subscriber) IsAttached() bool { return b.buffer.isAttached() }
 
 // enqueue adds a batch to the buffer, and returns when there is space for another one or the
-// Subscriber was detached.
+// Subscriber was detached. batch must not be changed any more.
 func (b *Subscriber) enqueue(ctx context.Context, batch []event.Event, isShared func() bool) {
-	if !b.put(batch) {
+	if !b.buffer.put(b.own(batch)) {
 		return
 	}
-	for !b.hasRoom() {
-		if isShared() && b.detachIfBlocked() {
+	for !b.buffer.hasRoom() {
+		if isShared() && b.buffer.detachIfBlocked() {
 			if b.OnDetached != nil {
 				b.OnDetached()
 			}
 			return
 		}
 		select {
-		case <-b.freed:
+		case <-b.buffer.freed:
 		case <-ctx.Done(): // the remaining batches of the watch are few
 			return
 		}
 	}
-}
-
-// put adds the events of batch for this Subscriber to the buffer. It returns false if there are
-// none. batch must not be changed any more.
-func (b *Subscriber) put(batch []event.Event) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.detached || b.closed {
-		return false
-	}
-	batch = b.own(batch)
-	if len(batch) == 0 {
-		return false
-	}
-	b.buffer = append(b.buffer, batch)
-	for i := range batch {
-		b.bytes += sizeOf(&batch[i])
-	}
-	signal(b.ready)
-	return true
 }
 
 // own returns the events of batch for this Subscriber. If these are all, it returns batch itself.
@@ -174,66 +128,19 @@ func sizeOf(e *event.Event) int64 {
 	return overhead + int64(len(e.Object.Raw()))
 }
 
-func (b *Subscriber) hasRoom() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes < b.MaxBytes || b.closed
-}
-
-// detachIfBlocked detaches the Subscriber if it is blocked or its first watch is running.
-func (b *Subscriber) detachIfBlocked() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.blocked && !b.joining {
-		return false
-	}
-	b.detachLocked()
-	return true
-}
-
-// endJoining records that first has ended. The buffered batches assume that all existing objects
-// have been reported. If they have not, the Subscriber is detached.
-func (b *Subscriber) endJoining() {
-	isComplete := b.ledgers.isComplete()
-	b.mu.Lock()
-	b.joining = false
-	if !isComplete {
-		b.detachLocked()
-	}
-	b.mu.Unlock()
-	signal(b.freed)
-}
-
-// detachLocked detaches the Subscriber and discards its buffer. b.mu must be held.
-func (b *Subscriber) detachLocked() {
-	b.detached, b.buffer, b.bytes = true, nil, 0
-	signal(b.ready)
-}
-
-// takeAll removes and returns the buffered batches, and whether the Subscriber was detached or
-// closed.
-func (b *Subscriber) takeAll() (waiting [][]event.Event, dropped, closed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	waiting = b.buffer
-	b.buffer, b.bytes = nil, 0
-	signal(b.freed)
-	return waiting, b.detached, b.closed
-}
-
 // Run delivers until the Broadcaster is closed or the Subscriber is removed. It returns an error of
 // the Sink or of a watch. Run may be called only once.
 func (b *Subscriber) Run(ctx context.Context) error {
 	if b.first != nil {
 		err := b.first(ctx, b, b.Targets, b.ledgers.emptyHistory)
-		b.endJoining()
+		b.buffer.endJoining(b.ledgers.isComplete())
 		if err != nil {
 			return err
 		}
 	}
 	for {
-		<-b.ready // also signaled by close
-		waiting, dropped, closed := b.takeAll()
+		<-b.buffer.ready // also signaled by close
+		waiting, dropped, closed := b.buffer.takeAll()
 		if err := b.deliver(ctx, b.reached.missing(waiting)...); err != nil {
 			return err
 		}
@@ -266,11 +173,4 @@ func (b *Subscriber) deliver(ctx context.Context, batches ...[]event.Event) erro
 // Run must have returned.
 func (b *Subscriber) History(t event.Target, yield func(event.ReportedObject)) (complete bool, err error) {
 	return b.ledgers.history(t, yield)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // a signal is already waiting
-	}
 }

@@ -16,23 +16,18 @@ func (s *Stage) observeStatus(e *event.Event) {
 	case event.Arrived, event.Joined:
 		s.Awaited = slices.DeleteFunc(s.Awaited, func(a AwaitedTarget) bool { return a.Matches(e.Target) })
 	case event.Gone, event.Synced:
-		s.absent[e.Target.Key()] = e.Count == 0 && !s.hasObjects(e.Target) && s.HoldsWithoutObjects(e)
+		s.absent[e.Target.Key()] = e.Count == 0 && !s.results.hasObjects(e.Target) && s.HoldsWithoutObjects(e)
 	}
 }
 
 // forget discards the objects of a target that is no longer watched.
 func (s *Stage) forget(t event.Target) {
 	delete(s.absent, t.Key())
-	for key, held := range s.objects {
-		if !belongsTo(t, key) {
-			continue
+	for key := range s.results.holds {
+		if belongsTo(t, key) {
+			s.results.remove(key)
+			delete(s.timed, key)
 		}
-		if !held {
-			s.unmet--
-		}
-		delete(s.objects, key)
-		delete(s.pending, key)
-		delete(s.timed, key)
 	}
 }
 
@@ -70,21 +65,6 @@ func isSingle(t event.Target) bool {
 	return t.Name != "" && (t.Namespace != "" || !t.Namespaced())
 }
 
-// hasObjects reports whether objects of a target have been recorded, including deleted ones that
-// fulfill the condition.
-func (s *Stage) hasObjects(t event.Target) bool {
-	if isSingle(t) {
-		_, known := s.objects[objectKey{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name}]
-		return known
-	}
-	for key := range s.objects {
-		if belongsTo(t, key) {
-			return true
-		}
-	}
-	return false
-}
-
 // HoldsWithoutObjects reports whether Until holds because no object exists, as the status event e
 // says. It evaluates the expression for the deletion of an unknown object. An expression that also
 // holds for the creation of an unknown object does not count, because it waits for an object.
@@ -96,9 +76,6 @@ func (s *Stage) HoldsWithoutObjects(e *event.Event) bool {
 	}
 	return s.Until != nil && holds(event.Deleted) && !holds(event.Added)
 }
-
-// maxPending is the maximum number of retained events of unmet objects.
-const maxPending = 10
 
 // PendingItem is one object, target or resource that Until waits for.
 type PendingItem struct {
@@ -127,18 +104,18 @@ func (s *Stage) Pending() (some []PendingItem, more int) {
 		case lost != nil, !l.Synced:
 			some = append(some, PendingItem{Target: t, Unsynced: !l.Synced, ConnectionError: lost})
 		case s.absent[t.Key()]: // the condition holds without objects
-		case t.Name != "" && !s.hasObjects(t), t.Name == "" && len(s.objects) == 0:
+		case t.Name != "" && !s.results.hasObjects(t), t.Name == "" && len(s.results.holds) == 0:
 			some = append(some, PendingItem{Target: t})
 		}
 	}
-	for _, e := range s.pending {
+	for _, e := range s.results.pending {
 		l := s.states.Get(e.Target)
 		if l.Target.Name == "" || connectionError(&l) == nil { // otherwise, the target has an item
 			some = append(some, PendingItem{Target: e.Target, Object: e.Object})
 		}
 	}
 	slices.SortFunc(some, func(p, q PendingItem) int { return strings.Compare(p.order(), q.order()) })
-	return some, s.unmet - len(s.pending)
+	return some, s.results.unmet - len(s.results.pending)
 }
 
 // order is the sort key of p.

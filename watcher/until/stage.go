@@ -75,15 +75,10 @@ func (o *Outcome) Unwrap() error { return o.Undelivered }
 // event is the last one that it passes on.
 type Stage struct {
 	Options
-	next   event.Sink
-	states *event.WatchStates
-	absent map[event.Key]bool // true for targets without objects for which Until holds because of that
-	// objects says for each existing object, and for each deleted one whose deletion fulfilled it,
-	// whether Until holds. unmet is the number of objects for which it does not, and pending the
-	// last event of some of them.
-	objects map[objectKey]bool
-	unmet   int
-	pending map[objectKey]event.Event
+	next    event.Sink
+	states  *event.WatchStates
+	absent  map[event.Key]bool // true for targets without objects for which Until holds because of that
+	results results
 	// usesClock is true if an expression reads the clock.
 	usesClock bool
 	// timed contains the last event of each existing object whose result may change with time: of
@@ -111,8 +106,7 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 		next:    next,
 		states:  event.NewWatchStates(targets),
 		absent:  map[event.Key]bool{},
-		objects: map[objectKey]bool{},
-		pending: map[objectKey]event.Event{},
+		results: newResults(),
 		failed:  map[*expression.Expression]bool{},
 		timed:   map[objectKey]event.Event{},
 	}
@@ -238,46 +232,36 @@ func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.E
 func (s *Stage) record(e *event.Event, holds, again bool) {
 	delete(s.absent, e.Target.Key())
 	key := keyOf(e)
-	held, known := s.objects[key]
-	if s.Quantifier == Each && held && (again || e.Type != event.Added) {
+	if s.Quantifier == Each && s.results.holds[key] && (again || e.Type != event.Added) {
 		return // it has held before
 	}
-	if known && !held {
-		s.unmet--
+	if e.Type == event.Deleted && !holds {
+		s.results.remove(key)
+		return
 	}
-	delete(s.objects, key)
-	delete(s.pending, key)
-	if holds || e.Type != event.Deleted {
-		s.objects[key] = holds
-	}
-	if !holds && e.Type != event.Deleted {
-		s.unmet++
-		if len(s.pending) < maxPending {
-			s.pending[key] = *e
-		}
-	}
+	s.results.set(key, e, holds)
 }
 
 // decideAll returns the outcome if Until holds for all required objects.
 func (s *Stage) decideAll(e *event.Event) *Outcome {
-	if s.Until == nil || s.Quantifier != Any && (s.unmet > 0 || len(s.Awaited) > 0) {
+	if s.Until == nil || s.Quantifier != Any && (s.results.unmet > 0 || len(s.Awaited) > 0) {
 		return nil
 	}
-	o := &Outcome{Event: *e, ObjectCount: len(s.objects)}
+	o := &Outcome{Event: *e, ObjectCount: len(s.results.holds)}
 	for _, l := range s.states.All() {
 		absent := s.absent[l.Target.Key()]
 		switch {
 		case s.Quantifier == Any && absent:
 			return &Outcome{Event: *e, ObjectCount: 1, Object: l.Target}
 		case s.Quantifier == Any:
-		case !isCurrent(l), !absent && l.Target.Name != "" && !s.hasObjects(l.Target):
+		case !isCurrent(l), !absent && l.Target.Name != "" && !s.results.hasObjects(l.Target):
 			return nil
 		case absent:
 			o.ObjectCount++
 			o.Object = l.Target
 		}
 	}
-	for key := range s.objects {
+	for key := range s.results.holds {
 		if o.ObjectCount == 1 {
 			o.Object = s.targetOf(key)
 		}

@@ -1,0 +1,125 @@
+package broadcast
+
+import (
+	"sync"
+
+	"dwatch/watcher/event"
+)
+
+// buffer has the batches that wait for a Subscriber. Once it is detached or closed, it takes no more
+// batches. Its methods lock it.
+type buffer struct {
+	ready, freed chan struct{} // have a signal if there are batches, or may be space
+	maxBytes     int64
+
+	mu       sync.Mutex
+	batches  [][]event.Event // subscribers may share them
+	bytes    int64
+	blocked  bool // the Subscriber's Sink waits for another process
+	joining  bool // the Subscriber's first watch is running
+	detached bool
+	closed   bool
+}
+
+func newBuffer(maxBytes int64) *buffer {
+	return &buffer{ready: make(chan struct{}, 1), freed: make(chan struct{}, 1), maxBytes: maxBytes}
+}
+
+func (b *buffer) setBlocked(blocked bool) {
+	b.mu.Lock()
+	b.blocked = blocked
+	b.mu.Unlock()
+	signal(b.freed)
+}
+
+func (b *buffer) isAttached() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.detached
+}
+
+func (b *buffer) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	signal(b.ready)
+	signal(b.freed)
+}
+
+// put adds a batch. It returns false if it did not, because the batch is empty or the buffer takes
+// no more.
+func (b *buffer) put(batch []event.Event) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.detached || b.closed || len(batch) == 0 {
+		return false
+	}
+	b.batches = append(b.batches, batch)
+	for i := range batch {
+		b.bytes += sizeOf(&batch[i])
+	}
+	signal(b.ready)
+	return true
+}
+
+// hasRoom reports whether there is space for another batch, or none is needed because the buffer is
+// closed.
+func (b *buffer) hasRoom() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes < b.maxBytes || b.closed
+}
+
+// startJoining records that the Subscriber's first watch is running.
+func (b *buffer) startJoining() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.joining = true
+}
+
+// endJoining records that the Subscriber's first watch has ended. The buffered batches assume that
+// all existing objects have been reported. If isComplete is false, they have not, and the Subscriber
+// is detached.
+func (b *buffer) endJoining(isComplete bool) {
+	b.mu.Lock()
+	b.joining = false
+	if !isComplete {
+		b.detachLocked()
+	}
+	b.mu.Unlock()
+	signal(b.freed)
+}
+
+// detachIfBlocked detaches the Subscriber if it is blocked or its first watch is running.
+func (b *buffer) detachIfBlocked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.blocked && !b.joining {
+		return false
+	}
+	b.detachLocked()
+	return true
+}
+
+// detachLocked detaches the Subscriber and discards the batches. b.mu must be held.
+func (b *buffer) detachLocked() {
+	b.detached, b.batches, b.bytes = true, nil, 0
+	signal(b.ready)
+}
+
+// takeAll removes and returns the batches, and whether the Subscriber was detached or closed.
+func (b *buffer) takeAll() (waiting [][]event.Event, dropped, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting = b.batches
+	b.batches, b.bytes = nil, 0
+	signal(b.freed)
+	return waiting, b.detached, b.closed
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // a signal is already waiting
+	}
+}
