@@ -222,9 +222,7 @@ func (x *export) open(ctx context.Context) error {
 			return err
 		}
 	}
-	at := known.From
-	hub.clock, hub.ofPast = func() time.Time { return at }, &known
-	hub.startedAt(x.known.From)
+	hub.showPast(known.From, &known, x.known.From)
 	var to collected
 	if err := (&viewer{Hub: hub, to: &to}).begin(ctx, position{}); err != nil {
 		return err

@@ -48,9 +48,7 @@ func (g *exportCollector) play(ctx context.Context) (err error) {
 	}
 	g.drain()
 	g.addProblemsUntil(g.known.To)
-	to := g.known.To
-	g.hub.clock, g.hub.ofPast = func() time.Time { return to }, &g.known
-	g.hub.startedAt(g.known.From)
+	g.hub.showPast(g.known.To, &g.known, g.known.From)
 	return nil
 }
 

@@ -48,15 +48,12 @@ type Options struct {
 }
 
 // Hub maintains the inventory, the rows and the messages that viewers get. It is an event.Sink that never waits for a
-// viewer.
+// viewer. It embeds its parts because viewers, requests and exports read them as members of the Hub.
 type Hub struct {
 	Options
-	stream  string           // random ID
-	started time.Time        // start of the shown time
-	clock   func() time.Time // the current time, or the shown time of the past
-	ofPast  *Coverage        // coverage of the past; nil if the Hub shows the present
-	// isExpired reports whether the shown time of the past is no longer retained. nil means that it never expires.
-	isExpired func() bool
+	shownTime
+	stream  string    // random ID
+	started time.Time // start of the shown time
 	// onChange is called with each change of an object before its row is updated. nil means no call.
 	onChange  func(*inventory.Change)
 	inventory *inventory.Inventory
@@ -69,14 +66,52 @@ type Hub struct {
 	searches   chan struct{} // semaphore for searches in all objects
 	matchers   chan struct{} // semaphore for searches in changed objects
 
-	mu          sync.Mutex // guards all fields below, started, and each rowView
+	mu sync.Mutex // guards all fields below, started, and each rowView
+	signals
 	log         log
 	resources   map[string]*resource // by group resource, such as deployments.apps
 	targets     targets
-	news        chan struct{} // closed when there are new messages, and then replaced
-	closed      chan struct{} // closed by Close
-	reason      string        // why it was closed
 	subscribers map[*subscriber]bool
+}
+
+// shownTime is the time that a Hub shows: the present, or a time of the past. It is set before the first viewer.
+type shownTime struct {
+	clock  func() time.Time // the current time, or the shown time of the past
+	ofPast *Coverage        // coverage of the past; nil if the Hub shows the present
+	// isExpired reports whether the shown time of the past is no longer retained. nil means that it never expires.
+	isExpired func() bool
+}
+
+// signals wake those who wait for a Hub. notify and end require Hub.mu to be held.
+type signals struct {
+	news   chan struct{} // closed when there are new messages, and then replaced
+	closed chan struct{} // closed by Close
+	reason string        // why it was closed
+}
+
+func newSignals() signals { return signals{news: make(chan struct{}), closed: make(chan struct{})} }
+
+// notify says that there are new messages.
+func (s *signals) notify() {
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// end says that the Hub is closed. Later calls have no effect.
+func (s *signals) end(reason string) {
+	if !s.isClosed() {
+		s.reason = reason
+		close(s.closed)
+	}
+}
+
+func (s *signals) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 var _ event.Sink = (*Hub)(nil)
@@ -87,9 +122,9 @@ func New(o Options) *Hub {
 		o.DescribeConnectionError = error.Error
 	}
 	h := &Hub{
-		Options: o, stream: random(), started: time.Now(), clock: time.Now, log: log{max: maxLog}, resources: map[string]*resource{},
+		Options: o, stream: random(), started: time.Now(), shownTime: shownTime{clock: time.Now}, signals: newSignals(), log: log{max: maxLog}, resources: map[string]*resource{},
 		searches: make(chan struct{}, maxSearches), matchers: make(chan struct{}, maxSearches),
-		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
+		fights: newFights(), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
 		Compare: &h.Compare, Masks: o.Compare.Masks, OmitManagedFields: true, MaxDeleted: maxEnded, LookupOwners: o.LookupOwners, LookupWarning: o.LookupWarning, Targets: o.Targets, KubeEventsFiltered: o.KubeEventsFiltered,
@@ -99,6 +134,12 @@ func New(o Options) *Hub {
 		h.resource(t)
 	}
 	return h
+}
+
+// showPast makes the Hub show a time of the past. known is what the recording covers, and began the start of the shown time.
+func (h *Hub) showPast(at time.Time, known *Coverage, began time.Time) {
+	h.clock, h.ofPast = func() time.Time { return at }, known
+	h.startedAt(began)
 }
 
 // startedAt sets the start of the shown time.
@@ -181,27 +222,14 @@ func (h *Hub) take(changes []inventory.Change) {
 func (h *Hub) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	close(h.news)
-	h.news = make(chan struct{})
+	h.notify()
 }
 
 // Close ends all viewers and subscribers. Viewers get a bye message with reason. Later calls have no effect.
 func (h *Hub) Close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.isClosed() {
-		h.reason = reason
-		close(h.closed)
-	}
-}
-
-func (h *Hub) isClosed() bool {
-	select {
-	case <-h.closed:
-		return true
-	default:
-		return false
-	}
+	h.end(reason)
 }
 
 func (h *Hub) mark(e *event.Event) {

@@ -443,8 +443,7 @@ func (k *Coverage) show(h *Hub, at time.Time) time.Time {
 		}
 		clock = at
 	}
-	h.clock, h.ofPast = func() time.Time { return clock }, k
-	h.startedAt(began)
+	h.showPast(clock, k, began)
 	return at
 }
 
