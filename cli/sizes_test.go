@@ -33,10 +33,8 @@ var needsReason = regexp.MustCompile(`(^|\. )It is one type because `)
 var unreviewed = strings.Fields(`
 output/changes.View output/changes.folds output/changes.kubeEvents output/changes.problemView output/changes.reconstruction
 output/changes.repeats output/changes.settlement
-
 output/live.problems output/live.store output/live.timeControl output/live.view
-output/page.Hub output/page.export output/page.exportCollector output/page.historyHubs output/page.viewer output/top.Top
-watcher/broadcast.Subscriber watcher/recording.Recorder watcher/recording.player watcher/settle.Stage watcher/source.stream watcher/until.Stage
+output/page.export output/page.exportCollector output/page.historyHubs output/page.viewer output/top.Top
 `)
 
 // typeSize is what a reader of a type has to know, including what it gets from embedded types of this module.

@@ -32,21 +32,9 @@ const HeartbeatInterval = 10 * time.Second
 // earlier.
 const maxSilence = 2 * HeartbeatInterval
 
-const (
-	// A segment ends when it has grown by segmentBytes, or by twice the size of the objects at its start if that is more,
-	// or after segmentTime.
-	segmentBytes = 4 << 20
-	segmentTime  = 24 * time.Hour
-	// segmentRaw and segmentTimes limit how much a reader must read to find the objects at a time: the uncompressed size
-	// of the lines after the start, in bytes or as a multiple of the size of the objects at the start.
-	segmentRaw   = 96 << 20
-	segmentTimes = 4
-	// segmentShare is the minimum number of segments in Options.MaxSize.
-	segmentShare = 8
-	// minSizeFactor is the recommended minimum of Options.MaxSize, as a multiple of the size of the objects at the start of
-	// a segment. With less, little is left for changes.
-	minSizeFactor = 8
-)
+// minSizeFactor is the recommended minimum of Options.MaxSize, as a multiple of the size of the objects at the start of a
+// segment. With less, little is left for changes.
+const minSizeFactor = 8
 
 // Options configure a run.
 type Options struct {
@@ -72,7 +60,8 @@ type Options struct {
 	WatchHasNoHistory bool
 }
 
-// Recorder writes events into a directory. It is an event.Sink.
+// Recorder writes events into a directory. It is an event.Sink. It is one type because each delivered event updates the
+// objects, the coverage and the segment under one lock.
 type Recorder struct {
 	Options
 	dir         string
@@ -89,20 +78,16 @@ type Recorder struct {
 	unconfirmed unconfirmedObjects // nil unless WatchHasNoHistory is set
 	converted   []event.Event      // buffer for unconfirmed.convert
 
-	runID             string         // random
-	current           *segmentWriter // nil before StartRun
-	segmentNumber     int            // of current, or of the latest segment
-	segmentStart      time.Time
-	latestAtStart     time.Time // the time of the latest line when the segment started
-	snapshotBytes     int64     // size of the objects at the start of the segment
-	snapshotLineBytes int64     // the same before compression
-	resources         []metav1.APIResource
-	checkedAt         time.Time
-	warnedMaxSize     bool
-	delayed           bool // the times of the next events are unreliable
-	clock             clockMonitor
-	buffer            []byte
-	confirming        chan struct{} // receives a signal after each delivery; nil until ConfirmCoverage is called
+	runID         string         // random
+	current       *activeSegment // nil before StartRun
+	segmentNumber int            // of current, or of the latest segment
+	resources     []metav1.APIResource
+	checkedAt     time.Time
+	warnedMaxSize bool
+	delayed       bool // the times of the next events are unreliable
+	clock         clockMonitor
+	buffer        []byte
+	confirming    chan struct{} // receives a signal after each delivery; nil until ConfirmCoverage is called
 }
 
 var _ event.Sink = (*Recorder)(nil)
@@ -422,18 +407,19 @@ func (r *Recorder) describe(t event.Target) (a metav1.APIResource, isNew bool) {
 	return a, true
 }
 
-func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
+func (r *Recorder) beginSegment(now time.Time, begins bool) error {
 	r.segmentNumber++
 	path := filepath.Join(r.dir, fileName(r.segmentNumber, now))
-	if r.current, err = newSegment(path, r.encoder); err != nil {
+	w, err := newSegment(path, r.encoder)
+	if err != nil {
+		r.current = nil
 		return err
 	}
-	r.segmentStart = now
 	h := &header{
 		Type: recordingLine, Time: event.Timestamp{Time: now}, Version: FormatVersion, SegmentNumber: r.segmentNumber, StartsRun: begins, Run: r.runID,
 		LastTime: event.Timestamp{Time: later(r.coverage.latest, now)}, RunInfo: r.runInfo, Resources: r.resources,
 	}
-	r.latestAtStart = h.LastTime.Time
+	r.current = &activeSegment{segmentWriter: w, start: now, latestAtStart: h.LastTime.Time}
 	r.coverage.beginSegment(h)
 	h.Targets = r.coverage.states()
 	text, err := json.Marshal(h)
@@ -450,12 +436,13 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	if err := r.writePresent(now); err != nil {
 		return err
 	}
-	if r.snapshotBytes, r.snapshotLineBytes = r.current.size, r.current.lineBytes; r.snapshotBytes > MaxSegmentBytes/2 {
-		return fmt.Errorf("existing objects take %d MiB, and a segment may have at most %d MiB", r.snapshotBytes>>20, MaxSegmentBytes>>20)
+	snapshot := r.current.endSnapshot()
+	if snapshot > MaxSegmentBytes/2 {
+		return fmt.Errorf("existing objects take %d MiB, and a segment may have at most %d MiB", snapshot>>20, MaxSegmentBytes>>20)
 	}
-	if r.MaxSize > 0 && r.MaxSize < minSizeFactor*r.snapshotBytes && !r.warnedMaxSize && r.Warn != nil {
+	if r.MaxSize > 0 && r.MaxSize < minSizeFactor*snapshot && !r.warnedMaxSize && r.Warn != nil {
 		r.warnedMaxSize = true
-		r.Warn(fmt.Sprintf("existing objects take %d KiB of each segment, and all segments may have %d KiB: few changes are kept", r.snapshotBytes>>10, r.MaxSize>>10))
+		r.Warn(fmt.Sprintf("existing objects take %d KiB of each segment, and all segments may have %d KiB: few changes are kept", snapshot>>10, r.MaxSize>>10))
 	}
 	return nil
 }
@@ -650,15 +637,9 @@ func (r *Recorder) record(e *event.Event) (err error) {
 	return nil
 }
 
-// rotate begins a new segment if the current one is large or old, or if the clock was put back.
+// rotate begins a new segment if the current one is due to end.
 func (r *Recorder) rotate(now time.Time) error {
-	limit := min(max(segmentBytes, 2*r.snapshotBytes), MaxSegmentBytes/4)
-	if r.MaxSize > 0 {
-		limit = min(limit, max(r.MaxSize/segmentShare, r.snapshotBytes, 64<<10))
-	}
-	isLarge := r.current.size-r.snapshotBytes >= limit || r.current.lineBytes-r.snapshotLineBytes >= max(segmentRaw, segmentTimes*r.snapshotLineBytes)
-	isBack := r.coverage.latest.Sub(now) > clockSlack && r.coverage.latest.After(r.latestAtStart)
-	if !isLarge && !isBack && now.Sub(r.segmentStart) < segmentTime {
+	if !r.current.isDue(now, r.coverage.latest, r.MaxSize) {
 		return nil
 	}
 	if err := r.current.close(r.coverage.states()); err != nil {

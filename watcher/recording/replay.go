@@ -39,7 +39,7 @@ type Query struct {
 // a minute.
 const lookahead = 10 * time.Minute
 
-// player executes a query.
+// player executes a query. It embeds the walker that reads the lines and the Query because handling a line depends on both.
 type player struct {
 	*walker
 	Query

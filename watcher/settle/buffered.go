@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -8,6 +9,60 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
+
+// buffer contains the pending objects.
+type buffer struct {
+	objects  []*pendingObject                  // in the order of their first event
+	byObject map[resourceObject]*pendingObject // latest pending entry of each object
+	byName   map[name]*pendingObject           // latest pending entry of each name
+	bytes    int64                             // total size of objects
+}
+
+func newBuffer() buffer {
+	return buffer{byObject: map[resourceObject]*pendingObject{}, byName: map[name]*pendingObject{}}
+}
+
+// add merges an event into the pending object. If there is none, or it does not accept the event, add creates one.
+func (b *buffer) add(id, ownerID string, e *event.Event, significant bool) {
+	object := resourceObjectOf(id, e)
+	p := b.byObject[object]
+	if p != nil && p.accepts(e) {
+		b.bytes -= p.size
+		p.owner = ownerID // an owner may have been set
+		p.add(e, significant)
+	} else {
+		name := nameOf(e)
+		p = newPendingObject(id, ownerID, e, significant)
+		p.predecessor = b.byName[name]
+		b.objects, b.byObject[object], b.byName[name] = append(b.objects, p), p, p
+	}
+	b.bytes += p.size
+}
+
+// release marks an object as released, and removes it from the indexes. removeReleased must follow.
+func (b *buffer) release(p *pendingObject) {
+	p.released = true
+	b.bytes -= p.size
+	if object := resourceObjectOf(p.id, &p.event); b.byObject[object] == p {
+		delete(b.byObject, object)
+	}
+	if name := nameOf(&p.event); b.byName[name] == p {
+		delete(b.byName, name)
+	}
+}
+
+// removeReleased removes the released objects.
+func (b *buffer) removeReleased() {
+	b.objects = slices.DeleteFunc(b.objects, func(p *pendingObject) bool { return p.released })
+}
+
+// changes returns the number of buffered events.
+func (b *buffer) changes() (n int) {
+	for _, p := range b.objects {
+		n += p.changes
+	}
+	return n
+}
 
 // pendingObject contains the buffered changes of one object, merged into one event.
 type pendingObject struct {

@@ -29,7 +29,7 @@ type grouping struct {
 // grouping returns the grouping of the pending objects.
 func (s *Stage) grouping() grouping {
 	r := grouping{&s.tracker, map[string]string{}}
-	for _, p := range s.pending {
+	for _, p := range s.buffer.objects {
 		if p.predecessor == nil || p.predecessor.released {
 			continue
 		}
@@ -53,7 +53,7 @@ func (r grouping) root(id, ownerID string) string {
 func (s *Stage) groups(r grouping) []*group {
 	var all []*group
 	byRoot := map[string]*group{}
-	for _, p := range s.pending {
+	for _, p := range s.buffer.objects {
 		root := r.root(p.id, p.owner)
 		g := byRoot[root]
 		if g == nil {
@@ -88,7 +88,7 @@ func (s *Stage) release(isDue func(*group) (event.FlushReason, bool)) {
 		s.releaseGroup(g, reason, unhealthy[g.root])
 	}
 	if unhealthy != nil { // a group was released
-		s.pending = slices.DeleteFunc(s.pending, func(p *pendingObject) bool { return p.released })
+		s.buffer.removeReleased()
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Stage) releaseGroup(g *group, reason event.FlushReason, unhealthy []*un
 		e := p.event
 		e.Settled = &event.Settled{Since: p.since, Changes: p.changes, ShortLived: p.created && e.Type == event.Deleted, Group: settled}
 		settled.Events = append(settled.Events, e)
-		s.releaseObject(p)
+		s.buffer.release(p)
 	}
 	if e := &present.event; !e.Object.IsEvent() && e.Type != event.Deleted {
 		settled.Status, settled.Message = s.tracker.statusOf(present.id, e)
@@ -166,18 +166,6 @@ func (s *Stage) hasRoot(first *pendingObject, g *group) bool {
 		root, _ := s.tracker.root(p.id, p.owner)
 		return !sameName[root]
 	})
-}
-
-// releaseObject marks an object as released, and removes it from the indexes.
-func (s *Stage) releaseObject(p *pendingObject) {
-	p.released = true
-	s.bytes -= p.size
-	if object := resourceObjectOf(p.id, &p.event); s.byObject[object] == p {
-		delete(s.byObject, object)
-	}
-	if name := nameOf(&p.event); s.byName[name] == p {
-		delete(s.byName, name)
-	}
 }
 
 // unhealthyByRoot returns the unhealthy objects by root, ordered by resource, namespace and name.

@@ -41,13 +41,10 @@ type Stage struct {
 
 	tracker   tracker
 	watches   *event.WatchStates
-	pending   []*pendingObject                  // in the order of their first event
-	byObject  map[resourceObject]*pendingObject // latest pending entry of each object
-	byName    map[name]*pendingObject           // latest pending entry of each name
-	bytes     int64                             // total size of pending
-	checkedAt time.Time                         // time of the last check for quiet groups
-	released  []event.Event                     // events to deliver to next
-	warned    bool                              // Warn was called, and the buffer has been more than half full since
+	buffer    buffer
+	checkedAt time.Time     // time of the last check for quiet groups
+	released  []event.Event // events to deliver to next
+	warned    bool          // Warn was called, and the buffer has been more than half full since
 
 	changes, objects atomic.Int64 // for Pending
 }
@@ -60,7 +57,7 @@ func New(next event.Sink, o Options) *Stage {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, tracker: newTracker(o.Compare.Masks), watches: event.NewWatchStates(nil), byObject: map[resourceObject]*pendingObject{}, byName: map[name]*pendingObject{}}
+	return &Stage{Options: o, next: next, tracker: newTracker(o.Compare.Masks), watches: event.NewWatchStates(nil), buffer: newBuffer()}
 }
 
 // Deliver implements event.Sink.
@@ -122,12 +119,8 @@ func (s *Stage) deliverReleased(ctx context.Context) error {
 
 // count updates the numbers that Pending returns.
 func (s *Stage) count() {
-	changes := 0
-	for _, p := range s.pending {
-		changes += p.changes
-	}
-	s.changes.Store(int64(changes))
-	s.objects.Store(int64(len(s.pending)))
+	s.changes.Store(int64(s.buffer.changes()))
+	s.objects.Store(int64(len(s.buffer.objects)))
 }
 
 // take buffers an event, or adds it to the released events.
@@ -142,19 +135,19 @@ func (s *Stage) take(e *event.Event) {
 	default:
 		id := idOf(e)
 		ownerID := s.tracker.observe(id, e)
-		if e.Initial && s.byObject[resourceObjectOf(id, e)] == nil {
+		if e.Initial && s.buffer.byObject[resourceObjectOf(id, e)] == nil {
 			s.releasePredecessor(e)
 			s.released = append(s.released, *e)
 			return
 		}
-		s.buffer(id, ownerID, e)
+		s.buffer.add(id, ownerID, e, isSignificant(e, s.Compare))
 	}
 }
 
 // releasePredecessor releases the group of a pending object with the same name as the object of e, so that its events
 // precede e.
 func (s *Stage) releasePredecessor(e *event.Event) {
-	predecessor := s.byName[nameOf(e)]
+	predecessor := s.buffer.byName[nameOf(e)]
 	if predecessor == nil {
 		return
 	}
@@ -185,27 +178,9 @@ func (s *Stage) releaseTargets(reason event.FlushReason, match func(event.Key) b
 	})
 }
 
-// buffer merges an event into the pending object. If there is none, or it does not accept the event, buffer creates one.
-func (s *Stage) buffer(id, ownerID string, e *event.Event) {
-	significant := isSignificant(e, s.Compare)
-	object := resourceObjectOf(id, e)
-	p := s.byObject[object]
-	if p != nil && p.accepts(e) {
-		s.bytes -= p.size
-		p.owner = ownerID // an owner may have been set
-		p.add(e, significant)
-	} else {
-		name := nameOf(e)
-		p = newPendingObject(id, ownerID, e, significant)
-		p.predecessor = s.byName[name]
-		s.pending, s.byObject[object], s.byName[name] = append(s.pending, p), p, p
-	}
-	s.bytes += p.size
-}
-
 // releaseQuiet releases the groups that are quiet or have been buffered for MaxWait.
 func (s *Stage) releaseQuiet(now time.Time) {
-	if len(s.pending) == 0 || now.Sub(s.checkedAt) < s.HeartbeatInterval()/2 { // several clusters send heartbeats
+	if len(s.buffer.objects) == 0 || now.Sub(s.checkedAt) < s.HeartbeatInterval()/2 { // several clusters send heartbeats
 		return
 	}
 	s.checkedAt = now
@@ -228,13 +203,13 @@ func (s *Stage) releaseQuiet(now time.Time) {
 
 // makeRoom releases the oldest groups until the buffer is at most half full. It does nothing if the buffer is not full.
 func (s *Stage) makeRoom() {
-	if s.bytes <= s.MaxBytes {
-		s.warned = s.warned && s.bytes > s.MaxBytes/2
+	if s.buffer.bytes <= s.MaxBytes {
+		s.warned = s.warned && s.buffer.bytes > s.MaxBytes/2
 		return
 	}
 	if !s.warned {
 		s.warned = true
 		s.Warn(fmt.Sprintf("--settle: the buffer of %d MiB is full, emitting the oldest changes before they are quiet", s.MaxBytes>>20))
 	}
-	s.release(func(*group) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.MaxBytes/2 })
+	s.release(func(*group) (event.FlushReason, bool) { return event.FlushBufferFull, s.buffer.bytes > s.MaxBytes/2 })
 }

@@ -168,8 +168,8 @@ func TestMerge(t *testing.T) {
 	if len(got) == 1 && (!strings.Contains(got[0].Old.Raw(), `"n":0`) || !strings.Contains(got[0].Object.Raw(), `"n":3`)) {
 		t.Errorf("got an event from %s to %s", got[0].Old.Raw(), got[0].Object.Raw())
 	}
-	if text := b.stage.Status(); text != "" || b.stage.bytes != 0 || len(b.stage.byObject)+len(b.stage.byName) > 0 {
-		t.Errorf("buffer is not empty: status %q, %d bytes, %v", text, b.stage.bytes, b.stage.byObject)
+	if text := b.stage.Status(); text != "" || b.stage.buffer.bytes != 0 || len(b.stage.buffer.byObject)+len(b.stage.buffer.byName) > 0 {
+		t.Errorf("buffer is not empty: status %q, %d bytes, %v", text, b.stage.buffer.bytes, b.stage.buffer.byObject)
 	}
 }
 
@@ -302,8 +302,8 @@ func TestBufferFull(t *testing.T) {
 	b := newBench(t, o)
 	for n := range 1000 {
 		b.deliver(event.Added, object{resource: "configmaps", name: fmt.Sprint("c", n), spec: `"x":"` + strings.Repeat("x", 4000) + `"`})
-		if b.stage.bytes > o.MaxBytes {
-			t.Fatalf("%d bytes are buffered", b.stage.bytes)
+		if b.stage.buffer.bytes > o.MaxBytes {
+			t.Fatalf("%d bytes are buffered", b.stage.buffer.bytes)
 		}
 	}
 	if warned == 0 || warned > 20 || len(b.got) < 600 {

@@ -23,7 +23,8 @@ var (
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
 )
 
-// stream is one watch from the informer's point of view. It can span any number of connections.
+// stream is one watch from the informer's point of view. It can span any number of connections. It
+// is one type because each connection continues from the state that the previous one left.
 type stream struct {
 	resourceClient
 	options metav1.ListOptions
