@@ -15,8 +15,9 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// folds counts the changes that follow intentional changes. It shows a line for each intentional change when the changes that
-// followed have settled, and from time to time before that.
+// folds counts the changes that follow intentional changes. It shows a line for each intentional change when the changes
+// that followed have settled, and from time to time before that. It embeds the View because it shows the lines of groups,
+// and the changes that it does not fold, as the View does.
 type folds struct {
 	*View
 	groups      map[*inventory.IntentionalChange]*foldGroup
@@ -260,7 +261,7 @@ func (f *folds) showFailure(e *event.Event, c *inventory.Change, g *foldGroup) {
 		if key != f.ShortName(e.Target.Resource())+" "+restarted || c.State.Status == kstatus.FailedStatus {
 			sign = problemSign(c.State.Status, sign)
 		}
-		f.wrapped(e.Time, sign, f.subject(e), text, "")
+		f.out.wrapped(e.Time, sign, f.subject(e), text, "")
 	}
 	known.times++
 	known.objects[c.State.Entry.ID] = true
@@ -350,7 +351,7 @@ func (f *folds) showGroup(now time.Time, g *foldGroup, end string) {
 			line += fmt.Sprintf("; %s ×%d", clean(key), n)
 		}
 	}
-	f.wrapped(now, '>', f.problems.subjectOf(g.cause.Entry), line, "")
+	f.out.wrapped(now, '>', f.problems.subjectOf(g.cause.Entry), line, "")
 }
 
 // sortKinds sorts kinds in the order of the targets.

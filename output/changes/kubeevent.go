@@ -68,13 +68,13 @@ func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 // write writes an Event on one line. If it does not fit, the message is below.
 func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
 	subject, who := v.subjectIn(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.InvolvedObjectName())), clean(now.ReportingComponent)
-	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.room(who) {
-		v.line(e.Time, sign, subject, whole, who)
+	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.out.room(who) {
+		v.out.line(e.Time, sign, subject, whole, who)
 		return
 	}
-	v.line(e.Time, sign, subject, head, who)
-	for _, line := range wrap(text, v.room("")) {
-		v.detail(line, "")
+	v.out.line(e.Time, sign, subject, head, who)
+	for _, line := range wrap(text, v.out.room("")) {
+		v.out.detail(line, "")
 	}
 }
 

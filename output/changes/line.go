@@ -1,6 +1,9 @@
 package changes
 
 import (
+	"bufio"
+	"cmp"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -8,6 +11,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"dwatch/output"
+	"dwatch/watcher/event"
 )
 
 const ellipsis = "…"
@@ -17,65 +21,92 @@ type subject struct{ before, cluster, after string }
 
 func (s subject) String() string { return s.before + s.cluster + s.after }
 
+// lineWriter writes lines that fit the terminal.
+type lineWriter struct {
+	w              *bufio.Writer
+	columns        func() int // Options.Width
+	width          int        // of the current call
+	color          bool
+	fullTimestamps bool
+	noTruncate     bool
+	palette        output.Palette // for the names of clusters
+}
+
+func newLineWriter(w io.Writer, o Options) *lineWriter {
+	l := &lineWriter{w: bufio.NewWriterSize(w, 64<<10), columns: o.Width, color: o.Color, fullTimestamps: o.FullTimestamps, noTruncate: o.NoTruncate}
+	if o.Clusters != nil {
+		l.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
+	}
+	return l
+}
+
+// measure reads the current width of the terminal. It must be called before lines are written.
+func (o *lineWriter) measure() {
+	o.width = endless
+	if o.columns != nil {
+		o.width = cmp.Or(o.columns(), endless)
+	}
+}
+
 // line writes a line with time, sign, subject and text. who, the author of the change, is at the right margin.
-func (v *View) line(t time.Time, sign rune, subject subject, text, who string) {
-	left := v.clock(t) + " " + string(sign) + " " + subject.String()
+func (o *lineWriter) line(t time.Time, sign rune, subject subject, text, who string) {
+	left := o.clock(t) + " " + string(sign) + " " + subject.String()
 	if text != "" {
 		left += "  " + text
 	}
-	line, who := v.fit(left, who)
-	v.write(v.paint(line, sign, len(v.clock(t))+1, subject), who)
+	line, who := o.fit(left, who)
+	o.write(o.paint(line, sign, len(o.clock(t))+1, subject), who)
 }
 
 // wrapped writes a line, and wraps the text onto more lines if necessary.
-func (v *View) wrapped(t time.Time, sign rune, subject subject, text, who string) {
-	if displaywidth.String(subject.String()+"  "+text) <= v.room("") {
-		v.line(t, sign, subject, text, who)
+func (o *lineWriter) wrapped(t time.Time, sign rune, subject subject, text, who string) {
+	if displaywidth.String(subject.String()+"  "+text) <= o.room("") {
+		o.line(t, sign, subject, text, who)
 		return
 	}
-	v.line(t, sign, subject, "", who)
-	for _, line := range wrap(text, v.room("")) {
-		v.detail(line, "")
+	o.line(t, sign, subject, "", who)
+	for _, line := range wrap(text, o.room("")) {
+		o.detail(line, "")
 	}
 }
 
 // detail writes an indented line.
-func (v *View) detail(text, who string) {
-	v.write(v.fit(strings.Repeat(" ", v.indent())+text, who))
+func (o *lineWriter) detail(text, who string) {
+	o.write(o.fit(strings.Repeat(" ", o.indent())+text, who))
 }
 
 // fit cuts a line to the width of the terminal or, if who fits on the same line, pads the line and returns who.
-func (v *View) fit(line, who string) (string, string) {
+func (o *lineWriter) fit(line, who string) (string, string) {
 	width := displaywidth.String(line)
 	switch {
-	case width > v.width:
-		return cutEnd(line, v.width), ""
+	case width > o.width:
+		return cutEnd(line, o.width), ""
 	case who == "":
 		return line, ""
-	case v.width == endless:
+	case o.width == endless:
 		return line + "  ", who
-	case width+2+displaywidth.String(who) > v.width:
+	case width+2+displaywidth.String(who) > o.width:
 		return line, ""
 	}
-	return line + strings.Repeat(" ", v.width-width-displaywidth.String(who)), who
+	return line + strings.Repeat(" ", o.width-width-displaywidth.String(who)), who
 }
 
-func (v *View) write(line, who string) {
+func (o *lineWriter) write(line, who string) {
 	if who != "" {
-		line += v.faint(who)
+		line += o.faint(who)
 	}
-	v.w.WriteString(line)
-	v.w.WriteByte('\n')
+	o.w.WriteString(line)
+	o.w.WriteByte('\n')
 }
 
 // clock returns the time at the start of a line.
-func (v *View) clock(t time.Time) string { return output.FormatClock(t, v.FullTimestamps) }
+func (o *lineWriter) clock(t time.Time) string { return output.FormatClock(t, o.fullTimestamps) }
 
-func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
+func (o *lineWriter) indent() int { return len(o.clock(time.Time{})) + len(" ~ ") }
 
 // room returns the number of columns for a detail that shares its line with the author of the change.
-func (v *View) room(who string) int {
-	room := v.width - v.indent()
+func (o *lineWriter) room(who string) int {
+	room := o.width - o.indent()
 	if who != "" {
 		room -= 2 + displaywidth.String(who)
 	}
@@ -86,21 +117,21 @@ func (v *View) room(who string) int {
 var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34", '>': "33", '✗': "31", '◌': "33", '●': "32"}
 
 // paint colours the sign, which is at byte at of the line, and the name of the cluster, unless that was cut.
-func (v *View) paint(line string, sign rune, at int, subject subject) string {
-	if !v.Color {
+func (o *lineWriter) paint(line string, sign rune, at int, subject subject) string {
+	if !o.color {
 		return line
 	}
 	behind := at + utf8.RuneLen(sign)
 	rest := line[behind:]
 	before := " " + subject.before
 	if after, is := strings.CutPrefix(rest, before+subject.cluster); is && subject.cluster != "" {
-		rest = before + v.palette.Paint(subject.cluster, subject.cluster) + after
+		rest = before + o.palette.Paint(subject.cluster, subject.cluster) + after
 	}
 	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:behind] + "\x1b[0m" + rest
 }
 
-func (v *View) faint(text string) string {
-	if !v.Color {
+func (o *lineWriter) faint(text string) string {
+	if !o.color {
 		return text
 	}
 	return "\x1b[2m" + text + "\x1b[0m"

@@ -22,7 +22,7 @@ const maxRows = 40 // maximum number of changes of an event; NoTruncate shows al
 func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 	if e.Old.IsZero() {
 		v.shown++
-		v.line(e.Time, '~', v.subject(e), "changed; the previous state is unknown", "")
+		v.out.line(e.Time, '~', v.subject(e), "changed; the previous state is unknown", "")
 		return nil
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
@@ -79,7 +79,7 @@ func withLater(e *event.Event, text string) string {
 // showFound shows fights and hot loops.
 func (v *View) showFound(e *event.Event, found []*churn.Finding) {
 	for _, f := range found {
-		v.wrapped(e.Time, '!', v.subject(e), clean(f.String()), "")
+		v.out.wrapped(e.Time, '!', v.subject(e), clean(f.String()), "")
 	}
 }
 
@@ -153,15 +153,15 @@ func changedSign(e *event.Event) rune {
 func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
-		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject.String()) - 2); fits {
-			v.line(e.Time, sign, subject, one, who)
+		if one, fits := v.out.row(changes[0]).inLine(v.out.room(who) - displaywidth.String(subject.String()) - 2); fits {
+			v.out.line(e.Time, sign, subject, one, who)
 			return
 		}
 	}
 	if noise > 0 && text == "" && len(changes) > 1 {
 		text = fmt.Sprintf("+%d noise", noise)
 	}
-	v.wrapped(e.Time, sign, subject, text, who)
+	v.out.wrapped(e.Time, sign, subject, text, who)
 	v.showRows(changes, who)
 }
 
@@ -169,14 +169,14 @@ func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, t
 func (v *View) showRows(changes []change.Change, who string) {
 	for i, c := range changes {
 		if i == maxRows && len(changes) > maxRows+1 && !v.NoTruncate {
-			v.detail(fmt.Sprintf("%s %d more changes; --full shows them", ellipsis, len(changes)-i), "")
+			v.out.detail(fmt.Sprintf("%s %d more changes; --full shows them", ellipsis, len(changes)-i), "")
 			break
 		}
 		by := nameOf(c.Writer)
 		if by == who || who != "" && !c.Writer.IsKnown() {
 			by = ""
 		}
-		v.showRow(v.row(c), by)
+		v.showRow(v.out.row(c), by)
 	}
 }
 
@@ -186,28 +186,28 @@ func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change
 	if now, err := v.open(e.Object); err == nil && status.Of(now).Word == kstatus.FailedStatus {
 		sign = inventory.SeverityFailed.Sign()
 	}
-	v.wrapped(e.Time, sign, v.subject(e), lines[0], who)
+	v.out.wrapped(e.Time, sign, v.subject(e), lines[0], who)
 	for _, line := range lines[1:] {
-		v.detail(line, "")
+		v.out.detail(line, "")
 	}
 	v.showRows(rest, who)
 }
 
 // showRow writes a change on one line, or on more lines if it does not fit.
 func (v *View) showRow(r row, by string) {
-	if one, fits := r.inLine(v.room(by)); fits {
-		v.detail(one, by)
+	if one, fits := r.inLine(v.out.room(by)); fits {
+		v.out.detail(one, by)
 		return
 	}
-	v.detail(cutFront(r.path, v.room(by)), by)
+	v.out.detail(cutFront(r.path, v.out.room(by)), by)
 	for _, line := range r.lines() {
 		if r.diff != "" || r.kind == change.Moved {
-			v.detail("  "+line, "")
+			v.out.detail("  "+line, "")
 			continue
 		}
 		sign, value := line[:len("+ ")], line[len("+ "):]
-		for _, part := range wrap(value, v.room("")-len("  + ")) {
-			v.detail("  "+sign+part, "")
+		for _, part := range wrap(value, v.out.room("")-len("  + ")) {
+			v.out.detail("  "+sign+part, "")
 			sign = "  "
 		}
 	}

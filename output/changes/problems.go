@@ -14,8 +14,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// problemView lists problems and finds the causes of changes. Its inventory has the current objects. A nil problemView is valid and
-// does nothing.
+// problemView lists problems and finds the causes of changes. Its inventory has the current objects. A nil problemView is
+// valid and does nothing. It embeds the View because its lines appear between those of the View.
 type problemView struct {
 	*View
 	inventory     *inventory.Inventory
@@ -65,7 +65,7 @@ func (l *problemView) lines(now time.Time) (lines []string) {
 	if l == nil || l.Prefiltered {
 		return nil
 	}
-	l.measure()
+	l.out.measure()
 	l.forEachProblem(now, "", func(sign rune, s subject, text, below string) {
 		lines = append(lines, string(sign)+" "+s.String()+"  "+text)
 		if below != "" {
@@ -107,7 +107,7 @@ func (l *problemView) forEachProblem(now time.Time, cluster string, add func(sig
 			continue
 		}
 		w := all[n].Describe(now, inventory.NameOptions{ShortName: l.short, ShowNamespaces: l.ShowNamespaces, FullTimestamps: l.FullTimestamps})
-		text, when, after := w.Fit(l.room(""), displaywidth.String)
+		text, when, after := w.Fit(l.out.room(""), displaywidth.String)
 		for _, part := range []string{when, after} {
 			if part != "" {
 				text += "  " + part
@@ -115,7 +115,7 @@ func (l *problemView) forEachProblem(now time.Time, cluster string, add func(sig
 		}
 		below := ""
 		if after == "" {
-			below = w.CauseLine(l.room(""), displaywidth.String)
+			below = w.CauseLine(l.out.room(""), displaywidth.String)
 		}
 		add(w.Sign, subject{cluster: w.Cluster, after: w.Subject[len(w.Cluster):]}, text, below)
 	}
@@ -190,9 +190,9 @@ type clusterSummary struct {
 func (l *problemView) showCluster(cluster string, unknown bool, at time.Time) {
 	healthy := true
 	l.forEachProblem(at, cluster, func(sign rune, s subject, text, below string) {
-		l.line(at, sign, s, text, "")
+		l.out.line(at, sign, s, text, "")
 		if below != "" {
-			l.detail(below, "")
+			l.out.detail(below, "")
 		}
 		healthy = false
 	})
@@ -206,7 +206,7 @@ func (l *problemView) showCluster(cluster string, unknown bool, at time.Time) {
 	if cluster != "" {
 		text = ": " + text
 	}
-	l.line(at, '=', subject{cluster: clean(cluster), after: text}, "", "")
+	l.out.line(at, '=', subject{cluster: clean(cluster), after: text}, "", "")
 }
 
 // short returns the short name of a resource.

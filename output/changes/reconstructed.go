@@ -20,10 +20,10 @@ func (v reconstruction) show(e *event.Event) {
 		kubeEvents(v).show(e)
 	case event.FromCreation:
 		v.shown++
-		v.line(e.Time, '<', v.subject(e), "created", writers(e))
+		v.out.line(e.Time, '<', v.subject(e), "created", writers(e))
 	case event.FromDeletion:
 		v.shown++
-		v.line(e.Time, '<', v.subject(e), "deletion requested", "")
+		v.out.line(e.Time, '<', v.subject(e), "deletion requested", "")
 	case event.FromManagedFields:
 		v.showWrite(e)
 	default:
@@ -61,7 +61,7 @@ func (v reconstruction) showWrite(e *event.Event) {
 	if len(fields) == 0 {
 		text = "wrote"
 	}
-	v.line(e.Time, '<', subject, cutEnd(text, max(v.room(who)-len(subject.String())-2, MinWidth/2)), who)
+	v.out.line(e.Time, '<', subject, cutEnd(text, max(v.out.room(who)-len(subject.String())-2, MinWidth/2)), who)
 }
 
 // describeField returns the path of a field that a manager owns, and its value if that is short.

@@ -105,7 +105,7 @@ func (r *repeats) show(one *repeat) {
 	}
 	r.shown = shown
 	if !one.event.Object.IsEvent() {
-		r.detail(fmt.Sprintf("%d times in %s", again.Times, age(one.event.Time.Sub(again.First))), "")
+		r.out.detail(fmt.Sprintf("%d times in %s", again.Times, age(one.event.Time.Sub(again.First))), "")
 	}
 	one.event, one.change = event.Event{}, inventory.Change{}
 }

@@ -27,18 +27,18 @@ const (
 	leastPath    = 24  // minimum columns of a path that is cut
 )
 
-func (v *View) row(c change.Change) row {
+func (o *lineWriter) row(c change.Change) row {
 	r := row{path: clean(c.Path.String()), kind: c.Kind}
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if wasText && isText && (change.IsMultiline(before) || change.IsMultiline(after)) {
-		r.diff = v.diff(before, after)
+		r.diff = o.diff(before, after)
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
-	r.old, r.new = v.shortenBoth(valueText(c.Old, quoted), valueText(c.New, quoted))
-	if text, known := c.Summary(); known && !v.NoTruncate {
-		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
+	r.old, r.new = o.shortenBoth(valueText(c.Old, quoted), valueText(c.New, quoted))
+	if text, known := c.Summary(); known && !o.noTruncate {
+		r.old, r.new = o.shorten(clean(text)), o.shorten(clean(text))
 	}
 	switch c.WholeValue().(type) {
 	case int64, float64, json.Number: // "+ 1" and "- 1" would read as sums
@@ -53,10 +53,10 @@ func (v *View) row(c change.Change) row {
 }
 
 // diff returns the escaped lines of a unified diff.
-func (v *View) diff(before, after string) string {
+func (o *lineWriter) diff(before, after string) string {
 	lines := strings.Split(strings.TrimSuffix(change.UnifiedDiff(before, after), "\n"), "\n")
 	more := ""
-	if len(lines) > maxDiff && !v.NoTruncate {
+	if len(lines) > maxDiff && !o.noTruncate {
 		more = fmt.Sprintf("\n%s %d more lines", ellipsis, len(lines)-maxDiff)
 		lines = lines[:maxDiff]
 	}
@@ -80,12 +80,12 @@ func isMistakable(text string) bool {
 	return text == "" || text != strings.TrimSpace(text) || change.IsMultiline(text) || text[0] == '"' || strings.Contains(text, "→")
 }
 
-func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
+func (o *lineWriter) shorten(text string) string { return o.shortenFrom(text, 0) }
 
 // shortenFrom shortens a value that is too long: at its end, and to the part from a byte on.
-func (v *View) shortenFrom(text string, from int) string {
-	most := v.maxColumns(text)
-	if v.NoTruncate || displaywidth.String(text) <= most {
+func (o *lineWriter) shortenFrom(text string, from int) string {
+	most := o.maxColumns(text)
+	if o.noTruncate || displaywidth.String(text) <= most {
 		return text
 	}
 	rest, whole := text[from:], " ("+size(len(text))+")"
@@ -96,22 +96,22 @@ func (v *View) shortenFrom(text string, from int) string {
 }
 
 // maxColumns returns the maximum columns of a value. Prose has more, because its end often matters.
-func (v *View) maxColumns(text string) int {
+func (o *lineWriter) maxColumns(text string) int {
 	if isProse(text) {
 		return maxProse
 	}
-	return min(maxValue, v.room("")-len("  + "))
+	return min(maxValue, o.room("")-len("  + "))
 }
 
 // shortenBoth shortens two values so that both show their first difference.
-func (v *View) shortenBoth(old, new string) (string, string) {
+func (o *lineWriter) shortenBoth(old, new string) (string, string) {
 	from := 0
 	for from < min(len(old), len(new)) && old[from] == new[from] {
 		from++
 	}
 	from -= contextBytes
 	if from < leastPath {
-		return v.shorten(old), v.shorten(new)
+		return o.shorten(old), o.shorten(new)
 	}
 	for !utf8.RuneStart(old[from]) {
 		from--
@@ -119,7 +119,7 @@ func (v *View) shortenBoth(old, new string) (string, string) {
 	if i := strings.LastIndexByte(old[:from], '\\'); i >= 0 && from-i < len(`\u0000`) { // not within an escape
 		from = i
 	}
-	return v.shortenFrom(old, from), v.shortenFrom(new, from)
+	return o.shortenFrom(old, from), o.shortenFrom(new, from)
 }
 
 // isProse reports whether a text consists of words.

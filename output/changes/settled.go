@@ -16,7 +16,8 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// settlement shows the events of a SettledGroup: a root object and the objects that it owns, once they have been quiet.
+// settlement shows the events of a SettledGroup: a root object and the objects that it owns, once they have been quiet. It
+// embeds the View because it shows single events of the group as the View does.
 type settlement struct {
 	*View
 	group     *event.SettledGroup
@@ -38,7 +39,7 @@ func (s *settlement) show(e *event.Event) error {
 		}
 		return s.showOne(e, nil)
 	}
-	s.lastSettled, s.group, s.startSize = weak.Make(of), of, s.w.Buffered()
+	s.lastSettled, s.group, s.startSize = weak.Make(of), of, s.out.w.Buffered()
 	if err := s.showLead(e); err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (s *settlement) show(e *event.Event) error {
 		}
 	}
 	if s.hidden > 0 {
-		s.detail(fmt.Sprintf("%s %d more objects", ellipsis, s.hidden), "")
+		s.out.detail(fmt.Sprintf("%s %d more objects", ellipsis, s.hidden), "")
 	}
 	s.showOutcome(e)
 	return nil
@@ -158,12 +159,12 @@ func (s *settlement) showOutcome(e *event.Event) {
 	if counts != "" {
 		line += "; " + counts
 	}
-	s.wrapped(of.Until, '>', s.subject(e), line, "")
+	s.out.wrapped(of.Until, '>', s.subject(e), line, "")
 	s.showUnhealthy()
 }
 
 // isSilent reports whether no line of the group has been written.
-func (s *settlement) isSilent() bool { return s.w.Buffered() == s.startSize }
+func (s *settlement) isSilent() bool { return s.out.w.Buffered() == s.startSize }
 
 var flushTexts = map[event.FlushReason]string{
 	event.FlushMaxSettle:    "not quiet yet (--max-settle)",
@@ -252,14 +253,14 @@ func (s *settlement) showUnhealthy() {
 		if w.Message != "" {
 			text += ": " + w.Message
 		}
-		for i, line := range wrap(s.subject(&e).String()+"  "+clean(text), s.room("")) {
+		for i, line := range wrap(s.subject(&e).String()+"  "+clean(text), s.out.room("")) {
 			if i > 0 {
 				line = "  " + line
 			}
-			s.detail(line, "")
+			s.out.detail(line, "")
 		}
 	}
 	if more := s.group.UnhealthyCount - len(s.group.Unhealthy); more > 0 && len(s.group.Unhealthy) > 0 {
-		s.detail(fmt.Sprintf("%s %d more not ready", ellipsis, more), "")
+		s.out.detail(fmt.Sprintf("%s %d more not ready", ellipsis, more), "")
 	}
 }

@@ -23,7 +23,7 @@ func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
 		v.gone.Remove(keyOf(e))
 		text = append(text, "replaces the one deleted "+age(e.Time.Sub(at.(time.Time)))+" ago")
 	}
-	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
+	v.out.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
 }
 
 // addedSign returns the sign of an Added event.
@@ -41,7 +41,7 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
 	if v.Compare.DistinctObjects { // the two objects are not states of the same one
-		v.line(e.Time, '-', v.subject(e), "not there", "")
+		v.out.line(e.Time, '-', v.subject(e), "not there", "")
 		return
 	}
 	if word := status.Of(last).Word; word != kstatus.UnknownStatus || born.IsZero() && !e.FinalStateUnknown {
@@ -54,7 +54,7 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 		text = append(text, inventory.DetectedLate)
 	}
 	v.gone.Add(keyOf(e), e.Time)
-	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
+	v.out.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
 }
 
 type objectKey struct {

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
-	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -75,12 +73,12 @@ const (
 	endless = 1 << 30
 )
 
-// View writes events as lines of text. Deliver must be called from one goroutine, other methods may be called from any.
+// View writes events as lines of text. Deliver must be called from one goroutine, other methods may be called from any. It embeds
+// Options because most of them decide how an event is shown.
 type View struct {
 	Options
-	mu    sync.Mutex // guards all fields except hidden
-	w     *bufio.Writer
-	width int // of the current call
+	mu  sync.Mutex // guards all fields except hidden
+	out *lineWriter
 	// hidden counts the events that change only noise.
 	hidden atomic.Int64
 	// shown counts the other events of objects.
@@ -96,7 +94,6 @@ type View struct {
 	repeats     repeats
 	lastSettled weak.Pointer[event.SettledGroup] // the last group that was shown; weak, to release its objects
 	failed      error                            // error from showing buffered events; the next Deliver returns it
-	palette     output.Palette                   // for the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)
@@ -106,10 +103,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New()}
-	if o.Clusters != nil {
-		v.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
-	}
+	v := &View{Options: o, out: newLineWriter(w, o), gone: lru.New(1000), churn: churn.New()}
 	v.initialTallies = newInitialTallies(v)
 	if o.ShowProblems {
 		v.problems = newProblemView(v)
@@ -122,7 +116,7 @@ func New(w io.Writer, o Options) *View {
 func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.measure()
+	v.out.measure()
 	for i := range batch {
 		c, err := v.problems.observe(ctx, batch[i:i+1])
 		if err != nil {
@@ -135,7 +129,7 @@ func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 	if len(batch) > 0 {
 		v.problems.showInitialProblems(batch[len(batch)-1].Time)
 	}
-	return cmp.Or(v.failed, v.w.Flush())
+	return cmp.Or(v.failed, v.out.w.Flush())
 }
 
 // Note writes a message about the watch at once, on as many lines as it needs. If the write fails, the next Deliver returns the
@@ -143,15 +137,15 @@ func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 func (v *View) Note(at time.Time, text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.measure()
-	for i, line := range wrap(clean(text), v.room("")) {
+	v.out.measure()
+	for i, line := range wrap(clean(text), v.out.room("")) {
 		if i == 0 {
-			v.line(at, '!', subject{after: line}, "", "")
+			v.out.line(at, '!', subject{after: line}, "", "")
 		} else {
-			v.detail(line, "")
+			v.out.detail(line, "")
 		}
 	}
-	v.w.Flush() // it keeps its error
+	v.out.w.Flush() // it keeps its error
 }
 
 // DescribeProblems returns a line for each current problem, or one that there are none. It returns nil without
@@ -171,19 +165,12 @@ func (v *View) FlushAll(now time.Time) { v.flush(now, true) }
 func (v *View) flush(now time.Time, all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.measure()
+	v.out.measure()
 	v.problems.refresh(now)
 	v.problems.showDelayed(now, all)
 	v.folds.showDue(now, all)
 	v.repeats.showDue(now, all)
-	v.w.Flush() // it keeps its error
-}
-
-func (v *View) measure() {
-	v.width = endless
-	if v.Width != nil {
-		v.width = cmp.Or(v.Width(), endless)
-	}
+	v.out.w.Flush() // it keeps its error
 }
 
 // Hidden returns the number of events that changed only noise. It may be called at any time.
@@ -279,7 +266,7 @@ func (v *View) showCount(e *event.Event) {
 	if e.Target.Cluster != "" {
 		where += " of "
 	}
-	v.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), tally.words(e.Count)}, "", "")
+	v.out.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), tally.words(e.Count)}, "", "")
 }
 
 // isOneOfSeveral reports whether a target is one of several named objects of a resource in one place, whose counts would read

@@ -311,7 +311,7 @@ func TestNote(t *testing.T) {
 				if columns := displaywidth.String(line); columns > width {
 					t.Fatalf("line has %d columns on a terminal of %d: %s", columns, width, line)
 				}
-				joined.WriteString(line[New(&joined, o).indent():])
+				joined.WriteString(line[New(&joined, o).out.indent():])
 			}
 			if want := strings.Replace(text, "\x1b", `\u001b`, 1); whole.ReplaceAllString(joined.String(), "") != whole.ReplaceAllString(want, "") {
 				t.Fatalf("at %d columns text is lost: %s", width, got)
@@ -414,8 +414,8 @@ func TestZone(t *testing.T) {
 	} {
 		time.Local = zone
 		v := New(io.Discard, o)
-		if got := v.clock(time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)); got != want || v.indent() != len(want+" ~ ") {
-			t.Errorf("%s, want %s, and %d columns", got, want, v.indent())
+		if got := v.out.clock(time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)); got != want || v.out.indent() != len(want+" ~ ") {
+			t.Errorf("%s, want %s, and %d columns", got, want, v.out.indent())
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// problems draws the list of problems above the table.
+// problems draws the list of problems above the table. It embeds the view because it lists the problems of the same objects
+// and pauses with the table.
 type problems struct {
 	*canvas
 	*view

@@ -107,7 +107,7 @@ func (s *store) tableAt(at time.Time, like *table) *table {
 	return t
 }
 
-// timeControl moves the shown time of a recording.
+// timeControl moves the shown time of a recording. It embeds the view because another time changes all that the view shows.
 type timeControl struct {
 	*view
 	status        *statusLine

@@ -11,7 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// store has the data that the screen shows. The watcher writes it and the model reads it.
+// store has the data that the screen shows. The watcher writes it and the model reads it. It embeds Options because the
+// model and its parts read them from the store.
 type store struct {
 	Options
 	inventory *inventory.Inventory

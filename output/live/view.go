@@ -10,7 +10,8 @@ import (
 	"dwatch/output/text"
 )
 
-// view is the visible part of the table and the selected row.
+// view is the visible part of the table and the selected row. It embeds the canvas and the store because all parts of the
+// screen paint and read data through their view.
 type view struct {
 	*canvas
 	*store

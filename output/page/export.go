@@ -76,7 +76,7 @@ func Export(ctx context.Context, o Options, max int, w io.Writer) (*ExportResult
 	return &x.ExportResult, err
 }
 
-// export builds a file.
+// export builds a file. It embeds the collector because it chooses the content of the file from what that has collected.
 type export struct {
 	Options
 	ExportResult

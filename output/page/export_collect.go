@@ -19,7 +19,8 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// exportCollector collects the content of an exported file while it replays the recording.
+// exportCollector collects the content of an exported file while it replays the recording. It embeds Options because the
+// recording, the targets and the comparison come from them.
 type exportCollector struct {
 	Options
 	hub             *Hub

@@ -123,7 +123,8 @@ const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
 // waiting requests.
 const maxCopied, awaitRoom, maxAwaiting = 20_000, 5 * time.Second, 32
 
-// historyHubs has a Hub for each shown time of the past. All viewers of a time share its Hub.
+// historyHubs has a Hub for each shown time of the past. All viewers of a time share its Hub. It embeds Options because each
+// Hub of a past time is made with them.
 type historyHubs struct {
 	Options
 	past    rewinder

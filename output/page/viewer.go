@@ -35,7 +35,8 @@ type position struct {
 	seq    uint64
 }
 
-// viewer sends the messages of a Hub to one client. Only one goroutine uses it.
+// viewer sends the messages of a Hub to one client. Only one goroutine uses it. It embeds the Hub because most messages are
+// built from its state.
 type viewer struct {
 	*Hub
 	to transport

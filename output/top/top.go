@@ -42,7 +42,8 @@ type Options struct {
 	Compare change.Options
 }
 
-// Top counts changes. Its methods may be called from several goroutines.
+// Top counts changes. Its methods may be called from several goroutines. It embeds Options because counting and printing
+// both read them.
 type Top struct {
 	Options
 	w       io.Writer
