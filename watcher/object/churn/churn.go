@@ -2,9 +2,10 @@
 // which two managers undo what the other one did to a field, and hot loops, in which an object is
 // written again and again and nothing changes.
 //
-// Memory is bounded by maxObjects objects with maxFields fields each. At the limit, the objects with the
-// fewest recent writes are evicted, and the field whose last change is the oldest. If a single change has
-// more fields than fit, the last ones are not counted, because each would evict one of the others.
+// Memory is bounded by maxObjects objects with maxFields fields each, and by maxAllManagers managers. At
+// the limit, the objects and managers with the fewest recent writes are evicted, and the field whose last
+// change is the oldest. If a single change has more fields than fit, the last ones are not counted,
+// because each would evict one of the others.
 package churn
 
 import (
@@ -21,8 +22,8 @@ import (
 
 const (
 	maxObjects = 10_000
-	maxFields  = 16 // of an object
-	maxTimes   = 256
+	maxFields  = 16  // of an object
+	maxTimes   = 256 // writes without a change per object, and undone changes per field, whose times are retained
 
 	// window is how far back writes count for fights and hot loops. A finding ends if it does not recur within quiet.
 	window = 10 * time.Minute
@@ -64,13 +65,14 @@ type Object struct {
 	fields   []*Field    // in order of their first change
 	managers counts      // writes by manager
 	idle     []time.Time // the newest writes without a change, within window
-	idles    recent      // number of writes without a change, without that limit
+	idles    recent      // number of writes without a change within window, not limited by maxTimes
 	writer   string      // last known manager of a write without a change
 	loop     time.Time   // when a hot loop was last found; zero means never
 }
 
-// Observe counts an event whose changes are r. It returns the fights or the hot loop that start with it. Fights between
-// the same managers over several fields of an object are merged.
+// Observe counts an event. r contains its changes, and is only read for MODIFIED. Observe returns the fights or the hot
+// loop that start with the event. Fights between the same managers over several fields of an object are merged. It
+// ignores status events, initial objects, reconstructed events and changes that are only noise.
 func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	if e.Type.IsStatus() || e.Initial || e.Reconstructed != nil {
 		return nil
@@ -101,15 +103,15 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	return o.newFights(t.countFields(o, r.Changes, e.Time), e.Time)
 }
 
-// newFights returns the found fights without those between managers that already fight over another field.
+// newFights returns the found fights, merged, without those between managers that already fight over another field.
 func (o *Object) newFights(found []*Finding, now time.Time) []*Finding {
-	goesOn := func(f *Finding) bool {
+	isKnown := func(f *Finding) bool {
 		return slices.ContainsFunc(o.fields, func(other *Field) bool {
 			isFound := slices.ContainsFunc(found, func(f *Finding) bool { return f.Path == other.Path })
 			return !isFound && other.HasFight(now) && other.finding(now).HasSameManagers(f)
 		})
 	}
-	return MergeFights(slices.DeleteFunc(slices.Clone(found), goesOn))
+	return MergeFights(slices.DeleteFunc(slices.Clone(found), isKnown))
 }
 
 // countFields counts the fields of one change, and returns the fights that start with it. It counts known fields first,
@@ -162,7 +164,7 @@ func (t *Tally) objectOf(e *event.Event) *Object {
 	return o
 }
 
-// makeRoom evicts the less active half of the objects if there are maxObjects.
+// makeRoom evicts the less active half of the objects if there are already maxObjects.
 func (t *Tally) makeRoom(now time.Time) {
 	if len(t.objects) < maxObjects {
 		return
@@ -190,10 +192,10 @@ func (k Key) compare(o Key) int {
 		cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
 }
 
-// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing.
+// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing, to the precision of recent.
 func (o *Object) NoOpWrites(now time.Time) int { return o.idles.count(now, window) }
 
-// idleSince returns the number of writes since a time that changed nothing.
+// idleSince returns the number of writes since a time that changed nothing, as far as their times are retained.
 func (o *Object) idleSince(since time.Time) int {
 	n, _ := slices.BinarySearchFunc(o.idle, since, time.Time.Compare)
 	return len(o.idle) - n
@@ -219,15 +221,16 @@ func (t *Tally) observeNoOp(o *Object, e *event.Event) []*Finding {
 	return []*Finding{o.hotLoop(e.Time)}
 }
 
-// within removes the times before the window, and returns the last maxTimes of the others.
+// within returns the part of times, in ascending order, that is in the window before now. It returns at most the last
+// maxTimes times, and does not change the others.
 func within(times []time.Time, now time.Time) []time.Time {
-	times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > window })
-	return times[max(0, len(times)-maxTimes):]
+	n, _ := slices.BinarySearchFunc(times, now.Add(-window), time.Time.Compare)
+	return times[max(n, len(times)-maxTimes):]
 }
 
-// isNew reports whether a finding at now is not a continuation of the last one, and sets last to now.
+// isNew sets last, the time of the last finding, to now. It reports whether the last finding had ended before.
 func isNew(last *time.Time, now time.Time) bool {
-	goesOn := !last.IsZero() && now.Sub(*last) <= quiet
+	continues := !last.IsZero() && now.Sub(*last) <= quiet
 	*last = now
-	return !goesOn
+	return !continues
 }

@@ -91,6 +91,29 @@ func TestFight(t *testing.T) {
 	}
 }
 
+// TestSince checks that a fight began with the change that was undone first within the window, after earlier ones have
+// left the window.
+func TestSince(t *testing.T) {
+	w := &writer{tally: New(), name: "web"}
+	w.write(begin, "argocd", 3)
+	minutes := func(n float64) time.Time { return begin.Add(time.Duration(n * float64(time.Minute))) }
+	for i, at := range []float64{1, 2, 3, 4, 5, 12.5, 13} {
+		w.write(minutes(at), [2]string{"hpa", "argocd"}[i%2], [2]int{5, 3}[i%2])
+	}
+	// The change at minute 3, which is the oldest one in the window, undid the one at minute 2.
+	f := w.tally.TopObjects(minutes(13))[0].Findings(minutes(13))
+	if len(f) != 1 || !f[0].Since.Equal(minutes(2)) || f[0].Count != 6 {
+		t.Errorf("got %v, want one fight since minute 2", f)
+	}
+	// Two more leave the window at once.
+	w.write(minutes(14.5), "argocd", 3)
+	w.write(minutes(14.6), "hpa", 5)
+	f = w.tally.TopObjects(minutes(15))[0].Findings(minutes(15))
+	if len(f) != 1 || !f[0].Since.Equal(minutes(4)) || f[0].Count != 6 {
+		t.Errorf("got %v, want one fight since minute 4", f)
+	}
+}
+
 // TestNoFight checks that frequent changes alone are not a fight.
 func TestNoFight(t *testing.T) {
 	for name, writes := range map[string][]string{
@@ -105,7 +128,7 @@ func TestNoFight(t *testing.T) {
 				replicas = i
 			}
 			if f := w.write(begin.Add(time.Duration(i)*time.Second), by, replicas); f != nil {
-				t.Errorf("%s: %v", name, f)
+				t.Errorf("%s: got %v, want no fight", name, f)
 			}
 		}
 	}

@@ -15,11 +15,11 @@ import (
 type Field struct {
 	Path string
 	rate
-	Managers counts // in order of their first change
-	write    int    // Count of the object at the last change
+	Managers counts // in order of their first change; at most maxManagers
+	write    int    // Count of the object at the last change of the field
 	last     fieldChange
 	undone   []time.Time    // the times within window when a manager undid a change of another
-	since    time.Time      // when the first change in undone was made
+	since    time.Time      // when the change was made that the first manager in undone undid
 	sides    [2]fieldChange // the last undone change and the change that undid it, by manager
 	fight    time.Time      // when a fight was last found; zero means never
 }
@@ -42,7 +42,7 @@ func (o *Object) Fields() []*Field {
 	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Count - a.Count })
 }
 
-// known returns the field with a path, or nil if it is not counted.
+// findField returns the field with a path, or nil if it is not counted.
 func (o *Object) findField(path string) *Field {
 	if i := slices.IndexFunc(o.fields, func(f *Field) bool { return f.Path == path }); i >= 0 {
 		return o.fields[i]
@@ -51,7 +51,7 @@ func (o *Object) findField(path string) *Field {
 }
 
 // newField adds a field. At maxFields, it evicts the field whose last change is the oldest, and returns the number of
-// changes that are lost with it. It returns nil if the current write changed all fields.
+// changes whose count is lost. It returns nil if the current write changed all counted fields.
 func (o *Object) newField(path string) (f *Field, forgotten int) {
 	if len(o.fields) == maxFields {
 		oldest := slices.MinFunc(o.fields, func(a, b *Field) int { return cmp.Or(a.write-b.write, a.Count-b.Count) })
@@ -66,7 +66,8 @@ func (o *Object) newField(path string) (f *Field, forgotten int) {
 	return f, forgotten
 }
 
-// changed counts a change of the field, and reports whether it undoes another one and managers fight over the field.
+// changed counts a change of the field. It reports whether the change undoes another one, and managers now fight over the
+// field.
 func (f *Field) changed(c *change.Change, at time.Time) bool {
 	s := fieldChange{nameOf(c.Writer), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
 	f.add(at)
@@ -90,15 +91,16 @@ func (f *Field) changed(c *change.Change, at time.Time) bool {
 // undo records that a change made at done is undone at now.
 func (f *Field) undo(done, now time.Time) {
 	kept := within(f.undone, now)
-	switch {
+	switch removed := len(f.undone) - len(kept); {
 	case len(kept) == 0:
 		f.since = done
-	case len(kept) < len(f.undone):
-		f.since = f.undone[len(f.undone)-len(kept)-1]
+	case removed > 0:
+		f.since = f.undone[removed-1] // a change that the first of kept undid
 	}
 	f.undone = append(kept, now)
 }
 
+// isFought reports whether enough changes were undone for a fight.
 func (f *Field) isFought() bool { return len(f.undone) >= fightUndone }
 
 // nameOf returns a manager, with the subresource through which it wrote, because one program may run several
@@ -113,8 +115,8 @@ func nameOf(w change.Writer) string {
 
 var seed = maphash.MakeSeed()
 
-func valueOf(v any, none bool) value {
-	if none {
+func valueOf(v any, isAbsent bool) value {
+	if isAbsent {
 		return value{"nothing", 0}
 	}
 	shown, _ := change.Abbreviate(v)

@@ -10,14 +10,16 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Finding is a fight, or a hot loop if Path is empty.
+// Finding is a fight over the field at Path, or a hot loop if Path is empty.
 type Finding struct {
 	Path string `json:"path,omitempty"`
-	// Sides are the two managers of a fight. A hot loop has its writer, or none if it is unknown.
+	// Sides are the two managers of a fight, sorted by name. For a hot loop, Sides contains its last known writer, or
+	// nothing if none is known.
 	Sides []Side `json:"sides,omitempty"`
 	// OtherFields is the number of other fights that MergeFights merged into this one.
 	OtherFields int `json:"-"`
-	// Count is the number of writes since Since.
+	// Count is the number of changes since Since that undid another one, and the change that was undone first. For a hot
+	// loop, it is the number of writes that changed nothing. The limit is about maxTimes.
 	Count int             `json:"times"`
 	Since event.Timestamp `json:"since"`
 	until time.Time
@@ -62,15 +64,15 @@ func (f *Finding) String() string {
 			sides = append(sides, " by "+s.Manager)
 		}
 	}
-	much := fmt.Sprintf("%d times in %s", f.Count, length(f.until.Sub(f.Since.Time)))
+	frequency := fmt.Sprintf("%d times in %s", f.Count, length(f.until.Sub(f.Since.Time)))
 	if f.IsFight() {
 		over := f.Path
 		if f.OtherFields > 0 {
 			over += fmt.Sprintf(" and %d more", f.OtherFields)
 		}
-		return fmt.Sprintf("fight over %s: %s, %s", over, strings.Join(sides, ", "), much)
+		return fmt.Sprintf("fight over %s: %s, %s", over, strings.Join(sides, ", "), frequency)
 	}
-	return fmt.Sprintf("hot loop: written%s with no change, %s", strings.Join(sides, ""), much)
+	return fmt.Sprintf("hot loop: written%s with no change, %s", strings.Join(sides, ""), frequency)
 }
 
 func length(d time.Duration) string {
@@ -80,7 +82,7 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
 }
 
-// HasFindings reports whether the object has an ongoing fight or hot loop.
+// HasFindings reports whether the object has an ongoing fight or hot loop at now.
 func (o *Object) HasFindings(now time.Time) bool {
 	return o.loops(now) || slices.ContainsFunc(o.fields, func(f *Field) bool { return f.HasFight(now) })
 }
@@ -122,7 +124,7 @@ func (o *Object) hotLoop(now time.Time) *Finding {
 	return f
 }
 
-// bookkeeping returns the fields that the server updates at each write.
+// bookkeeping returns the fields that the server may update at a write that changes nothing else.
 var bookkeeping = func() change.Noise {
 	var n change.Noise
 	for _, path := range []string{"metadata.resourceVersion", "metadata.managedFields", "metadata.generation"} {
@@ -135,8 +137,8 @@ var bookkeeping = func() change.Noise {
 	return n
 }
 
-// isIdle reports whether an event changed only fields that the server updates on each write. It is false if the event
-// comes from a list.
+// isIdle reports whether an event changed only fields of bookkeeping. It is false if the event comes from a list, because
+// it may then combine several writes, or if the old state is unknown.
 func isIdle(e *event.Event) bool {
 	return !e.Old.IsZero() && !e.Listed && len(change.Diff(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: bookkeeping()}).Changes) == 0
 }

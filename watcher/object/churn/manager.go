@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// maxAllManagers is the maximum number of managers in a Tally, and maxManagers the maximum per field and per object.
+	// maxAllManagers is the maximum number of managers in a Tally. A field or an object counts only its first maxManagers.
 	maxAllManagers = 1000
 	maxManagers    = 8
 )
 
-// ManagerCount is the number of changes by a manager. If the manager is unknown, the name is empty.
+// ManagerCount is the number of writes by a manager. If the manager is unknown, the name is empty.
 type ManagerCount struct {
 	Name  string
 	Count int
 }
 
-// counts has the managers in order of their first change.
+// counts contains the managers in order of their first write.
 type counts []ManagerCount
 
 func (c *counts) add(name string) {
@@ -44,20 +44,21 @@ func (w *writes) addIdle(at time.Time) {
 	w.lastMinute.add(at, time.Minute)
 }
 
-// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing.
+// NoOpWrites returns the number of writes in the ten minutes before now that changed nothing, to the precision of recent.
 func (w *writes) NoOpWrites(now time.Time) int { return w.idles.count(now, window) }
 
-// lately returns the number of writes in the minute before now.
-func (w *writes) lately(now time.Time) int {
+// writesLastMinute returns the number of writes in the minute before now, including those that changed nothing.
+func (w *writes) writesLastMinute(now time.Time) int {
 	return w.LastMinute(now) + w.lastMinute.count(now, time.Minute)
 }
 
-// ManagerActivity has the writes of a manager to all objects. If the manager is unknown, the name is empty.
+// ManagerActivity describes the writes of a manager to all objects. If the manager is unknown, the name is empty.
 type ManagerActivity struct {
 	Name string
 	*writes
-	// Objects is the number of counted objects that it wrote. TopField is the field that it changed most often. If no field
-	// is counted, TopField.Field is nil. TopField.Object is then also nil if no object is counted or Name is empty.
+	// Objects is the number of objects that it wrote and that count it, and TopField the field that it changed most often. If
+	// no field counts it, TopField.Field is nil, and TopField.Object is the most active object that it wrote. That is nil if
+	// Objects is 0 or Name is empty.
 	Objects  int
 	TopField ObjectField
 	topCount int // changes of TopField
@@ -78,7 +79,7 @@ type ObjectField struct {
 }
 
 // TopFields returns the fields of all objects in descending order of their changes in the last minute. It includes an
-// entry without Field for each object with recent writes that changed nothing.
+// entry without Field for each object that was written without a change in the last minute or is in a hot loop.
 func (t *Tally) TopFields(now time.Time) (fields []ObjectField) {
 	writes := map[ObjectField]int{}
 	for _, o := range t.TopObjects(now) {
@@ -141,11 +142,11 @@ func (t *Tally) TopManagers(now time.Time) []*ManagerActivity {
 		}
 	}
 	return slices.SortedFunc(maps.Values(all), func(a, b *ManagerActivity) int {
-		return cmp.Or(b.lately(now)-a.lately(now), b.Count-a.Count, cmp.Compare(a.Name, b.Name))
+		return cmp.Or(b.writesLastMinute(now)-a.writesLastMinute(now), b.Count-a.Count, cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// wrote counts an object that the manager wrote. The first object is in TopField until a field is found.
+// wrote counts an object that the manager wrote. The first object stays in TopField unless a field is found.
 func (m *ManagerActivity) wrote(o *Object) {
 	m.Objects++
 	if m.TopField.Object == nil && m.Name != "" {
@@ -175,13 +176,13 @@ func (t *Tally) manager(name string, at time.Time) *writes {
 	return w
 }
 
-// makeRoomForManager evicts the manager with the fewest recent writes if there are maxAllManagers.
+// makeRoomForManager evicts the manager with the fewest recent writes if there are already maxAllManagers.
 func (t *Tally) makeRoomForManager(now time.Time) {
 	if len(t.managers) < maxAllManagers {
 		return
 	}
 	delete(t.managers, slices.MinFunc(slices.Collect(maps.Keys(t.managers)), func(a, b string) int {
 		x, y := t.managers[a], t.managers[b]
-		return cmp.Or(x.lately(now)-y.lately(now), x.Count-y.Count)
+		return cmp.Or(x.writesLastMinute(now)-y.writesLastMinute(now), x.Count-y.Count)
 	}))
 }

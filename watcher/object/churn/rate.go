@@ -5,7 +5,7 @@ import "time"
 // rate counts changes, in total and in the last minute.
 type rate struct {
 	Count int
-	last  recent // within a minute
+	last  recent // in the last minute
 }
 
 func (r *rate) add(at time.Time) {
@@ -13,15 +13,16 @@ func (r *rate) add(at time.Time) {
 	r.last.add(at, time.Minute)
 }
 
-// LastMinute returns the number of changes in the minute before now.
+// LastMinute returns the number of changes in the minute before now, to the precision of recent.
 func (r *rate) LastMinute(now time.Time) int { return r.last.count(now, time.Minute) }
 
-// recent counts events within a period, to the precision of a twelfth of it. All calls for one counter must pass the same
-// period.
+// recent counts events in the last period. Events that are older than eleven twelfths of the period may not count. All
+// calls for one counter must pass the same period.
 type recent struct {
-	parts [12]struct{ at, count uint32 }
+	parts [12]struct{ at, count uint32 } // a ring; at is the number of the twelfth since 1970
 }
 
+// part returns the number of the twelfth that contains a time.
 func (r *recent) part(at time.Time, within time.Duration) uint32 {
 	return uint32(at.UnixNano() / (int64(within) / int64(len(r.parts))))
 }

@@ -13,16 +13,17 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// TimeRange limits events by time: from Since, which is included, to Before, which is not. A zero Before means no end.
+// TimeRange limits events by time: from Since, which is included, to Before, which is not. A zero Since means no
+// beginning, and a zero Before no end.
 type TimeRange struct{ Since, Before time.Time }
 
-// has reports whether a time is in the range. Objects have times in whole seconds, so the whole second of Since is
-// included. The zero time is in no range.
+// has reports whether a time is in the range. Objects have times in whole seconds, so has includes the whole second of
+// Since. The zero time is in no range.
 func (s TimeRange) has(t time.Time) bool {
 	return !t.IsZero() && !t.Before(s.Since.Truncate(time.Second)) && (s.Before.IsZero() || t.Before(s.Before))
 }
 
-// History reconstructs events from the objects that are added. The zero value has no limit of time. It is not safe for
+// History reconstructs events from the objects that are added. A zero TimeRange includes all times. It is not safe for
 // concurrent use.
 type History struct {
 	TimeRange TimeRange
@@ -33,8 +34,8 @@ type History struct {
 	seen      map[types.UID]bool        // UIDs of the ReplicaSets and ControllerRevisions in revisions
 }
 
-// Add adds an existing object, which must be complete and have its managed fields. History does not retain the object
-// unless it needs it for an event.
+// Add adds an existing object, which must be complete and have its managed fields. History retains Kubernetes Events in
+// the time range, and the content of workloads until Events is called. It does not retain other objects.
 func (h *History) Add(t event.Target, o event.Object) {
 	if o.IsEvent() {
 		h.addEvent(t, o)
@@ -67,11 +68,11 @@ func (h *History) Events() []event.Event {
 	return h.events
 }
 
-// Undated returns writes without a time, to objects that were created or written in the time range. The server records
-// no time for writes to the subresource scale. Their Time is zero.
+// Undated returns the writes that have no time, such as those to the subresource scale. Their Time is zero. They are
+// limited to objects that were created, or written by any manager, in the time range.
 func (h *History) Undated() []event.Event { return h.undated }
 
-// rank orders events of the same second. The creation comes first.
+// rank orders events with the same time. The creation comes first.
 func rank(e event.Event) int {
 	return slices.Index([]event.EvidenceSource{event.FromCreation, event.FromRevision, event.FromManagedFields, event.FromDeletion, event.FromEvent}, e.Reconstructed.From)
 }
@@ -90,7 +91,8 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 }
 
 // addCreation adds the creation. Its writers are the managers that wrote in the second of the creation, except through
-// a subresource, which needs an existing object.
+// a subresource, which needs an existing object. The evidence is conclusive if the managed fields contain no write at
+// another time, except through a subresource, and no entry that LastWrites leaves out.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	evidence := &event.Evidence{From: event.FromCreation, Conclusive: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
 	for _, w := range writes {
@@ -107,7 +109,8 @@ func (h *History) addCreation(t event.Target, o event.Object, content string, cr
 }
 
 // addWrites adds the last write of each manager. It ignores writes in the same second as the creation, which may be the
-// creation itself. It also ignores earlier writes, which were made to another object.
+// creation itself. It also ignores earlier writes, which were made to another object, such as the one that a backup was
+// made of.
 func (h *History) addWrites(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	for _, w := range writes {
 		e := event.Event{
@@ -126,7 +129,8 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 	}
 }
 
-// wrote reports whether a manager wrote in the time range. Most objects have no such write, and are not decoded further.
+// wrote reports whether a manager wrote in the time range. If TimeRange is short, that is false for most objects, which Add
+// then does not decode any further.
 func (h *History) wrote(content string) (found bool) {
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, entry gjson.Result) bool {
 		found = h.TimeRange.has(timeAt(entry.Raw, "time"))
@@ -135,8 +139,9 @@ func (h *History) wrote(content string) (found bool) {
 	return found
 }
 
-// addDeletion adds the request to delete an object. Its time is deletionTimestamp minus the grace period. The event does
-// not contain the grace period, because a later request may have shortened it.
+// addDeletion adds the first request to delete an object. Its time is deletionTimestamp minus the grace period: a later
+// request that shortens the grace period also moves deletionTimestamp. The event does not contain the grace period,
+// because it may not be the one of the first request.
 func (h *History) addDeletion(t event.Target, o event.Object, content string) {
 	ends := timeAt(content, "metadata.deletionTimestamp")
 	if ends.IsZero() {
@@ -153,7 +158,7 @@ func writerOf(w change.Writer) event.Writer {
 	return event.Writer{Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource}
 }
 
-// timeAt returns the time at a path of an object, or the zero time if the path has none.
+// timeAt returns the time at a path of an object, or the zero time if there is none or it is invalid.
 func timeAt(content, path string) time.Time {
 	at, err := time.Parse(time.RFC3339, gjson.Get(content, path).Str)
 	if err != nil {

@@ -37,9 +37,9 @@ func targetOf(o event.Object) event.Target {
 }
 
 // reconstruct returns the events that objects show, one line each.
-func reconstruct(t *testing.T, span history.TimeRange, texts ...string) (lines []string) {
+func reconstruct(t *testing.T, within history.TimeRange, texts ...string) (lines []string) {
 	t.Helper()
-	h := history.History{TimeRange: span}
+	h := history.History{TimeRange: within}
 	for _, text := range texts {
 		o := object(t, text)
 		h.Add(targetOf(o), o)
@@ -119,7 +119,7 @@ func TestWrites(t *testing.T) {
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob data.b=2", "undated: 00:00 managedFields MODIFIED settings kubectl/scale data.a=1")
 }
 
-func TestSpan(t *testing.T) {
+func TestTimeRange(t *testing.T) {
 	at := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {

@@ -22,8 +22,8 @@ type workload struct {
 }
 
 func isWorkload(o event.Object) bool {
-	_, there := RevisionResources[o.GroupVersionKind().Group+"/"+o.Kind]
-	return there
+	_, found := RevisionResources[o.GroupVersionKind().Group+"/"+o.Kind]
+	return found
 }
 
 // RevisionResources maps group/kind of a workload to the resource, in group apps, that contains its former pod templates.
@@ -33,15 +33,17 @@ var RevisionResources = map[string]string{
 
 // revision is a pod template that a workload has or had.
 type revision struct {
-	numbers  []int64 // all revision numbers that it has or had
+	numbers  []int64 // all known revision numbers that it has or had
 	created  time.Time
-	original bool // the lowest of numbers is the one at its creation
-	template string
+	original bool   // the lowest of numbers is certainly the one at its creation
+	template string // as returned by templateOf
 }
 
+// first returns the lowest number.
 func (r *revision) first() int64 { return slices.Min(r.numbers) }
 
-// AddRevision adds a ReplicaSet or ControllerRevision. It ignores other objects, and objects that it already has.
+// AddRevision adds a ReplicaSet or ControllerRevision. It ignores other objects, objects that it already has, and objects
+// that kube-controller-manager did not number.
 func (h *History) AddRevision(o event.Object) {
 	if o.GroupVersionKind().Group != "apps" || o.Kind != "ReplicaSet" && o.Kind != "ControllerRevision" || h.seen[o.UID] {
 		return
@@ -62,9 +64,9 @@ func (h *History) AddRevision(o event.Object) {
 	h.revisions[owner] = append(h.revisions[owner], r)
 }
 
-// isByController reports whether kube-controller-manager wrote the number of a revision, as the managed
-// fields say. Anyone who may create ReplicaSets can create one with the owner and number of a rollout
-// that never was. Only a client that also takes the controller's name remains undetected.
+// isByController reports whether kube-controller-manager wrote the number of a revision, according to the managed fields.
+// Anyone who may create ReplicaSets can create one with the owner and number of a rollout that never happened. This check
+// detects that, unless the client also uses the controller's name as its field manager.
 func isByController(kind, content string) bool {
 	number := `f:revision`
 	if kind == "ReplicaSet" {
@@ -78,7 +80,7 @@ func isByController(kind, content string) bool {
 const (
 	numberOf     = `metadata.annotations.deployment\.kubernetes\.io/revision`
 	numbersOf    = `metadata.annotations.deployment\.kubernetes\.io/revision-history`
-	maxHistory   = 1900 // bytes; the controller may have removed the oldest numbers from a longer revision-history
+	maxHistory   = 1900 // bytes; from a longer revision-history, the controller may have removed the oldest numbers
 	templateHash = "pod-template-hash"
 )
 
@@ -105,8 +107,9 @@ func readRevision(kind, content string) *revision {
 	return r
 }
 
-// isUntouched reports whether an object has had no writes since its creation, by its managed fields. If a workload returns to
-// a ControllerRevision, the controller gives it a new number, and the original one is lost.
+// isUntouched reports whether an object has had no writes since the second of its creation, according to its managed
+// fields. If a workload returns to a ControllerRevision, the controller gives it a new number, and the original one is
+// lost.
 func isUntouched(content string, created time.Time) bool {
 	entries := gjson.Get(content, "metadata.managedFields").Array()
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e gjson.Result) bool {
@@ -114,8 +117,8 @@ func isUntouched(content string, created time.Time) bool {
 	})
 }
 
-// templateOf returns a pod template in a canonical form, without fields that controllers add, and without a label. It
-// returns an empty string if raw is no template.
+// templateOf returns a pod template as JSON in a canonical form, without fields that controllers add and, if label is not
+// empty, without that label. It returns an empty string if raw is not a JSON object.
 func templateOf(raw, label string) string {
 	var template map[string]any
 	decoder := json.NewDecoder(strings.NewReader(raw))
@@ -134,9 +137,9 @@ func templateOf(raw, label string) string {
 }
 
 // addRollouts adds the rollouts of a workload. The creation of a revision is the time of a rollout, and the revision with
-// the preceding number has the former template. Returns to an earlier revision have no known time and are not added. A
-// rollout is also left out if the preceding revision no longer exists, or is older than the workload: the workload may
-// have been created with the new template.
+// the preceding number has the former template. addRollouts omits returns to an earlier revision, which have no known
+// time. It also omits a rollout if the preceding revision no longer exists, or if that is older than the workload, which
+// may have been created with the new template.
 func (h *History) addRollouts(w workload) {
 	revisions := h.revisions[w.object.UID]
 	born := timeAt(w.content, "metadata.creationTimestamp")
@@ -166,7 +169,7 @@ func hasWaited(e event.Event) bool {
 	})
 }
 
-// numbered returns the revision that has or had a number, or nil if there is none or more than one.
+// numbered returns the revision that has or had a number. It returns nil if there is none, or more than one.
 func numbered(revisions []*revision, n int64) (found *revision) {
 	for _, r := range revisions {
 		if slices.Contains(r.numbers, n) {
@@ -179,12 +182,13 @@ func numbered(revisions []*revision, n int64) (found *revision) {
 	return found
 }
 
+// isLast reports whether no other revision has a higher number.
 func isLast(revisions []*revision, last *revision) bool {
 	return !slices.ContainsFunc(revisions, func(r *revision) bool { return slices.Max(r.numbers) > slices.Max(last.numbers) })
 }
 
-// rollout returns the event that changed the template from before to r. It includes the managed fields of the workload
-// only if they still describe this change: r is the current template, and the workload did not return to it.
+// rollout returns the event for the change of the template from before to r. It includes the managed fields of the
+// workload only if they still describe this change: r has the current template, and the workload did not return to it.
 func (w workload) rollout(r, before *revision, last bool) event.Event {
 	managed := gjson.Get(w.content, "metadata.managedFields").Raw
 	known := map[string]any{}

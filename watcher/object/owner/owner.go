@@ -28,8 +28,8 @@ func (r Ref) NameKey() Ref {
 }
 
 // RefersTo reports whether r refers to o. If r has a UID, o.UID must be the same, so that r does not match another
-// object with the same name. Otherwise, kind and name are compared. Kubelets set the UID of their Node to its name,
-// which does not count as a UID.
+// object with the same name. Otherwise, RefersTo compares only kind and name, because the reference may be incomplete.
+// Kubelets set the UID of their Node to its name, which does not count as a UID.
 func (r Ref) RefersTo(o Ref) bool {
 	if r.HasUID() {
 		return r.UID == o.UID
@@ -84,7 +84,7 @@ func FromJSON(object string) []Owner {
 }
 
 // MayOwnPods reports whether objects of a kind may own pods, directly or through other objects. It is true for all kinds
-// of API groups outside Kubernetes.
+// of custom resources whose group does not end with .k8s.io. It is false for Nodes, although they own their static pods.
 func MayOwnPods(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "apps", "batch":
@@ -95,36 +95,36 @@ func MayOwnPods(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
-// LookupFunc returns the owners of an object, or none if the object does not exist or must not be read. It blocks until
-// it has the result or ctx ends.
+// LookupFunc returns the owners of an object, or none if the object does not exist or the user may not read it. It
+// blocks until it has the result or ctx ends.
 type LookupFunc func(ctx context.Context, o Ref) ([]Owner, error)
 
-// maxDepth is how many levels of owners are followed.
+// maxDepth is how many levels SelfOrOwnerMatches searches. The first level is the object itself.
 const maxDepth = 16
 
-// SelfOrOwnerMatches reports whether is returns true for o, for one of its owners, or for one of their owners, and so on.
-// It looks up the owners of each object once, even if objects own each other in a circle.
-func SelfOrOwnerMatches(ctx context.Context, o Ref, is func(Ref) bool, owners LookupFunc) (bool, error) {
+// SelfOrOwnerMatches reports whether match returns true for o, for one of its owners, or for one of their owners, and so
+// on. It calls lookup at most once for each object, even if objects own each other in a circle, and returns its errors.
+func SelfOrOwnerMatches(ctx context.Context, o Ref, match func(Ref) bool, lookup LookupFunc) (bool, error) {
 	seen := map[Ref]bool{}
 	for level, depth := []Ref{o}, 0; len(level) > 0 && depth < maxDepth; depth++ {
-		var above []Ref
+		var next []Ref
 		for _, one := range level {
-			if is(one) {
+			if match(one) {
 				return true, nil
 			}
 			if seen[one.NameKey()] {
 				continue
 			}
 			seen[one.NameKey()] = true
-			found, err := owners(ctx, one)
+			owners, err := lookup(ctx, one)
 			if err != nil {
 				return false, err
 			}
-			for _, o := range found {
-				above = append(above, o.Ref)
+			for _, o := range owners {
+				next = append(next, o.Ref)
 			}
 		}
-		level = above
+		level = next
 	}
 	return false, nil
 }

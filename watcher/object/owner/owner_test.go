@@ -24,7 +24,7 @@ func owners(refs ...Ref) (all []Owner) {
 	return all
 }
 
-// tree has the owners of some objects.
+// tree contains the owners of some objects, by name.
 var tree = map[string][]Owner{
 	"pod":    owners(object("", "Node", "one"), object("apps", "ReplicaSet", "rs")),
 	"rs":     owners(object("apps", "Deployment", "web")),
@@ -34,45 +34,45 @@ var tree = map[string][]Owner{
 	"nobody": nil,
 }
 
-// TestBelongs: what an object owns belongs to it, over any number of owners.
-func TestBelongs(t *testing.T) {
+// TestSelfOrOwnerMatches checks that an object is found above the objects that it owns, directly or not.
+func TestSelfOrOwnerMatches(t *testing.T) {
 	for name, want := range map[string]bool{"pod": true, "rs": true, "old": false, "circle": false, "nobody": false, "unknown": false} {
-		asked := map[string]int{}
+		lookups := map[string]int{}
 		got, err := SelfOrOwnerMatches(t.Context(), object("", "X", name), isWeb, func(_ context.Context, o Ref) ([]Owner, error) {
-			asked[o.Name]++
+			lookups[o.Name]++
 			return tree[o.Name], nil
 		})
 		if err != nil || got != want {
-			t.Errorf("%s: %v, %v", name, got, err)
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
 		}
-		for of, n := range asked {
+		for looked, n := range lookups {
 			if n > 1 {
-				t.Errorf("%s: %s was asked for %d times", name, of, n)
+				t.Errorf("%s: the owners of %s were looked up %d times", name, looked, n)
 			}
 		}
 	}
-	without := func(context.Context, Ref) ([]Owner, error) { return nil, errors.New("it is asked for") }
-	if got, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "web"), isWeb, without); err != nil || !got {
-		t.Errorf("itself: %v, %v", got, err)
+	failing := func(context.Context, Ref) ([]Owner, error) { return nil, errors.New("lookup failed") }
+	if got, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "web"), isWeb, failing); err != nil || !got {
+		t.Errorf("an object that matches itself needs no lookup: got %v, %v", got, err)
 	}
-	if _, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "api"), isWeb, without); err == nil {
-		t.Error("an error is none")
+	if _, err := SelfOrOwnerMatches(t.Context(), object("apps", "Deployment", "api"), isWeb, failing); err == nil {
+		t.Error("the error of a lookup is lost")
 	}
 }
 
-// TestBelongsEnds: objects that own each other without end are left at some point.
-func TestBelongsEnds(t *testing.T) {
-	asked := 0
+// TestMaxDepth checks that an endless chain of owners is followed for at most maxDepth levels.
+func TestMaxDepth(t *testing.T) {
+	lookups := 0
 	_, err := SelfOrOwnerMatches(t.Context(), object("", "X", "0"), isWeb, func(context.Context, Ref) ([]Owner, error) {
-		asked++
-		return owners(object("", "X", fmt.Sprint(asked))), nil
+		lookups++
+		return owners(object("", "X", fmt.Sprint(lookups))), nil
 	})
-	if err != nil || asked > maxDepth {
-		t.Errorf("asked %d times, %v", asked, err)
+	if err != nil || lookups > maxDepth {
+		t.Errorf("got %d lookups, %v", lookups, err)
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestFromObject(t *testing.T) {
 	yes := true
 	got := FromObject(&metav1.ObjectMeta{Namespace: "shop", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "1", Controller: &yes}, {APIVersion: "v1", Kind: "Node", Name: "one"},
@@ -85,29 +85,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestMeans: a reference is to one of several objects of a name that came one after the
-// other, as far as it says to which.
-func TestMeans(t *testing.T) {
+// TestRefersTo checks which of several objects with the same name, created one after the other, a reference refers to.
+func TestRefersTo(t *testing.T) {
 	web := object("", "Pod", "web")
 	web.UID = "2"
 	for name, test := range map[string]struct {
 		change func(*Ref)
 		want   bool
 	}{
-		"itself":                    {func(*Ref) {}, true},
-		"in another version":        {func(r *Ref) { r.Version = "v2" }, true},
-		"an earlier one":            {func(r *Ref) { r.UID = "1" }, false},
-		"of no UID":                 {func(r *Ref) { r.UID = "" }, true},
-		"of no UID, another kind":   {func(r *Ref) { r.UID, r.Kind = "", "Node" }, false},
-		"the name as the UID":       {func(r *Ref) { r.UID = "web" }, true},
-		"another name as the UID":   {func(r *Ref) { r.UID, r.Name = "api", "api" }, false},
-		"of another name, no UID":   {func(r *Ref) { r.UID, r.Name = "", "api" }, false},
-		"with nothing but the name": {func(r *Ref) { *r = Ref{Name: "web"} }, false},
+		"the same":                {func(*Ref) {}, true},
+		"another version":         {func(r *Ref) { r.Version = "v2" }, true},
+		"another UID":             {func(r *Ref) { r.UID = "1" }, false},
+		"no UID":                  {func(r *Ref) { r.UID = "" }, true},
+		"no UID, another kind":    {func(r *Ref) { r.UID, r.Kind = "", "Node" }, false},
+		"the name as the UID":     {func(r *Ref) { r.UID = "web" }, true},
+		"another name as the UID": {func(r *Ref) { r.UID, r.Name = "api", "api" }, false},
+		"no UID, another name":    {func(r *Ref) { r.UID, r.Name = "", "api" }, false},
+		"only a name":             {func(r *Ref) { *r = Ref{Name: "web"} }, false},
 	} {
 		r := web
 		test.change(&r)
 		if got := r.RefersTo(web); got != test.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}
 }
