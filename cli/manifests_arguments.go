@@ -25,13 +25,13 @@ type podArguments struct {
 	given   []string // the flags
 	behind  []string // the arguments after "--", or nil
 	files   []mounted
-	writes  bool // dwatch writes a file, which has to outlive the pod
+	writes  bool // dwatch writes a file, so the pod needs a volume
 	metrics int  // the port of --listen
-	toChat  bool // messages name the cluster, and no flag gives its name
+	toChat  bool // chat messages name the cluster, and no flag gives its name
 	placed  bool // flags name the namespaces
 }
 
-// mounted is the path of a file in the pod, and here.
+// mounted is a file with its path in the pod and its local path.
 type mounted struct{ at, here string }
 
 // writtenFiles are flags whose files dwatch writes.
@@ -196,7 +196,7 @@ func (p *podArguments) args(s *run.Session) []string {
 	}
 	args = append(args, p.named...)
 	if namespaced := slices.ContainsFunc(s.Plan.Targets, event.Target.Namespaced); namespaced && !p.placed {
-		// Without the flag it would be the namespace of the pod.
+		// Without the flag, dwatch would watch the namespace of the pod.
 		args = append(args, "--namespace="+s.Cluster.Namespace)
 	}
 	args = append(args, p.given...)

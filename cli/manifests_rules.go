@@ -83,7 +83,8 @@ func (p *podArguments) rule(one *supervisor.Rule, of *podRun, known *pflag.FlagS
 	return r, nil
 }
 
-// rulesFor adds the namespace and the cluster name that a rule has here. at[i] is the session of all[i].
+// rulesFor returns the rules for the pod. It adds the namespace and the cluster name that the kubeconfig gives. at[i] is the session
+// of all[i].
 func rulesFor(all []*podRule, at []*run.Session) (list []any) {
 	for i, r := range all {
 		if namespaced := slices.ContainsFunc(at[i].Plan.Targets, event.Target.Namespaced); namespaced && !r.placed {

@@ -15,7 +15,7 @@ import (
 	"dwatch/output/deliver"
 )
 
-// TestPodRuleSwitch: a switch means in the pod what it means here, however it is written.
+// TestPodRuleSwitch checks that boolean flags keep their value in the rules of the pod, in each spelling.
 func TestPodRuleSwitch(t *testing.T) {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(known, new(sendOptions))
@@ -23,7 +23,7 @@ func TestPodRuleSwitch(t *testing.T) {
 		one := &supervisor.Rule{Rule: &rules.Rule{Name: "a", Flags: []rules.FlagValue{{Name: "all-namespaces", Value: text}}}}
 		r, err := new(podArguments).rule(one, &podRun{receiver: &one.Receiver}, known)
 		if err != nil || r.members["all-namespaces"] != want {
-			t.Errorf("%s is %v, %v", text, r.members["all-namespaces"], err)
+			t.Errorf("%s: got %v, %v; want %v", text, r.members["all-namespaces"], err, want)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestRulesMemory(t *testing.T) {
 		}
 		workload := &manifest.Workload{}
 		if m.deliver(workload); workload.MemoryLimit != test.want {
-			t.Errorf("%d rules, --state %q: %s instead of %s", test.rules, test.state, workload.MemoryLimit, test.want)
+			t.Errorf("%d rules, --state %q: the memory limit is %s, want %s", test.rules, test.state, workload.MemoryLimit, test.want)
 		}
 	}
 }

@@ -21,14 +21,14 @@ import (
 //go:embed chart/values.yaml chart/templates/*.yaml chart/templates/_*.tpl
 var chart embed.FS
 
-// charted is the chart for a run.
-type charted struct {
+// renderer renders the templates of the chart for a Workload.
+type renderer struct {
 	templates *template.Template
 	top       map[string]any // the data of the templates
 }
 
-func newChart(r Workload) (*charted, error) {
-	c := &charted{templates: template.New("")}
+func newRenderer(r Workload) (*renderer, error) {
+	c := &renderer{templates: template.New("")}
 	c.templates.Funcs(functions).Funcs(template.FuncMap{"include": c.include})
 	if _, err := c.templates.ParseFS(chart, "chart/templates/*"); err != nil {
 		return nil, err
@@ -37,23 +37,23 @@ func newChart(r Workload) (*charted, error) {
 	c.top = map[string]any{
 		"Values":       merged,
 		"Release":      map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": "dwatch"},
-		"Capabilities": map[string]any{"APIVersions": r.served()},
+		"Capabilities": map[string]any{"APIVersions": r.servedKinds()},
 	}
 	return c, err
 }
 
-// served are types that a server has.
-type served []string
+// servedKinds are the optional types that the templates take as served.
+type servedKinds []string
 
-func (r Workload) served() served {
+func (r Workload) servedKinds() servedKinds {
 	if r.Monitoring {
-		return served{PodMonitor, PrometheusRule}
+		return servedKinds{PodMonitor, PrometheusRule}
 	}
 	return nil
 }
 
-// Has is for the templates.
-func (s served) Has(name string) bool { return slices.Contains(s, name) }
+// Has reports whether a type counts as served. Templates call it as .Capabilities.APIVersions.Has.
+func (s servedKinds) Has(name string) bool { return slices.Contains(s, name) }
 
 // merged returns the default values of the chart, overridden by the values of r.
 func (r Workload) merged() (map[string]any, error) {
@@ -70,7 +70,8 @@ func (r Workload) merged() (map[string]any, error) {
 	return merge(over, all), err
 }
 
-func (c *charted) render(name string) ([]byte, error) {
+// render returns the result of a template, or nothing if the values disable it.
+func (c *renderer) render(name string) ([]byte, error) {
 	text, err := c.include(name, c.top)
 	if text = strings.TrimSpace(text); text != "" {
 		text += "\n"
@@ -79,27 +80,27 @@ func (c *charted) render(name string) ([]byte, error) {
 }
 
 // include implements the template function include.
-func (c *charted) include(name string, of any) (string, error) {
+func (c *renderer) include(name string, data any) (string, error) {
 	var text bytes.Buffer
-	err := c.templates.ExecuteTemplate(&text, name, of)
+	err := c.templates.ExecuteTemplate(&text, name, data)
 	return text.String(), err
 }
 
 // functions are the template functions of Helm that the chart uses. They return the same as Helm's, but quote omits quotes
 // that YAML does not need.
 var functions = template.FuncMap{
-	"include":    func(string, any) (string, error) { return "", errors.New("not of a chart") },
-	"fail":       func(why string) (string, error) { return "", errors.New(why) },
+	"include":    func(string, any) (string, error) { return "", errors.New("include is not set") }, // newRenderer sets it
+	"fail":       func(message string) (string, error) { return "", errors.New(message) },
 	"quote":      func(value any) string { return quote(fmt.Sprint(value)) },
 	"toString":   func(value any) string { return fmt.Sprint(value) },
-	"default":    func(other, value any) any { return first(value, other) },
+	"default":    valueOr,
 	"first":      func(list []any) any { return list[0] },
-	"list":       func(of ...any) []any { return of },
-	"int":        func(value any) (int, error) { return whole(value) },
+	"list":       func(elements ...any) []any { return elements },
+	"int":        toInt,
 	"dict":       dict,
 	"merge":      merge,
 	"omit":       omit,
-	"has":        func(one any, list []any) bool { return slices.Contains(list, one) },
+	"has":        func(value any, list []any) bool { return slices.Contains(list, value) },
 	"toYaml":     toYAML,
 	"trim":       strings.TrimSpace,
 	"indent":     indent,
@@ -109,15 +110,16 @@ var functions = template.FuncMap{
 	"hasSuffix":  func(suffix, text string) bool { return strings.HasSuffix(text, suffix) },
 }
 
-func first(value, other any) any {
-	if is, _ := template.IsTrue(value); is {
+// valueOr returns value, or fallback if value is empty.
+func valueOr(fallback, value any) any {
+	if ok, _ := template.IsTrue(value); ok {
 		return value
 	}
-	return other
+	return fallback
 }
 
-// whole is a number, which JSON has as one with a fraction, or one in a text.
-func whole(value any) (int, error) {
+// toInt converts a number, or its decimal digits. Decoded YAML has float64 for all numbers.
+func toInt(value any) (int, error) {
 	switch n := value.(type) {
 	case int:
 		return n, nil
@@ -126,7 +128,7 @@ func whole(value any) (int, error) {
 	case string:
 		return strconv.Atoi(n)
 	}
-	return 0, fmt.Errorf("%v is no number", value)
+	return 0, fmt.Errorf("%v is not a number", value)
 }
 
 func dict(pairs ...any) map[string]any {
@@ -137,18 +139,18 @@ func dict(pairs ...any) map[string]any {
 	return d
 }
 
-// merge merges others into to, including nested maps.
+// merge adds the keys of others that to does not have, also in nested maps. It returns to.
 func merge(to map[string]any, others ...map[string]any) map[string]any {
 	for _, other := range others {
 		for key, value := range other {
-			there, has := to[key]
-			inner, isMap := there.(map[string]any)
-			more, areMaps := value.(map[string]any)
+			current, exists := to[key]
+			currentMap, isMap := current.(map[string]any)
+			otherMap, otherIsMap := value.(map[string]any)
 			switch {
-			case !has:
+			case !exists:
 				to[key] = value
-			case isMap && areMaps:
-				to[key] = merge(inner, more)
+			case isMap && otherIsMap:
+				to[key] = merge(currentMap, otherMap)
 			}
 		}
 	}
@@ -173,8 +175,8 @@ func indent(by int, text string) string {
 	return space + strings.ReplaceAll(text, "\n", "\n"+space)
 }
 
-// plain reports whether YAML 1.1 and 1.2 read the unquoted text as a string.
-func plain(text string) bool {
+// isPlain reports whether YAML 1.1 and 1.2 read the unquoted text as a string.
+func isPlain(text string) bool {
 	isLetter := func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 	fits := func(c rune) bool { return isLetter(c) || c >= '0' && c <= '9' || strings.ContainsRune("-_./=", c) }
 	first := strings.TrimLeft(text, "-/")
@@ -182,16 +184,16 @@ func plain(text string) bool {
 		!slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(text))
 }
 
-// quote is a string in YAML, in which JSON is.
+// quote returns text as a YAML string. It is a JSON string, which is valid YAML, unless the text needs no quotes.
 func quote(text string) string {
-	if plain(text) {
+	if isPlain(text) {
 		return text
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(text); err != nil {
-		panic(err) // a string
+		panic(err) // a string can always be encoded
 	}
 	return strings.TrimSpace(b.String())
 }

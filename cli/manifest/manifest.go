@@ -35,7 +35,7 @@ type Workload struct {
 	Egress          []Peer   // the allowed connections; nil allows all
 	Rules           []any    // the rules at RulesFile; empty means no rules
 	MountsSecrets   bool     // arguments name files below SecretDir, from the Secret called Name
-	Replicas        int      // the number of pods, of which one is active or each has a shard; 0 means one
+	Replicas        int      // the number of pods; 0 means 1. With more, Args elect a leader or give each pod a shard.
 	VolumePerPod    bool     // each pod has its own volume
 	VolumeSize      string   // the size of the volume at StateDir, a quantity; if empty, there is no volume
 	MemoryLimit     string   // a quantity
@@ -71,7 +71,7 @@ type File struct {
 
 // Files returns the manifests in the order for kubectl apply.
 func (r Workload) Files() ([]File, error) {
-	c, err := newChart(r)
+	c, err := newRenderer(r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func MountPath(dir, file string) (at string, named bool) {
 		}
 		return '-'
 	}, name)
-	if strings.HasPrefix(key, "..") { // Kubernetes keeps such names for itself
+	if strings.HasPrefix(key, "..") { // Kubernetes does not allow such keys
 		key = "--" + key[2:]
 	}
 	return path.Join(dir, key), name != "." && name != ".." && name != "/"

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestReceivers: a policy lets the pod reach its receiver, wherever that may be, and nobody else
-// where that is known.
+// TestReceivers checks the egress rules for addresses of a receiver. They allow only the receiver if its address says where it is.
 func TestReceivers(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://hooks.example.com/x":             `[{"ports":[{"port":443}]}]`,
@@ -43,7 +42,7 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-// TestQuote: whatever an argument is, YAML has it as that string.
+// TestQuote checks that a YAML parser reads the original string from the result of quote.
 func TestQuote(t *testing.T) {
 	for _, text := range []string{
 		"", "a", "-", "--", "--x=y", "on", "N", "Null", "1", "1e3", ".5", "0x1", "~", "a: b", "a #b", "{a}", "[a]", "*", "&a", "!a", "|", ">", "%",
@@ -51,12 +50,12 @@ func TestQuote(t *testing.T) {
 	} {
 		var got struct{ Text []string }
 		if err := yaml.UnmarshalStrict([]byte("text:\n  - "+quote(text)+"\n"), &got); err != nil || len(got.Text) != 1 || got.Text[0] != text {
-			t.Errorf("%q is %s, which is read as %q: %v", text, quote(text), got.Text, err)
+			t.Errorf("quote(%q) is %s, which a YAML parser reads as %q: %v", text, quote(text), got.Text, err)
 		}
 	}
 }
 
-// TestMount: what a file is called in the pod, whatever it is called here.
+// TestMount checks the paths of local files in the pod.
 func TestMount(t *testing.T) {
 	for file, want := range map[string]string{
 		"my token": "/etc/dwatch/my-token", "x; touch y": "/etc/dwatch/x--touch-y",
@@ -74,7 +73,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// TestArgument: Kubernetes, which puts variables into arguments, makes of each what was typed.
+// TestArgument checks that each $ is doubled, so that Kubernetes expands no variable.
 func TestArgument(t *testing.T) {
 	for text, want := range map[string]string{"$(HOME)": `"$$(HOME)"`, "echo $$ $x": `"echo $$$$ $$x"`, "a": "a"} {
 		if got := quote(argument(text)); got != want {
@@ -83,8 +82,8 @@ func TestArgument(t *testing.T) {
 	}
 }
 
-// TestNames: what is called like something else than a string stays a string, and alerts name the job
-// and the namespace as Prometheus has them, as others may be called so elsewhere.
+// TestNames checks that names such as "true" and "123" stay strings in the manifests, and that each alert selects the job and
+// the namespace, because other namespaces may have a job of the same name.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"true", "null", "on", "y"} {
 		files, err := Workload{

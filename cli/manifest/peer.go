@@ -78,7 +78,7 @@ func ReceiverPeers(address *url.URL, own string) []Peer {
 	host := strings.ToLower(address.Hostname())
 	ports := []TargetPort{{Port: portOf(address)}}
 	if strings.HasPrefix(address.Scheme, "kafka") {
-		why = "the brokers, at whatever addresses they say that they have"
+		why = "the Kafka brokers: the first one returns the addresses of all of them"
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		cidr := netip.PrefixFrom(ip.Unmap().WithZone(""), ip.Unmap().BitLen()).String()
@@ -115,7 +115,7 @@ func portOf(address *url.URL) int {
 	case "https":
 		return 443
 	}
-	return 4222 // of NATS
+	return 4222 // the port of NATS; URLs of Kafka always have a port
 }
 
 // IsUnspecifiedAddress reports whether HOST:PORT means all addresses of a machine. The address of a pod is assigned only

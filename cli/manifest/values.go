@@ -59,7 +59,7 @@ type resources struct {
 // Values returns the values, as YAML, with which the chart renders the same objects.
 func (r Workload) Values() (File, error) {
 	text, err := yaml.Marshal(r.values())
-	head := fmt.Sprintf("# Of the chart of dwatch: helm install %s CHART --namespace %s --values FILE\n", r.Name, r.Namespace)
+	head := fmt.Sprintf("# Values of dwatch's chart: helm install %s CHART --namespace %s --values FILE\n", r.Name, r.Namespace)
 	return File{"values.yaml", append([]byte(head), text...)}, err
 }
 

@@ -1,21 +1,21 @@
-{{- /* How all of it is called. */}}
+{{- /* The default name of all objects. */}}
 {{- define "dwatch.name"}}{{.Values.fullnameOverride | default .Release.Name}}{{end}}
 
 {{- define "dwatch.account"}}{{.Values.serviceAccount.name | default (include "dwatch.name" .)}}{{end}}
 
-{{- /* A map in one line. */}}
+{{- /* A map as a YAML flow mapping on one line. */}}
 {{- define "dwatch.flow"}}{ {{- $comma := ""}}{{range $key, $value := .}}{{$comma}}{{quote $key}}: {{quote $value}}{{$comma = ", "}}{{end -}} }{{end}}
 
-{{- /* Whether one of the replicas works, and how many shards they have; empty: none. */}}
+{{- /* dwatch.leads is "true" if the replicas elect a leader. dwatch.shards is the number of shards. Otherwise they are empty. */}}
 {{- define "dwatch.leads"}}{{range .Values.args}}{{if hasPrefix "--lease=" .}}true{{end}}{{end}}{{end}}
 {{- define "dwatch.shards"}}{{range .Values.args}}{{if hasPrefix "--shard=auto/" .}}{{trimPrefix "--shard=auto/" .}}{{end}}{{end}}{{end}}
 
-{{- /* What finds the pod. */}}
+{{- /* The labels that select the pods. */}}
 {{- define "dwatch.selector"}}
 {{- include "dwatch.flow" (dict "app.kubernetes.io/name" "dwatch" "app.kubernetes.io/instance" (include "dwatch.name" .))}}
 {{- end}}
 
-{{- /* Labels of a part, which may have more. */}}
+{{- /* The labels of an object: the selector's, its own and the common labels. */}}
 {{- define "dwatch.labels"}}
 {{- $own := dict "app.kubernetes.io/name" "dwatch" "app.kubernetes.io/instance" (include "dwatch.name" .root)}}
 {{- include "dwatch.flow" (merge $own (.labels | default dict) .root.Values.commonLabels)}}
@@ -35,7 +35,7 @@ metadata:
 {{- include "dwatch.annotations" .}}
 {{- end}}
 
-{{- /* Whether there is something of the Prometheus operator. */}}
+{{- /* "true" if an object of the Prometheus operator is enabled: always, or with "auto" if the server has its type. */}}
 {{- define "dwatch.monitors"}}
 {{- if or (eq (toString .enabled) "true") (and (eq (toString .enabled) "auto") (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)))}}true{{end}}
 {{- end}}
