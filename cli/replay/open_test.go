@@ -54,7 +54,7 @@ func TestFromTLS(t *testing.T) {
 	}
 	address := server.URL + "/below/?token=hunter2#time=1"
 	_, err := findStores(t.Context(), fromAt(t, address))
-	if err == nil || !strings.HasSuffix(err.Error(), "--from-ca gives its authority") || strings.Contains(err.Error(), "hunter2") || fail.ExitCode(err) != fail.ExitFailed {
+	if err == nil || !strings.HasSuffix(err.Error(), "set --from-ca to a file with the certificate of its authority") || strings.Contains(err.Error(), "hunter2") || fail.ExitCode(err) != fail.ExitFailed {
 		t.Error(err)
 	}
 	if len(shown) > 0 {

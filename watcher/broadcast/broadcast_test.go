@@ -36,7 +36,7 @@ func statusOf(t event.Target, kind event.Type) event.Event {
 	return event.Event{Type: kind, Target: t, Time: time.Unix(2, 0)}
 }
 
-// recorder is a Sink that records events as words.
+// recorder is a Sink that records each event as a line of text.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string
@@ -68,7 +68,7 @@ func (s *recorder) Deliver(_ context.Context, batch []event.Event) error {
 			line += " after " + e.Old.Raw()
 		}
 		if e.Time.IsZero() {
-			line += " at no time"
+			line += " without time"
 		}
 		s.lines = append(s.lines, line)
 	}
@@ -157,13 +157,13 @@ func TestSubscribers(t *testing.T) {
 // differences from its own watch, and that the others get all events.
 func TestBlocked(t *testing.T) {
 	var other, blocked recorder
-	held, back := make(chan struct{}, 1), make(chan struct{})
+	inDeliver, back := make(chan struct{}, 1), make(chan struct{})
 	detached := 0
 	var b *Subscriber
 	blocked.onDeliver = func() {
 		b.SetBlocked(true)
 		select {
-		case held <- struct{}{}:
+		case inDeliver <- struct{}{}:
 		default:
 		}
 		<-back
@@ -194,7 +194,7 @@ func TestBlocked(t *testing.T) {
 		object(pods, event.Added, "c", "2"), object(pods, event.Deleted, "b", "3"),
 	}
 	broadcaster.Deliver(t.Context(), all[:3])
-	<-held
+	<-inDeliver
 	for i := 3; i < len(all); i++ {
 		broadcaster.Deliver(t.Context(), all[i:i+1])
 	}
@@ -241,13 +241,13 @@ func resumed(t *testing.T, history event.HistoryFunc, of event.Target, present .
 func TestDetachedTwice(t *testing.T) {
 	secrets, leases, nodes := targetOf("secrets"), targetOf("leases"), targetOf("nodes")
 	var other, blocked recorder
-	told, back := make(chan struct{}), make(chan struct{})
+	inDeliver, back := make(chan struct{}), make(chan struct{})
 	var b *Subscriber
 	n := 0
 	blocked.onDeliver = func() {
 		if n++; n == 2 {
 			b.SetBlocked(true)
-			close(told)
+			close(inDeliver)
 			<-back
 			b.SetBlocked(false)
 		}
@@ -290,7 +290,7 @@ func TestDetachedTwice(t *testing.T) {
 		statusOf(leases, event.Joined), statusOf(leases, event.Left), statusOf(nodes, event.Synced), statusOf(nodes, event.Gone),
 	)
 	deliver(object(pods, event.Added, "b", "3"))
-	<-told
+	<-inDeliver
 	deliver(object(secrets, event.Deleted, "s", "4"))
 	deliver(object(pods, event.Deleted, "a", "5"))
 	close(back)
@@ -501,8 +501,8 @@ func addAndRemove(t *testing.T, chance *rand.Rand) {
 		}
 		want := append([]string{}, linesOf(log[g.began:])...)
 		if g.last != nil { // it got its whole buffer, and maybe changes until its end
-			told := len(got[synced+1:])
-			want = want[:min(max(told, g.fed-g.began), *g.last-g.began)]
+			delivered := len(got[synced+1:])
+			want = want[:min(max(delivered, g.fed-g.began), *g.last-g.began)]
 		}
 		if diff := cmp.Diff(want, got[synced+1:]); diff != "" {
 			t.Fatalf("subscriber %d, from position %d: %s", i, g.began, diff)
@@ -614,12 +614,12 @@ func TestFullWhileJoining(t *testing.T) {
 // which gets all events.
 func TestAddedToBlocked(t *testing.T) {
 	var blocked, other recorder
-	held, back := make(chan struct{}, 1), make(chan struct{})
+	inDeliver, back := make(chan struct{}, 1), make(chan struct{})
 	var old *Subscriber
 	blocked.onDeliver = func() {
 		old.SetBlocked(true)
 		select {
-		case held <- struct{}{}:
+		case inDeliver <- struct{}{}:
 		default:
 		}
 		<-back
@@ -655,7 +655,7 @@ func TestAddedToBlocked(t *testing.T) {
 			broadcaster.Deliver(t.Context(), []event.Event{object(pods, event.Modified, "a", strconv.Itoa(i))})
 		}
 	})
-	<-held
+	<-inDeliver
 	for isFull := false; !isFull; runtime.Gosched() { // with batches after the one that it is delivering
 		old.buffer.mu.Lock()
 		isFull = old.buffer.bytes >= old.MaxBytes
@@ -885,10 +885,10 @@ func TestRelistWhileJoining(t *testing.T) {
 // TestRemoved checks that a removed Subscriber delivers its buffer and nothing after it.
 func TestRemoved(t *testing.T) {
 	var got recorder
-	held, back := make(chan struct{}, 1), make(chan struct{})
+	inDeliver, back := make(chan struct{}, 1), make(chan struct{})
 	got.onDeliver = func() {
 		select {
-		case held <- struct{}{}:
+		case inDeliver <- struct{}{}:
 		default:
 		}
 		<-back
@@ -901,7 +901,7 @@ func TestRemoved(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- b.Run(t.Context()) }()
 	broadcaster.Deliver(t.Context(), []event.Event{object(pods, event.Added, "a", "1")})
-	<-held
+	<-inDeliver
 	broadcaster.Deliver(t.Context(), []event.Event{object(pods, event.Added, "b", "2")})
 	broadcaster.Deliver(t.Context(), []event.Event{statusOf(pods, event.Synced)})
 	broadcaster.Remove(b)

@@ -24,7 +24,7 @@ func New(subscribers ...*Subscriber) *Broadcaster { return &Broadcaster{subscrib
 // for it alone, from a time after this call on, and ends when all existing objects have been
 // reported. Until then, batches are buffered. If the buffer becomes full, or first ends without an
 // error before all objects have been reported, the Subscriber is detached and uses its
-// FallbackWatch.
+// FallbackWatch. An error of first is returned by Run.
 func (f *Broadcaster) Add(b *Subscriber, first WatchFunc) {
 	b.first, b.reached = first, reached{}
 	b.buffer.startJoining()
@@ -40,8 +40,8 @@ func (f *Broadcaster) Add(b *Subscriber, first WatchFunc) {
 	}
 }
 
-// Remove removes a Subscriber. It delivers its buffer, unless its first watch is incomplete, and
-// its Run returns.
+// Remove removes a Subscriber. It delivers its buffer, unless its first watch is incomplete, and its
+// Run returns, unless it is detached.
 func (f *Broadcaster) Remove(b *Subscriber) {
 	f.mu.Lock()
 	f.subscribers = slices.DeleteFunc(slices.Clone(f.subscribers), func(o *Subscriber) bool { return o == b })
@@ -55,7 +55,7 @@ func (f *Broadcaster) list() []*Subscriber {
 	return f.subscribers
 }
 
-// Deliver implements event.Sink. It never fails. An error of a subscriber is returned by its Run.
+// Deliver implements event.Sink. It returns no error: the Run of a Subscriber returns its errors.
 func (f *Broadcaster) Deliver(ctx context.Context, batch []event.Event) error {
 	batch = slices.Clone(batch) // one copy for all
 	for _, b := range f.list() {
@@ -75,7 +75,8 @@ func (f *Broadcaster) isShared() bool {
 	return n > 1
 }
 
-// Close ends all subscribers after their buffers. Deliver must not be called any more.
+// Close makes all subscribers end after they have delivered their buffers, like Remove. Deliver must
+// not be called any more.
 func (f *Broadcaster) Close() {
 	f.mu.Lock()
 	f.closed = true

@@ -6,11 +6,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// buffer has the batches that wait for a Subscriber. Once it is detached or closed, it takes no more
-// batches. Its methods lock it.
+// buffer contains the batches that a Subscriber has not delivered yet. Once it is detached or closed,
+// it accepts no more batches. Its methods lock it.
 type buffer struct {
-	ready, freed chan struct{} // have a signal if there are batches, or may be space
-	maxBytes     int64
+	ready    chan struct{} // has a signal if there are batches, or the buffer was detached or closed
+	freed    chan struct{} // has a signal if there may be space, or the Subscriber may be detached now
+	maxBytes int64
 
 	mu       sync.Mutex
 	batches  [][]event.Event // subscribers may share them
@@ -46,8 +47,7 @@ func (b *buffer) close() {
 	signal(b.freed)
 }
 
-// put adds a batch. It returns false if it did not, because the batch is empty or the buffer takes
-// no more.
+// put adds a batch. It returns false if the batch is empty or the buffer accepts no more.
 func (b *buffer) put(batch []event.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,9 +117,10 @@ func (b *buffer) takeAll() (waiting [][]event.Event, dropped, closed bool) {
 	return waiting, b.detached, b.closed
 }
 
+// signal adds a signal to c, which has room for one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // a signal is already waiting
+	default: // the channel already has a signal
 	}
 }

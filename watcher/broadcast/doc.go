@@ -6,9 +6,10 @@
 //
 // # Contract
 //
-// A Broadcaster is a Sink. Deliver returns when the batch is in the buffer of each Subscriber,
-// which delivers it in its own goroutine. Therefore, no stage that relies on a nil error may be
-// upstream of a Broadcaster. All subscribers share one copy of a batch, which must not be changed.
+// A Broadcaster is a Sink. Deliver puts the batch into the buffer of each Subscriber, which delivers
+// it in its own goroutine, and returns when each buffer has room for another batch. Therefore, no
+// stage that relies on a nil error may be upstream of a Broadcaster. The buffers share one copy of
+// the batch, which must not be changed.
 //
 // Accuracy: a Subscriber has a ledger of the events that it has delivered. It decides what an event
 // means for its Sink: an object that an earlier run reported is not added again, and one that no
@@ -21,8 +22,8 @@
 // the others. One that waits for another process ([Subscriber.SetBlocked]) does not: when its
 // buffer is full, it is detached and its buffer is discarded. When it is no longer blocked, it
 // starts a watch of its own, with its current targets and with its ledger as the history. It is
-// then up to date, and a Gap event reports that states in between are missing. The only attached
-// Subscriber of a Broadcaster is never detached.
+// then up to date, and a Gap event reports that states in between are missing. A full buffer does
+// not detach the only attached Subscriber of a Broadcaster, because it holds back no other.
 //
 // Joining: a Subscriber may be added while the watch runs. A watch of its own first reports the
 // existing objects. Then it continues with the events that the Broadcaster has received since it
@@ -30,5 +31,6 @@
 // gets nothing twice. The others are not affected.
 //
 // Ending: a Subscriber that is removed delivers its buffer and ends. After Close of the
-// Broadcaster, all do.
+// Broadcaster, all do. This does not end the own watch of a detached Subscriber, which runs until
+// the context of Run ends.
 package broadcast

@@ -23,8 +23,8 @@ type target struct {
 	listing bool
 	// missed is true if events were discarded.
 	missed bool
-	// complete is true if all initial objects have been reported, by this run or an earlier one,
-	// and synced if by this run.
+	// complete is true if all initial objects have been reported, by this run or an earlier one.
+	// synced is true if this run has reported Synced.
 	complete, synced bool
 	// gone is true if the server no longer serves the resource.
 	gone bool
@@ -32,6 +32,7 @@ type target struct {
 
 func newLedgers(keep bool) *ledgers { return &ledgers{keep, map[event.Key]*target{}} }
 
+// restore adds a target with the objects that history returns.
 func (k *ledgers) restore(t event.Target, history event.HistoryFunc) error {
 	own := k.get(t)
 	complete, err := history(t, own.ledger.Restore)
@@ -136,6 +137,7 @@ func (k *ledgers) appendEvents(dst []event.Event, e event.Event) []event.Event {
 	return dst
 }
 
+// observe appends the events for the Sink that e causes. appendEvents sets their Target and a missing Time.
 func (k *ledgers) observe(dst []event.Event, e event.Event) []event.Event {
 	own := k.get(e.Target)
 	switch e.Type {
@@ -158,8 +160,9 @@ func (k *ledgers) observe(dst []event.Event, e event.Event) []event.Event {
 	return own.ledger.Observe(dst, e)
 }
 
-// sync appends the events for the Sink at the end of a list: Gap if events were discarded, and
-// Synced if the Sink has not received it for the target.
+// sync appends the events for the Sink at the end of a list. They are the deletions of objects that
+// the list does not contain, and e. If events were discarded and e is Synced, a Gap precedes it, or
+// replaces it if the Sink has already received Synced for the target.
 func (t *target) sync(dst []event.Event, e event.Event) []event.Event {
 	if t.listing {
 		dst = t.ledger.Sweep(dst)
@@ -177,7 +180,7 @@ func (t *target) sync(dst []event.Event, e event.Event) []event.Event {
 	return dst
 }
 
-// takeOver moves the objects of the targets that wide covers to own.
+// takeOver moves the objects of the targets that wide, the key of own, covers to own.
 func (k *ledgers) takeOver(wide event.Key, own *target) {
 	for key, narrow := range k.targets {
 		if wide.Covers(key) {

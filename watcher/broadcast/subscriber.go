@@ -24,14 +24,16 @@ type Options struct {
 	KeepContent bool
 	MaxBytes    int64 // size of the buffer; zero means DefaultMaxBytes
 	// FallbackWatch watches for this Subscriber after it was detached, until ctx ends. Its targets
-	// are the current ones of the Subscriber. It may add others.
+	// are the current ones of the Subscriber. It may add others. It must not be nil, unless the
+	// Subscriber is always the only one of its Broadcaster.
 	FallbackWatch WatchFunc
-	// OnDetached is called when the buffer is full and the Subscriber is detached. It may be nil.
+	// OnDetached is called by the goroutine that calls Deliver of the Broadcaster, when the buffer is
+	// full and the Subscriber is detached. It may be nil.
 	OnDetached func()
 }
 
-// WatchFunc watches targets for one Subscriber. sink receives the events of a watch with this
-// history. The watch must call history in the goroutine that calls sink.
+// WatchFunc watches targets for one Subscriber and delivers the events to sink. history tells the
+// watch what was reported before. The watch must call history in the goroutine that calls sink.
 type WatchFunc func(ctx context.Context, sink event.Sink, targets []event.Target, history event.HistoryFunc) error
 
 // Subscriber is one of the consumers that share a watch.
@@ -41,7 +43,7 @@ type Subscriber struct {
 	keys    map[event.Key]bool // of Targets
 	ledgers *ledgers           // used only by the goroutine that delivers
 
-	first   WatchFunc // nil if it has been in its Broadcaster from the start
+	first   WatchFunc // nil unless it was added to a running Broadcaster
 	reached reached   // by first; used only by the goroutine that delivers
 
 	buffer *buffer
@@ -71,15 +73,15 @@ func NewSubscriber(next event.Sink, o Options) (*Subscriber, error) {
 // Receives reports whether the Subscriber receives the events of t.
 func (b *Subscriber) Receives(t event.Target) bool { return b.AllTargets || b.keys[t.Key()] }
 
-// SetBlocked says whether the Subscriber's Sink waits for another process during Deliver.
+// SetBlocked records whether the Subscriber's Sink waits for another process during Deliver.
 func (b *Subscriber) SetBlocked(blocked bool) { b.buffer.setBlocked(blocked) }
 
 // IsAttached reports whether the Subscriber receives the batches of its Broadcaster, because it was
 // not detached.
 func (b *Subscriber) IsAttached() bool { return b.buffer.isAttached() }
 
-// enqueue adds a batch to the buffer, and returns when there is space for another one or the
-// Subscriber was detached. batch must not be changed any more.
+// enqueue adds a batch to the buffer. It returns when there is space for another one, the Subscriber
+// was detached or closed, or ctx ends. batch must not be changed any more.
 func (b *Subscriber) enqueue(ctx context.Context, batch []event.Event, isShared func() bool) {
 	if !b.buffer.put(b.own(batch)) {
 		return
@@ -128,8 +130,9 @@ func sizeOf(e *event.Event) int64 {
 	return overhead + int64(len(e.Object.Raw()))
 }
 
-// Run delivers until the Broadcaster is closed or the Subscriber is removed. It returns an error of
-// the Sink or of a watch. Run may be called only once.
+// Run delivers until the Broadcaster is closed or the Subscriber is removed. If the Subscriber is
+// detached, Run delivers until FallbackWatch returns. It does not end with ctx alone, so that the
+// buffer is delivered. Run returns an error of the Sink or of a watch. It may be called only once.
 func (b *Subscriber) Run(ctx context.Context) error {
 	if b.first != nil {
 		err := b.first(ctx, b, b.Targets, b.ledgers.emptyHistory)

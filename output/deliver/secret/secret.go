@@ -1,5 +1,5 @@
-// Package secret reads credentials and certificates from files or environment variables. It reads a file again when the file
-// changes. No error contains a credential.
+// Package secret reads credentials and certificates from files, or takes them as text, for example from an environment
+// variable. It reads a file again when the file changes. No error contains a credential.
 package secret
 
 import (
@@ -20,8 +20,8 @@ type Source struct {
 // IsSet reports whether there is a secret.
 func (s Source) IsSet() bool { return s.Path != "" || s.Text != "" }
 
-// longest is the maximum size of a file with credentials, and longestBundle of one with certificates.
-const longest, longestBundle = 64 << 10, 16 << 20
+// maxSize is the maximum size of a file with credentials in bytes, and maxBundleSize of one with certificates.
+const maxSize, maxBundleSize = 64 << 10, 16 << 20
 
 // Value is the parsed content of a Source. A nil Value is valid and means that there is none.
 type Value[T any] struct {
@@ -29,7 +29,7 @@ type Value[T any] struct {
 	parse func(text string) (T, error) // its errors must not contain the text
 
 	mu    sync.Mutex
-	info  fs.FileInfo // of the file when it was read; nil if it can be read only once
+	info  fs.FileInfo // of the file when it was read; nil if there is no file or it can be read only once
 	value T
 }
 
@@ -45,7 +45,8 @@ func Load[T any](s Source, parse func(string) (T, error)) (*Value[T], error) {
 	return v, nil
 }
 
-// Get returns the current value. It reads the file again only if it has changed. For a nil Value it returns the zero value.
+// Get returns the current value. It reads the file again only if it has changed, and returns an error if it can't read or
+// parse it. For a nil Value it returns the zero value.
 func (v *Value[T]) Get() (value T, err error) {
 	if v == nil {
 		return value, nil
@@ -55,8 +56,8 @@ func (v *Value[T]) Get() (value T, err error) {
 	if v.info == nil {
 		return v.value, nil
 	}
-	now, err := os.Stat(v.Path)
-	isSame := err == nil && os.SameFile(now, v.info) && now.Size() == v.info.Size() && now.ModTime().Equal(v.info.ModTime())
+	info, err := os.Stat(v.Path)
+	isSame := err == nil && os.SameFile(info, v.info) && info.Size() == v.info.Size() && info.ModTime().Equal(v.info.ModTime())
 	if err == nil && !isSame {
 		err = v.read()
 	}
@@ -70,14 +71,14 @@ func (v *Value[T]) Get() (value T, err error) {
 func (v *Value[T]) read() (err error) {
 	text, info := v.Text, fs.FileInfo(nil)
 	if v.Path != "" {
-		if info, err = os.Stat(v.Path); err != nil { // before reading, so that a concurrent change is noticed
+		if info, err = os.Stat(v.Path); err != nil { // before reading, so that the next Get notices a concurrent change
 			return err
 		}
-		most := longest
+		limit := maxSize
 		if v.IsBundle {
-			most = longestBundle
+			limit = maxBundleSize
 		}
-		if text, err = readFile(v.Path, most); err != nil {
+		if text, err = readFile(v.Path, limit); err != nil {
 			return err
 		}
 	}
@@ -92,15 +93,16 @@ func (v *Value[T]) read() (err error) {
 	return nil
 }
 
-func readFile(path string, most int) (string, error) {
+// readFile returns the content of a file. It returns an error if the file has more than limit bytes.
+func readFile(path string, limit int) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
 	return string(text), err
 }

@@ -33,16 +33,23 @@ func TLSConfig(o deliver.TLS) (*tls.Config, error) {
 	return c, nil
 }
 
-// SetRootCAs makes c trust only the authorities in a file. If ca is empty, c is unchanged.
+// SetRootCAs makes c trust only the authorities in the file ca. flag is the flag that names the file. If ca is empty, or
+// after an error, c is unchanged.
 func SetRootCAs(c *tls.Config, ca, flag string) error {
-	roots, err := LoadRootCAs(ca, flag)
-	if err == nil {
-		c.RootCAs, err = roots.Get()
+	file, err := LoadRootCAs(ca, flag)
+	if file == nil {
+		return err
 	}
-	return err
+	roots, err := file.Get()
+	if err != nil {
+		return err
+	}
+	c.RootCAs = roots
+	return nil
 }
 
-// LoadRootCAs returns the authorities in a file that flag names, or nil if ca is empty. The Value changes with the file.
+// LoadRootCAs returns the authorities in the file ca, or nil if ca is empty. flag is the flag that names the file. The Value
+// changes with the file.
 func LoadRootCAs(ca, flag string) (*Value[*x509.CertPool], error) {
 	return Load(Source{Name: flag, Path: ca, IsBundle: true}, func(text string) (*x509.CertPool, error) {
 		roots := x509.NewCertPool()
@@ -53,6 +60,7 @@ func LoadRootCAs(ca, flag string) (*Value[*x509.CertPool], error) {
 	})
 }
 
+// readPair reads a client certificate and its key.
 func readPair(cert, key string) (*tls.Certificate, error) {
 	for flag, path := range map[string]string{"--to-cert": cert, "--to-key": key} {
 		if _, err := os.Stat(path); err != nil {
@@ -66,6 +74,7 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
+// fileError names the flag and the path in an error about a file.
 func fileError(flag, path string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err // without the path
@@ -73,14 +82,15 @@ func fileError(flag, path string, err error) error {
 	return fmt.Errorf("%s %s: %w", flag, path, err)
 }
 
-// ExplainConnectionError adds a hint to the error of a failed connection. ca is the flag for trusted authorities.
+// ExplainConnectionError makes the error of a failed connection easier to understand: it adds a hint, or leaves out the
+// address, which the caller names. ca is the flag for trusted authorities. Other errors are returned unchanged.
 func ExplainConnectionError(err error, ca string) error {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
 	var op *net.OpError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("%w; %s gives its authority", err, ca)
+		return fmt.Errorf("%w; set %s to a file with the certificate of its authority", err, ca)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("it does not speak TLS: is it an http:// address?")
 	case errors.As(err, &op) && op.Op == "dial":
@@ -89,7 +99,7 @@ func ExplainConnectionError(err error, ca string) error {
 	return err
 }
 
-// IsLoopback reports whether HOST or HOST:PORT is this machine.
+// IsLoopback reports whether HOST or HOST:PORT is localhost or a loopback address. An IPv6 address must be in brackets.
 func IsLoopback(address string) bool {
 	host := (&url.URL{Host: address}).Hostname()
 	return host == "localhost" || net.ParseIP(host).IsLoopback()

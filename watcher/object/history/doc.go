@@ -4,10 +4,11 @@
 // result depends only on the objects that are added.
 //
 // A reconstructed event must be true: it happened in the second that starts at its time, and the
-// object had these fields then. A rollout has the time at which its ReplicaSet or
-// ControllerRevision was created, which is shortly after the change of the template. A Kubernetes Event has the time that its reporter set. If the objects allow several explanations, the
-// package returns no event. It therefore does not report deleted objects, overwritten changes, or
-// earlier values except pod templates. The order of events within a second is not reliable.
+// object had these fields then. A rollout has the time at which its ReplicaSet or ControllerRevision
+// was created, which is shortly after the change of the template. A Kubernetes Event has the time
+// that its reporter set. If the objects allow several explanations, the package returns no event. It
+// therefore does not report deleted objects, overwritten changes, or earlier values except pod
+// templates. The order of events within a second is not reliable.
 //
 // It trusts the server to set creationTimestamp, deletionTimestamp and the managed fields. A client
 // that sets managed fields explicitly can forge them. Managed fields that are older than the object,

@@ -536,7 +536,7 @@ func TestTLS(t *testing.T) {
 		want   string
 		isDown bool
 	}{
-		"unknown authority": {kafka.Options{UseTLS: true}, "unknown authority; --to-ca gives its authority", false},
+		"unknown authority": {kafka.Options{UseTLS: true}, "unknown authority; set --to-ca to a file with the certificate of its authority", false},
 		"another authority": {kafka.Options{UseTLS: true, TLS: deliver.TLS{CA: path("client.crt")}}, "unknown authority", false},
 		"no certificate":    {kafka.Options{UseTLS: true, TLS: deliver.TLS{CA: all.CA}}, "certificate required", true},
 		"no TLS":            {kafka.Options{}, "TLS", true},
