@@ -49,7 +49,7 @@ func TestBack(t *testing.T) {
 	b.await(row("omega") + ` && document.querySelector("#detail .state b").textContent.startsWith("Deleted") && !` + dwatchTime)
 	objects(t, c, ns, "omicron")
 	b.await(row("omicron"))
-	if text := b.text("#lines"); value[bool](b, `[...document.querySelectorAll("#lines *")].some((e) => e.textContent.includes("started again"))`) {
+	if text := b.text("#lines"); value[bool](b, `[...document.querySelectorAll("#lines *")].some((e) => e.textContent.includes("was restarted"))`) {
 		t.Errorf("the page reports a restart of dwatch: %s", text)
 	}
 	// Play starts at the beginning and stops at the present.

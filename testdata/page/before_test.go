@@ -16,9 +16,9 @@ func TestBefore(t *testing.T) {
 	b.awaitLive()
 	value[bool](b, row("web")+`.click() ?? true`)
 	const says = `document.querySelector('#detail section[aria-label="Before dwatch started"]:not([hidden])')?.innerText.replace(/\s+/g, " ")`
-	b.await(says + `?.includes("revision 2 of the template came")`)
+	b.await(says + `?.includes("revision 2 of the template was created")`)
 	got := value[string](b, says)
-	for _, want := range []string{"Seen by nobody", "containers[name=nginx].image nginx:1.27 → nginx:1.28", "created", "kubectl-set", "kube-controller-manager", "owns since"} {
+	for _, want := range []string{"Not observed", "containers[name=nginx].image nginx:1.27 → nginx:1.28", "created", "kubectl-set", "kube-controller-manager", "owns since"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the panel lacks %q: %s", want, got)
 		}

@@ -80,7 +80,7 @@ func TestFunctions(t *testing.T) {
 				all.push([...panel.querySelectorAll(".history .selected")].map((e) => e.textContent.replace(/\d\d:\d\d:/, "")).join());
 			}
 			return all;
-		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
+		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is no longer retained.","09~spec.x 1 → 2",""]`},
 		// A failed request for the changes before a problem is repeated after a while.
 		{"detail", `await (async (panel) => {
 			const row = { key: "a", resource: "r", name: "a", namespace: "", status: { state: "Failed" }, seq: 1, segments: [[1, "Current"], [700000, "Failed"]], ticks: [] }, store = new Store(), asked = [];
@@ -98,7 +98,7 @@ func TestFunctions(t *testing.T) {
 			}
 			performance.now = real;
 			return all;
-		})(document.createElement("aside"))`, `["1 no answer from dwatch","2 Nothing.","2 Nothing.","2 Nothing."]`},
+		})(document.createElement("aside"))`, `["1 no answer from dwatch","2 No changes.","2 No changes.","2 No changes."]`},
 		// The number of dropped changes is exact.
 		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.feedLimit, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
 		// A change has only the changed members of the row.
@@ -217,7 +217,7 @@ func TestFunctions(t *testing.T) {
 				detail.open("a", 0);
 				await new Promise((done) => setTimeout(done));
 				const conditions = panel.querySelector("[aria-label=Conditions]").textContent;
-				all.push([conditions.includes("gone"), conditions.includes("left out"), panel.textContent.includes("as seen first")].join());
+				all.push([conditions.includes("gone"), conditions.includes("left out"), panel.textContent.includes("first observed")].join());
 			}
 			return all;
 		})(document.createElement("aside"))`, `["false,true,false","true,false,true","true,false,false"]`},

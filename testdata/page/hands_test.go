@@ -147,7 +147,7 @@ func TestWhere(t *testing.T) {
 	b := open(t, serve(t, c, "cm,deploy", "-n", ns).url, look{})
 	b.awaitLive()
 	b.press("wobject.kind == 'ConfigMap' && object.data.level == 'debug'")
-	b.await(`document.getElementById("nothing").textContent === "Nothing fits these filters."`)
+	b.await(`document.getElementById("nothing").textContent === "No object matches these filters."`)
 	c.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(row("beta")) // it matches now
 	if value[bool](b, "Boolean("+row("alpha")+")") {
@@ -195,7 +195,7 @@ func TestLinks(t *testing.T) {
 
 	other.navigate(d.home + "?object=configmaps/nonsense&view=nonsense&span=-1&kind=,,")
 	other.awaitLive()
-	other.await(`document.querySelector("#detail h2").textContent === "Not held any more"`)
+	other.await(`document.querySelector("#detail h2").textContent === "No longer retained"`)
 }
 
 // TestPause checks that a paused page does not change, and shows the changes when it resumes.

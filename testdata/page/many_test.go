@@ -87,7 +87,7 @@ func (b *tab) changes(c *cluster) {
 	b.t.Helper()
 	const atOnce, most = 1000, 20
 	for range most {
-		if strings.Contains(b.text("#feed-shown"), "older ones are not held") {
+		if strings.Contains(b.text("#feed-shown"), "older ones are not retained") {
 			return
 		}
 		if err := c.run("churn", fmt.Sprint(atOnce)); err != nil {

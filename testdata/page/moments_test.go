@@ -27,7 +27,7 @@ func TestMoments(t *testing.T) {
 	}
 	choose("as of", "now")
 	b.await(yaml + `?.includes("level: trace")`)
-	choose("compared with", "as seen first")
+	choose("compared with", "first observed")
 	b.await(`document.querySelector("#detail .compared .minus")?.textContent === "-  level: info" && [...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: trace")`)
 	// The current state stays up to date.
 	c.patch(t, ns, "alpha", `{"data":{"level":"quiet"}}`)

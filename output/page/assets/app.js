@@ -121,7 +121,7 @@ const measureRow = (row) => {
 /** applyHello starts a new stream, or resumes the previous one. */
 function applyHello(hello) {
   showUTC(Boolean(hello.utc));
-  setText(byId("secrets"), hello.secrets ? "Values of Secrets are shown, as far as dwatch has them: who sees this page reads them." : "Values of Secrets are masked before they come here.");
+  setText(byId("secrets"), hello.secrets ? "Values of Secrets are shown: everyone who can open this page can read them." : "Values of Secrets are masked before they reach this page.");
   const previousStream = store.stream, previousTime = store.hello?.past?.at;
   page.buffer = []; // the server sends these messages again
   Object.assign(page, { needsSnapshot: false, loading: false, loadError: "" });
@@ -138,8 +138,8 @@ function applyHello(hello) {
   timeSlider.update();
   byId("pause").hidden = Boolean(hello.past);
   if (hello.past || wasPast) detail.reload();
-  else if (previousStream && previousStream !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
-  else if (previousStream && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
+  else if (previousStream && previousStream !== hello.stream) store.note("dwatch was restarted and does not know earlier changes");
+  else if (previousStream && !hello.resumed) store.note("connected again; all objects were loaded again, and intermediate states may be missing");
   else if (previousStream && page.disconnectedAt) store.note("connected again; nothing was missed");
   page.disconnectedAt = 0;
   page.title = [visible(hello.title ?? ""), visible(hello.cluster ?? ""), "dwatch"].filter(Boolean).join(" · ");
@@ -291,9 +291,9 @@ function explainEmpty(objects) {
   element.hidden = objects > 0;
   if (objects) return;
   const { past } = store.hello ?? {};
-  setText(element, store.loading ? "Reading what is there …"
-    : select.filter(state, store).active ? "Nothing fits these filters."
-      : past ? (past.unknown ? "What was there is not known." : "Nothing was there.") : "Nothing there yet. It appears here as soon as it is.");
+  setText(element, store.loading ? "Reading objects …"
+    : select.filter(state, store).active ? "No object matches these filters."
+      : past ? (past.unknown ? "The objects at this time are unknown." : "No objects at this time.") : "No objects yet. New objects appear here.");
 }
 
 /** drawNow draws everything in the next frame, after user input. */
@@ -488,8 +488,8 @@ function build() {
   byId("places").append(...views.map((v) => button("", v, () => actions.view(v[0]))),
     button("", ["filters", "Filters"], () => { page.place = page.place ? "" : "filters"; go({}); }));
   keys.fillHelp(byId("keys"), [
-    "The address holds what you look at: send it, and others see the same.",
-    "Ctrl and the wheel, or two fingers, zoom the timeline; a drag moves it, and the feed with it; a click on a tick leads to the change.",
+    "The address contains the current view: share it to show others the same.",
+    "Zoom the timeline with Ctrl and the wheel, or with two fingers. Drag it to move it and the feed. Click a tick to open the change.",
     h("span", { id: "secrets" }),
   ]);
   if (isExported) {

@@ -65,7 +65,7 @@ export class Connection {
     // Timers are also throttled in a hidden tab, but there messages still arrive.
     if (!this.socket || now - this.lastMessage <= silenceLimit) return;
     if (pause > sleepPause) this.reconnect();
-    else this.drop("nothing was heard for 5 s");
+    else this.drop("no message for 5 s");
   }
 
   /** drop closes the connection, reports it as down, and reconnects after a backoff. */

@@ -193,7 +193,7 @@ export class Detail {
     if (request === this.leadUpFor && !retries) return;
     Object.assign(this, { leadUpFor: request, leadUpAt: Infinity }); // Infinity prevents a retry before the answer
     if (!problem) return void (this.leadUp = null);
-    if (!problem.at) return void (this.leadUp = { error: "It was so when it was seen first: what was before is not known." });
+    if (!problem.at) return void (this.leadUp = { error: "The problem is older than the first observed state: earlier changes are unknown." });
     const answer = await this.api("leadup", problem);
     if (request !== this.leadUpFor) return;
     this.leadUpAt = performance.now();
@@ -216,8 +216,8 @@ export class Detail {
   /** missing explains why there is no row. */
   missing() {
     const past = this.store.hello?.past;
-    if (!past) return "Not held any more";
-    return past.unknown ? "Not known then" : "Not there then";
+    if (!past) return "No longer retained";
+    return past.unknown ? "Unknown at this time" : "Did not exist at this time";
   }
 
   drawHead(row) {
@@ -259,14 +259,14 @@ export class Detail {
     if (!this.answer.conditions) return h("p", { class: "note" }, visible(this.answer.yamlNote ?? "Not known.")); // without the content, spans would show changed conditions as gone
     const grid = h("div", { class: "conditions" });
     for (const c of all) {
-      const since = c.since ? `${c.since < begin ? "since before dwatch saw it" : "since"}: ${moment(c.since, now)}` : "";
+      const since = c.since ? `${c.since < begin ? "since before dwatch observed it" : "since"}: ${moment(c.since, now)}` : "";
       grid.append(h("span", { title: visible(c.type) }, visible(c.type)), bar(c, from, now),
         h("span", { class: `state ${tone(c.type, c.status)}`, title: since }, visible(c.status ?? "gone"), c.since && c.status ? h("small", {}, age(now - c.since)) : ""));
       const why = [c.reason, c.message].filter(Boolean).join(": ");
       if (why && tone(c.type, c.status) !== "is-current") grid.append(h("span", { class: "why" }, visible(why)));
     }
     grid.append(h("span", { class: "span", "aria-hidden": "true" }, h("span", {}, clock(from)), h("span", {}, row.ended ? clock(now) : "now")));
-    if (all.some((c) => c.before)) grid.append(h("span", { class: "why" }, `Thin: before ${clock(begin)}, as they say; dwatch did not see it.`));
+    if (all.some((c) => c.before)) grid.append(h("span", { class: "why" }, `Thin bars: before ${clock(begin)}, according to lastTransitionTime; dwatch did not observe it.`));
     return grid;
   }
 
@@ -350,7 +350,7 @@ export class Detail {
     setText(this.sections.changes.extra, "");
     const { started } = this.store.hello ?? {}; // unknown if a link opened the object before the first message
     if (!dropped && !all.length) return h("p", { class: "note" }, `None since ${this.store.startText()}${started && !this.store.hello.past ? ` (${moment(started, this.store.now())})` : ""}.`);
-    const missing = this.at && chosen < 0 ? [h("li", { class: "selected", "data-time": String(this.at) }, h("p", { class: "note" }, `The change of ${moment(this.at, this.store.now())} is not held any more.`))] : [];
+    const missing = this.at && chosen < 0 ? [h("li", { class: "selected", "data-time": String(this.at) }, h("p", { class: "note" }, `The change of ${moment(this.at, this.store.now())} is no longer retained.`))] : [];
     const list = h("ul", { class: "history" }, ...missing, ...shown.map((m) => this.changeItem(m)));
     const rest = all.length - shown.length;
     return [list, rest ? this.moreButton("history", `${rest} older`) : null,
@@ -406,7 +406,7 @@ export class Detail {
 /** bar draws the spans of a condition. The time before dwatch saw the object is a thin bar. */
 function bar(condition, from, to) {
   const describe = ([a, b, status]) => `${status} for ${age(b - a)}`, { before } = condition;
-  const text = [...(before ? [`${before[2]} since ${moment(before[3], to)}, as it says: not seen by dwatch`] : []), ...condition.spans.map(describe)].join(", ");
+  const text = [...(before ? [`${before[2]} since ${moment(before[3], to)}, according to lastTransitionTime; not observed by dwatch`] : []), ...condition.spans.map(describe)].join(", ");
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 1000 12");
   svg.setAttribute("preserveAspectRatio", "none");

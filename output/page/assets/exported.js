@@ -12,7 +12,7 @@ export const isExported = blocks("about").length > 0;
 
 /** Limits for the panel of an object: changes, Events, and owned objects whose Events are included. */
 const historyLimit = 40, eventLimit = 50, familyLimit = 500;
-const needsDwatch = "It is not in this file: dwatch serve --from DIR has it.";
+const needsDwatch = "This file does not contain it: use dwatch serve --from DIR.";
 
 /** decompress returns the text of a block, which is base64 of gzip. */
 async function decompress(element) {
@@ -133,7 +133,7 @@ export class Exported {
 
   /** query answers like the endpoints below /api/ do. */
   async query(path, parameters) {
-    if (!this.hello) return { error: "it is still read" };
+    if (!this.hello) return { error: "the file is still being read" };
     const answer = await { feed: this.feed, object: this.object, yaml: this.yaml, about: this.events, leadup: this.leadup, before: this.before }[path].call(this, parameters);
     return answer ? { status: 200, stream: `${this.hello.stream} ${this.at}`, ...answer } : { status: 404, error: "there is no object with this key" };
   }
@@ -167,11 +167,11 @@ export class Exported {
     const answer = { seq: at, row, history: historyOf(changes, row), moments: momentsOf(all), conditions: last && (last.d ?? []), containers: last?.b };
     if (all[0]?.i) answer.conditionsBefore = (all[0].d ?? []).map((c) => ({ ...c, reason: "", message: "" }));
     if (!last) return { ...answer, yamlNote: this.missingContent() };
-    return { ...answer, yaml: last.y, yamlCut: last.c, ...(later?.n && later.u && { yamlNote: "What does not count as a change may have become otherwise since." }) };
+    return { ...answer, yaml: last.y, yamlCut: last.c, ...(later?.n && later.u && { yamlNote: "Ignored fields may have changed since then." }) };
   }
 
   /** missingContent explains why the content of an object is not in the file. */
-  missingContent() { return `How it was before ${moment(this.about.contentsBefore)} is not in this file: there was no room for it.`; }
+  missingContent() { return `The file does not contain the YAML before ${moment(this.about.contentsBefore)}, because of its size limit.`; }
 
   async yaml({ key, at, from }) {
     const { all } = await this.contentsOf(key), content = contentAt(all, Number(at)), base = from && contentAt(all, Number(from));

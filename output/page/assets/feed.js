@@ -203,7 +203,7 @@ export class Feed {
   summary() {
     const followed = this.followUps.count ? `, ${this.followUps.count.toLocaleString("en")} that followed` : "";
     const text = count(this.changes ?? 0, "change") + followed;
-    return this.store.feedDropped || this.isCutOff ? `${text}; older ones are not held` : text;
+    return this.store.feedDropped || this.isCutOff ? `${text}; older ones are not retained` : text;
   }
 
   /** scrollToTime scrolls to the changes before a time, and stays there until the user scrolls. 0 follows the newest. */

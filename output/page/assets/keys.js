@@ -3,18 +3,18 @@ import { h, byId } from "./dom.js";
 
 /** bindings are the keys and descriptions that the dialog lists. */
 const bindings = [
-  ["/", "search by text; who:NAME is for what a program changed"],
+  ["/", "search by text; who:NAME finds the changes of a program"],
   ["w", "filter by an expression (CEL), such as object.spec.replicas > 2"],
-  ["↑ ↓  j k", "the object before, the next"],
+  ["↑ ↓  j k", "previous, next object"],
   ["Enter", "open the object"],
   ["Esc", "close, or clear the search"],
   ["1 2 3", "objects, timeline, changes"],
-  ["← →", "the change before, the next (timeline)"],
-  ["[ ]", "show what was a minute before, after"],
-  ["+ − 0", "zoom the timeline; all of it"],
-  ["f", "show what is quiet below the object, or fold it (timeline)"],
+  ["← →", "previous, next change (timeline)"],
+  ["[ ]", "go back, forward one minute"],
+  ["+ − 0", "zoom the timeline in, out; show all of it"],
+  ["f", "show or hide owned objects without changes (timeline)"],
   ["n", "not ready only"],
-  ["p", "pause, and go on"],
+  ["p", "pause, resume"],
   ["g G", "first, last object"],
   ["?", "this help"],
 ];

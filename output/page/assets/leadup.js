@@ -6,7 +6,7 @@ import { clock, count, moment, visible } from "./format.js";
 const itemLimit = 12, gapLimit = 5;
 
 /** Headings by how closely a change is related (near). */
-const headings = ["Of it, what it belongs to, and what these name", "In the same namespace", "Elsewhere in the cluster"];
+const headings = ["The object, its owners, and objects that they refer to", "In the same namespace", "Elsewhere in the cluster"];
 
 /** problemStart returns {key, at}: the key of the object and since when it, or an object that it owns, has a problem.
  * at is 0 if the problem is older than the first observation. It returns null if there is no problem. */
@@ -32,14 +32,14 @@ export function leadUpElements({ from, to, items = [], more: rest = 0, busy, mis
       h("button", { type: "button", class: "link", onclick: () => onOpen(c.key, c.time) }, visible(`${c.near > 1 && c.namespace ? `${c.namespace} ` : ""}${store.kind(c.resource)}/${c.name}`)),
       h("span", { class: "who" }, visible(c.who ?? ""))), h("p", {}, visible(c.what)))]);
   const incomplete = [
-    to - from < 599000 ? `What was before ${clock(from)} was not ${busy ? "looked at: it is too much" : "seen"}.` : "",
-    missing ? `Of ${count(missing, "object")} not all that changed in that time is held.` : "",
-    forgotten ? `Objects that were deleted by ${clock(forgotten)} are not all held.` : "",
-    ...unseen.slice(0, gapLimit).map((u) => `From ${clock(u.from)} to ${clock(u.to)} ${u.resource ? `${u.resource} were not seen` : `not all was seen${u.why ? ` (${u.why})` : ""}`}.`),
-    unseen.length + unseenMore > gapLimit ? `So it was ${count(unseen.length + unseenMore - gapLimit, "more time")}.` : ""].filter(Boolean).join(" ");
+    to - from < 599000 ? busy ? `Changes before ${clock(from)} were not searched: there are too many.` : `dwatch has no data before ${clock(from)}.` : "",
+    missing ? `Some changes of ${count(missing, "object")} in this time are no longer retained.` : "",
+    forgotten ? `Some objects deleted before ${clock(forgotten)} are no longer retained.` : "",
+    ...unseen.slice(0, gapLimit).map((u) => `From ${clock(u.from)} to ${clock(u.to)} ${u.resource ? `${u.resource} were not watched` : `changes may be missing${u.why ? ` (${u.why})` : ""}`}.`),
+    unseen.length + unseenMore > gapLimit ? `${count(unseen.length + unseenMore - gapLimit, "more gap")}.` : ""].filter(Boolean).join(" ");
   return [
-    h("p", { class: "note" }, `${moment(from, store.now())} to ${clock(to)}: what somebody changed, of all that is watched. It need not be why.`),
-    items.length ? h("ul", { class: "history leadup" }, ...lines) : h("p", { class: "note" }, incomplete ? "Nothing that is held." : "Nothing."),
+    h("p", { class: "note" }, `${moment(from, store.now())} to ${clock(to)}: intentional changes of all watched objects. They need not be the cause.`),
+    items.length ? h("ul", { class: "history leadup" }, ...lines) : h("p", { class: "note" }, incomplete ? "No retained changes." : "No changes."),
     items.length > shown.length ? moreButton(`${items.length - shown.length} more`) : null,
     rest ? h("p", { class: "note" }, `and ${rest} more`) : null,
     incomplete ? h("p", { class: "note" }, visible(incomplete)) : null].filter(Boolean);

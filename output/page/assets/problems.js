@@ -46,7 +46,7 @@ export class Problems {
     const known = clusters.filter((c) => c.state === "live").length;
     if (store.problems.stateless) return "The watched resources have no health status.";
     if (!this.isConnected() || store.loading) return unknown;
-    if (store.hello?.past?.unknown && !known) return "What needed a look then is not all known.";
+    if (store.hello?.past?.unknown && !known) return "Problems at this time are unknown.";
     if (known && known < clusters.length) return `No problems in ${known} of ${count(clusters.length, "cluster")}; unknown for the others.`;
     const isIncomplete = clusters.length ? !known : [...store.targets.values()].some((t) => ["lost", "denied", "starting"].includes(t.state));
     return isIncomplete ? unknown : "No problems.";

@@ -11,7 +11,7 @@ const itemLimit = 8, valueLimit = 3;
 const descriptions = {
   creationTimestamp: () => "created",
   managedFields: (m) => (m.changes?.length ? "wrote; owns since" : "wrote"),
-  revision: (m) => `revision ${m.revision} of the template came`,
+  revision: (m) => `revision ${m.revision} of the template was created`,
   deletionTimestamp: () => "deletion requested",
 };
 
@@ -21,7 +21,7 @@ export function reconstructedElements({ items = [], error }, now, showAll, moreB
   if (!items.length && !error) return null;
   const shown = showAll ? items : items.slice(0, itemLimit);
   return [
-    items.length ? h("p", { class: "note" }, "Seen by nobody: it is what the object shows of it, the last write of each program, and the revisions that are kept.") : null,
+    items.length ? h("p", { class: "note" }, "Not observed, but reconstructed from the object: the last write of each program, and the retained revisions.") : null,
     error ? h("p", { class: "note" }, visible(error)) : null,
     items.length ? h("ul", { class: "history reconstructed" }, ...shown.map((m) => item(m, now, showAll))) : null,
     items.length > shown.length ? moreButton(`${items.length - shown.length} older`) : null,

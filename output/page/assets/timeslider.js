@@ -44,15 +44,15 @@ export class TimeSlider {
 
   build() {
     const button = (text, title, action) => h("button", { type: "button", title, "aria-label": `${text}: ${title}`, onclick: () => { this.stop(); action(); } }, text);
-    this.slider = h("input", { type: "range", step: second, "aria-label": "Time that is shown", oninput: () => this.slide() });
+    this.slider = h("input", { type: "range", step: second, "aria-label": "Shown time", oninput: () => this.slide() });
     this.gaps = h("div", { class: "gaps", "aria-hidden": "true" });
     this.label = h("output");
     this.playButton = h("button", { type: "button", class: "play", onclick: () => this.play() }, "Play");
     this.list = h("ul");
     this.summary = h("summary");
     this.details = h("details", {}, this.summary, this.list);
-    this.panel.replaceChildren(this.playButton, button("−1 min", "A minute back ([)", () => this.step(-1)), button("+1 min", "A minute on (])", () => this.step(1)),
-      h("div", { class: "track" }, this.gaps, this.slider), this.label, this.endButton = button(...(this.range.live ? ["Now", "The present, as it goes on"] : ["End", "The end of the recording"]), () => this.goToEnd()), this.details);
+    this.panel.replaceChildren(this.playButton, button("−1 min", "One minute back ([)", () => this.step(-1)), button("+1 min", "One minute forward (])", () => this.step(1)),
+      h("div", { class: "track" }, this.gaps, this.slider), this.label, this.endButton = button(...(this.range.live ? ["Now", "The current state, live"] : ["End", "The end of the recording"]), () => this.goToEnd()), this.details);
   }
 
   /** range returns the available times, the displayed time (at) and the gaps. undefined means that only the present is
@@ -159,10 +159,10 @@ export class TimeSlider {
     setText(this.summary, [total ? count(total, "gap") : damage.length ? "damaged" : "", isComplete ? "complete" : visible(uncertainty), omissions.length ? "part left out" : ""].filter(Boolean).join(", "));
     setAttribute(this.details, "class", total || damage.length || omissions.length || uncertainty && uncertainty !== queryingText ? "incomplete" : "");
     const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${isClosed(g) ? clock(g.to) : "now"}`), ` ${gapReason(g)}`);
-    const completeText = live ? `All is known since ${moment(from)}.` : `All is known from ${moment(from)} to ${moment(to)}.`;
+    const completeText = live ? `Complete since ${moment(from)}.` : `Complete from ${moment(from)} to ${moment(to)}.`;
     this.list.replaceChildren(...(total ? [h("li", {}, "Not known:"), ...gaps.slice(0, gapLimit).map(line)] : isComplete ? [h("li", {}, completeText)] : []),
       ...(total > gapLimit ? [h("li", {}, `and ${total - gapLimit} more`)] : []), ...damage.map((d) => h("li", {}, `damaged: ${visible(d)}`)), ...omissions.map((text) => h("li", {}, text)),
-      ...(uncertainty ? [h("li", {}, `${total ? "There may be others" : "Whether that is all is not known"}: ${visible(uncertainty)}`)] : []),
+      ...(uncertainty ? [h("li", {}, `${total ? "There may be more gaps" : "There may be gaps"}: ${visible(uncertainty)}`)] : []),
       ...(exported ? [h("li", {}, `This file was made by dwatch ${visible(exported.version)} at ${moment(exported.exported)}.`)] : []));
   }
 
@@ -240,10 +240,10 @@ export class TimeSlider {
 
 /** omissionTexts returns a sentence for each kind of data that an exported file does not contain. */
 function omissionTexts({ changesBefore, contentsBefore, leadUps, max } = {}) {
-  const reason = `there was no room for it in ${(max / 1e6).toLocaleString("en")} MB`;
+  const reason = `the size limit is ${(max / 1e6).toLocaleString("en")} MB`;
   return [
     changesBefore ? `Left out: changes before ${moment(changesBefore)}; ${reason}.` : "",
-    contentsBefore ? `Left out: the YAML of objects as they were before ${moment(contentsBefore)}; ${reason}.` : "",
-    leadUps ? `Left out: what led up to ${count(leadUps, "failure")}.` : "",
+    contentsBefore ? `Left out: the YAML of objects before ${moment(contentsBefore)}; ${reason}.` : "",
+    leadUps ? `Left out: the changes before ${count(leadUps, "failure")}.` : "",
   ].filter(Boolean);
 }

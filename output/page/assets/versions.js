@@ -33,7 +33,7 @@ export class VersionPicker {
     const signature = JSON.stringify([all, ended, first]);
     if (signature !== this.signature && ![this.version.select, this.base.select].includes(document.activeElement)) {
       this.signature = signature;
-      const options = all.map((at, i) => [at, i === 0 && at <= first ? `${moment(at)}, as seen first` : moment(at)]).reverse();
+      const options = all.map((at, i) => [at, i === 0 && at <= first ? `${moment(at)}, first observed` : moment(at)]).reverse();
       this.setOptions(this.version.select, [[0, ended ? "its end" : "now"], ...options]);
       this.setOptions(this.base.select, [[0, "nothing"], ...options]);
     }
@@ -84,9 +84,9 @@ export class VersionPicker {
     const { answer } = this;
     if (!answer) return { note: "…" };
     if (answer.error) return { note: answer.error };
-    const quiet = answer.quiet ? `What does not count as a change may be as it was at ${moment(answer.quiet)}.` : "";
+    const quiet = answer.quiet ? `Ignored fields may be those of ${moment(answer.quiet)}.` : "";
     if ("from" in this.parameters()) return answer.diff?.length ? { diff: answer.diff, more: answer.diffMore, note: quiet } : { note: ["No difference.", quiet].join(" ").trim() };
-    const unsure = answer.unsure ? `Until ${moment(answer.until)} it may have been otherwise: states in between are not held.` : "";
+    const unsure = answer.unsure ? `States between this one and ${moment(answer.until)} are not retained, and may differ.` : "";
     const note = [unsure, quiet].join(" ").trim();
     return { text: answer.yaml, cut: answer.yamlCut, note };
   }

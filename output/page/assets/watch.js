@@ -9,7 +9,7 @@ export function describe({ store, link, linkSince, linkReason, paused, waiting, 
   const { watch, targets } = store;
   const last = watch.lastEvent ? `last event ${ago(Math.max(0, now - watch.lastEvent))}` : "no event yet";
   if (link === "ended") {
-    return { state: "down", title: "dwatch has ended", since: `at ${clock(linkSince)}`, last: "", down: `${linkReason}: what you see is how it was at ${clock(linkSince)}.` };
+    return { state: "down", title: "dwatch has ended", since: `at ${clock(linkSince)}`, last: "", down: `${linkReason}: the page shows the state at ${clock(linkSince)}.` };
   }
   if (link === "denied") {
     return { state: "down", title: "No access", since: "", last: "", down: linkReason };
@@ -20,7 +20,7 @@ export function describe({ store, link, linkSince, linkReason, paused, waiting, 
   if (link !== "open") {
     if (!linkSince) return { state: "starting", title: "Connecting", since: "", last: "", down: "" };
     return { state: "down", title: "Page disconnected", since: `since ${clock(linkSince)}`, last: "",
-      down: `No connection to dwatch since ${clock(linkSince)}. What you see is how it was then; trying again …` };
+      down: `No connection to dwatch since ${clock(linkSince)}. The page shows the state at that time; trying again …` };
   }
   if (paused) return { state: "paused", title: "Paused", since: `since ${clock(paused)}`, last: count(waiting, "change") + " waiting", down: "" };
   if (store.clusters) return describeClusters(store, last);
@@ -39,7 +39,7 @@ function describePast({ at, unknown, live }, isLoading, loadingTime) {
   if (!unknown && live) return { state: "past", title: "Past", since: when, last: "", down: "" };
   if (!unknown) return { state: "live", title: "Recording", since: when, last: "", down: "" };
   const reasons = unknown.map((g) => `${moment(g.from)} to ${clock(g.to)}, ${gapReason(g)}`).join("; ");
-  return { state: "partly", title: "Not known", since: when, last: "", down: `What was there at ${moment(at)} is not all known: ${reasons}.` };
+  return { state: "partly", title: "Not known", since: when, last: "", down: `The objects at ${moment(at)} are not completely known: ${reasons}.` };
 }
 
 /** describeClusters returns the status of several clusters. */
