@@ -119,7 +119,7 @@ func TestUnrecordedPart(t *testing.T) {
 		}
 		r := &Recording{parts: []*part{one}}
 		_, err := r.Session(t.Context(), &console.Console{Err: io.Discard, Reports: io.Discard}, run.Selection{})
-		if fail.ExitCode(err) != fail.ExitIncomplete || !strings.Contains(fmt.Sprint(err), "of what the recording rec/eu has nothing is known") {
+		if fail.ExitCode(err) != fail.ExitIncomplete || !strings.Contains(fmt.Sprint(err), "the recording rec/eu does not cover any time") {
 			t.Errorf("%s: %v", name, err)
 		}
 		one.cluster = ""

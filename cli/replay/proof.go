@@ -117,8 +117,9 @@ func incomplete(failed []error) error {
 	return fail.WithExitCode(fail.ExitIncomplete, errors.Join(failed...))
 }
 
-// ReportProof says what an answer rests on, and returns an error if it is incomplete. A nil proof is not reported: the run ended before
-// anything was known. timestamps is set if times are printed completely. nothing says that there was nothing to print, or is empty.
+// ReportProof logs which time a recording covers completely, or its gaps. It returns an error if there are gaps. It does nothing if p
+// is nil, because the run ended before the proof was ready. timestamps prints full times. nothing is a message that no output was
+// printed, or empty.
 func ReportProof(c *console.Console, p *recording.Proof, timestamps bool, nothing string) error {
 	if p == nil {
 		return nil
@@ -141,12 +142,12 @@ func ReportProof(c *console.Console, p *recording.Proof, timestamps bool, nothin
 	for _, g := range p.Gaps {
 		c.Warn(g.Describe(exactly))
 	}
-	text := fmt.Sprintf("of %s to %s not all is known", exactly(p.From), exactly(p.To))
+	text := fmt.Sprintf("the recording is incomplete from %s to %s", exactly(p.From), exactly(p.To))
 	switch {
 	case p.IsInstant:
-		text = "what was there at " + exactly(p.From) + " is not known"
+		text = "the state at " + exactly(p.From) + " is unknown"
 	case p.From.Equal(p.To):
-		text = "what happened from " + exactly(p.From) + " on is not known"
+		text = "changes after " + exactly(p.From) + " are unknown"
 	}
 	return fail.WithExitCode(fail.ExitIncomplete, errors.New(text))
 }
@@ -157,7 +158,7 @@ func (p *partProof) whyUnknown(t time.Time, exactly func(time.Time) string) (why
 	case p.proof == nil:
 		why = append(why, "not known")
 	case t.After(p.proof.To):
-		why = append(why, "not known: what was after "+exactly(p.proof.To))
+		why = append(why, "not known: after "+exactly(p.proof.To))
 	default:
 		for _, g := range p.proof.AtInstant(t).Gaps {
 			why = append(why, g.Describe(exactly))

@@ -43,10 +43,10 @@ func (p *part) read(ctx context.Context) (err error) {
 	return err
 }
 
-// plan finds out what is asked of the recording.
+// plan resolves the selection with the recorded resources, and makes the query.
 func (p *part) plan(ctx context.Context, of run.Selection) error {
 	if p.StartTime().IsZero() { // it has only begun, or is withheld
-		return fail.WithExitCode(fail.ExitIncomplete, &notRecordedError{fmt.Sprintf("of what the recording %s has nothing is known", output.EscapeLine(p.from))})
+		return fail.WithExitCode(fail.ExitIncomplete, &notRecordedError{fmt.Sprintf("the recording %s does not cover any time", output.EscapeLine(p.from))})
 	}
 	s, err := p.openSession(ctx, of)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *part) openSession(ctx context.Context, of run.Selection) (*run.Session,
 		request.Arguments = slices.DeleteFunc(slices.Clone(request.Arguments), func(a mapper.Argument) bool { return !slices.Contains(has, a) })
 		request.AllNamespaces = request.AllNamespaces && about.Selection.AllNamespaces
 		if len(request.Arguments) == 0 {
-			return nil, fail.Usage(&notRecordedError{fmt.Sprintf("the recording %s has nothing that is asked for: it has %s", output.EscapeLine(p.from), p.describe())})
+			return nil, fail.Usage(&notRecordedError{fmt.Sprintf("the recording %s has none of the requested resources: it has %s", output.EscapeLine(p.from), p.describe())})
 		}
 	}
 	s := &run.Session{Console: p.console, Request: request, Mapper: mapper.NewFixed(p.Resources())}
@@ -178,7 +178,7 @@ func (p *part) newQuery(s *run.Session) (q recording.Query, err error) {
 		case slices.Contains([]string{"metadata.name", "metadata.namespace"}, one.Field):
 			here = append(here, fields.ParseSelectorOrDie(text))
 		case !slices.Contains(recorded, text):
-			return q, fail.Usage(fmt.Errorf("--field-selector %s is known to the server alone: with --from say --where", one.Field))
+			return q, fail.Usage(fmt.Errorf("--field-selector %s can only be evaluated by the server: with --from, use --where", one.Field))
 		}
 	}
 	q.FieldSelector = fields.AndSelectors(here...)
