@@ -200,11 +200,11 @@ func (p *part) lacks(recorded, asked event.Selection) string {
 	}
 	switch {
 	case !isPart(labelRequirements(asked.Labels), labelRequirements(recorded.Labels)):
-		return "only what has labels " + recorded.Labels + " was recorded"
+		return "only objects with labels " + recorded.Labels + " were recorded"
 	case !isPart(fieldRequirements(asked.Fields), fieldRequirements(recorded.Fields)):
-		return "only what has fields " + recorded.Fields + " was recorded"
+		return "only objects with fields " + recorded.Fields + " were recorded"
 	case recorded.Shard != event.Shard{} && recorded.Shard != asked.Shard:
-		return "only what is in shard " + recorded.Shard.String() + " was recorded"
+		return "only objects in shard " + recorded.Shard.String() + " were recorded"
 	}
 	asksSet := false
 	for _, one := range asked.Resources {

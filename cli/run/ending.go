@@ -33,7 +33,7 @@ func undecided(ctx context.Context, e *flags.StopConditions, err error) (code in
 	}
 }
 
-// unanswered returns what err means for a run that ended before its watch began, although it has a condition or a count.
+// unanswered returns the error of a run with a condition or a count that ended with err before its watch began.
 func unanswered(ctx context.Context, e *flags.StopConditions, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil || IsLoss(err) || fail.HasExitCode(err):

@@ -116,7 +116,7 @@ func listAllShards(s *Session) func(context.Context, event.Target) ([]*event.Ide
 		}
 		objects, err := all.ListIdentities(ctx, t)
 		if err != nil && !warned[t.Key()] && ctx.Err() == nil {
-			s.Console.Warn("what became of " + report.DescribeTargets([]event.Target{t}) + " of other shards is not known yet, trying again: " + fail.ExplainDisconnect(err))
+			s.Console.Warn("can't list " + report.DescribeTargets([]event.Target{t}) + " to find out which objects of other shards still exist, trying again: " + fail.ExplainDisconnect(err))
 			warned[t.Key()] = true
 		}
 		return objects, err

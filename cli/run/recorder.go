@@ -287,12 +287,12 @@ func (r *recorder) abandon() {
 func checkSameRecording(known, about recording.RunInfo) error {
 	switch same, canTell := about.SameCluster(known); {
 	case !canTell:
-		return fmt.Errorf("it is of %s, and dwatch cannot tell whether that is this cluster: use another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
+		return fmt.Errorf("it contains objects of %s, and dwatch cannot tell whether that is this cluster: use another directory, or record with permission to get namespace kube-system (see dwatch rbac record)", known.Server)
 	case !same:
-		return fmt.Errorf("it is of another cluster, %s: use another directory", known.Server)
+		return fmt.Errorf("it contains objects of another cluster, %s: use another directory", known.Server)
 	}
 	if was, is := selectorsOf(known.Selection), selectorsOf(about.Selection); was != is {
-		return fmt.Errorf("it is of %s, and this would be of %s: use another directory", was, is)
+		return fmt.Errorf("it contains %s, and this run would record %s: use another directory", was, is)
 	}
 	return nil
 }
@@ -301,13 +301,13 @@ func checkSameRecording(known, about recording.RunInfo) error {
 func selectorsOf(s event.Selection) string {
 	var parts []string
 	if s.Labels != "" {
-		parts = append(parts, "what has labels "+s.Labels)
+		parts = append(parts, "objects with labels "+s.Labels)
 	}
 	if s.Fields != "" {
-		parts = append(parts, "what has fields "+s.Fields)
+		parts = append(parts, "objects with fields "+s.Fields)
 	}
 	if s.Shard != (event.Shard{}) {
-		parts = append(parts, "what is in shard "+s.Shard.String())
+		parts = append(parts, "objects in shard "+s.Shard.String())
 	}
 	return cmp.Or(strings.Join(parts, " and "), "all objects")
 }

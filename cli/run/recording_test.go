@@ -21,13 +21,13 @@ func TestCheckSameRecording(t *testing.T) {
 		want         string
 	}{
 		"the same":                                  {of("1", "a"), of("1", "b"), ""},
-		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: use another directory"},
+		"another":                                   {of("1", "a"), of("2", "a"), "it contains objects of another cluster, prod:6443: use another directory"},
 		"by an account that may not see it":         {of("1", "a"), of("", "a"), ""},
 		"and by one that may, after that":           {of("", "a"), of("1", "a"), ""},
 		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "cannot tell whether that is this cluster"},
 		"elsewhere, by one that may not, twice":     {of("", "a"), of("", "b"), "dwatch rbac record"},
 		"without certificates, by one that may not": {of("", ""), of("", ""), "cannot tell"},
-		"other objects":                             {of("1", "a"), labelled, "it is of all objects, and this would be of what has labels app=x"},
+		"other objects":                             {of("1", "a"), labelled, "it contains all objects, and this run would record objects with labels app=x"},
 	} {
 		err := checkSameRecording(test.known, test.about)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

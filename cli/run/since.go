@@ -209,7 +209,7 @@ func (r *reconstruction) describeUndated(writes []event.Event) (texts []string) 
 	return texts
 }
 
-// describeScaleTime says when an object was scaled, as far as that is known.
+// describeScaleTime returns the time of the Event that a scaling caused, or says that the server did not record the time.
 func (r *reconstruction) describeScaleTime(o event.Object) string {
 	replicas := gjson.Get(o.Raw(), "spec.replicas")
 	if s, found := r.scaled.find(o, replicas.Int()); found && replicas.Exists() {

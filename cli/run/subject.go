@@ -72,9 +72,9 @@ func (s *forObject) note() string {
 	case s == nil:
 		return ""
 	case s.hasRelated:
-		return ", of " + s.object + " and all that belongs to it"
+		return ", of " + s.object + " and related objects"
 	}
-	return ", about " + s.object + " and what it owns"
+	return ", about " + s.object + " and objects that it owns"
 }
 
 // check reports in the background that the object does not exist and which one may have been meant.

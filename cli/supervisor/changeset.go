@@ -174,7 +174,7 @@ func (c *changeset) warnSharedTopics() {
 	for i, r := range c.added {
 		for _, other := range slices.Concat(c.added[:i], c.kept) {
 			if r.overwrites(other) {
-				r.console.Say(fmt.Sprintf("it sends to the topic %s of what rule %s sends there, too, under the same keys: if that is compacted, it keeps the last of either", r.Receiver.Kafka.Topic, other.Name))
+				r.console.Say(fmt.Sprintf("it sends the same objects to the topic %s as rule %s, with the same keys: if the topic is compacted, only the last message of either rule remains", r.Receiver.Kafka.Topic, other.Name))
 			}
 		}
 	}
