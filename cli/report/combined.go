@@ -8,36 +8,37 @@ import (
 	"dwatch/watcher/event"
 )
 
-// gathered are findings about several targets that are reported in one line, because all are watched for one object.
+// gathered contains findings about several targets that the Reporter combines in one line.
 type gathered struct {
 	absent []event.Target // targets without objects
 	denied []event.Event
 }
 
-// gathers reports whether empty and denied targets are reported together, after all targets have answered.
+// gathers reports whether the Reporter waits until all targets have answered, and then reports all empty targets in one line
+// and all denied ones in another. It does if there is a Scope, because most resources then have no objects.
 func (r *Reporter) gathers() bool { return r.Scope != "" }
 
-// sayGathered reports the gathered findings if all targets have answered or now is true.
-func (r *Reporter) sayGathered(ctx context.Context, now bool) {
+// reportGathered reports the gathered findings if all targets have answered, or if now is true.
+func (r *Reporter) reportGathered(ctx context.Context, now bool) {
 	g := r.gathered
 	if len(g.absent)+len(g.denied) == 0 || !now && r.status.isConnecting() {
 		return
 	}
 	r.gathered = gathered{}
 	if len(g.absent) > 0 {
-		r.say("no %s%s yet", DescribeTargets(sorted(g.absent)), r.Scope)
+		r.logf("no %s%s yet", DescribeTargets(sorted(g.absent)), r.Scope)
 	}
 	switch len(g.denied) {
 	case 0:
 	case 1:
-		r.sayDenied(ctx, g.denied[0])
+		r.reportDenied(ctx, g.denied[0])
 	default:
 		var all []event.Target
 		var last time.Time
 		for _, e := range g.denied {
 			all, last = append(all, e.Target), e.Time
 		}
-		r.miss(last, "%s: denied, trying again until it is allowed: this user may not list and watch them; dwatch rbac prints a role with that", DescribeTargets(sorted(all)))
+		r.missingf(last, "%s: denied, trying again until it is allowed: this user may not list and watch them; dwatch rbac prints a role with that", DescribeTargets(sorted(all)))
 	}
 }
 

@@ -47,7 +47,7 @@ func (p place) String() string {
 	}
 }
 
-func (p place) named() bool { return len(p) > 0 && p[0] != "" }
+func (p place) isNamed() bool { return len(p) > 0 && p[0] != "" }
 
 // group is a place and the keys that are watched there, without their namespace.
 type group struct {
@@ -82,7 +82,7 @@ func DescribeTargets(targets []event.Target) string {
 func mergeNamespaces(groups []group) []group {
 	var merged []group
 	for _, g := range groups {
-		i := slices.IndexFunc(merged, func(m group) bool { return m.named() && g.named() && slices.Equal(m.what, g.what) })
+		i := slices.IndexFunc(merged, func(m group) bool { return m.isNamed() && g.isNamed() && slices.Equal(m.what, g.what) })
 		if i < 0 {
 			merged = append(merged, g)
 		} else {

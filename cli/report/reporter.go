@@ -1,5 +1,6 @@
-// Package report reports the state of the watch on stderr: targets, lost connections, missing permissions. A format for
-// people can print changes of the watch between its events instead. Reporter.Status summarizes the state in one line.
+// Package report writes lines about the state of the watch, usually to stderr: targets, lost connections, missing
+// permissions. A format for people can print changes of the state between its events instead. Reporter.Status summarizes
+// the state in one line.
 package report
 
 import (
@@ -19,17 +20,20 @@ const maxListed = 10
 
 // Options configure a Reporter.
 type Options struct {
-	Out   io.Writer
-	Err   io.Writer // for lines about missing events; if nil, Out
-	Scope string    // a suffix that names the object if all targets are watched for one object
-	// OnStatus receives changes of the watch, with their time, instead of Out and Err. It is meant for formats that print
-	// them between the events. Most calls come from Deliver. Lines that need an answer of the server come from another
-	// goroutine. If nil, all lines go to Out and Err.
+	Out io.Writer
+	Err io.Writer // for lines about missing events; if nil, Out
+	// Scope is a suffix for lines about targets without objects. It limits which objects are watched, as in " of deploy/web"
+	// or " in shard 1/2". If it is empty, all objects of the targets are watched.
+	Scope string
+	// OnStatus receives lines about changes of the connection, permissions and targets, with the time of the change, instead
+	// of Out and Err. It is meant for formats that print them between the events. Most calls come from Deliver. Lines about
+	// permissions come from another goroutine. If nil, all lines go to Out and Err.
 	OnStatus func(at time.Time, text string)
-	// Access explains missing permissions. Nothing else may use it until Wait returns. If nil, they are not explained.
+	// Access explains missing permissions. Nothing else may use it until Wait returns. If nil, a line about a missing
+	// permission contains only the error of the server.
 	Access *access.Checker
-	// ResourceNamed returns the resource that the name of an object also denotes, or an empty string. It must not block.
-	// If nil, no hint is given.
+	// ResourceNamed returns the resource if the name of an object is also the name of a resource, or an empty string. It must
+	// not block. If nil, no hint is given.
 	ResourceNamed func(name string) string
 	// SimilarName returns the name of an existing object that is similar to the target's name, or an empty string. It may
 	// query the server. If nil, no name is suggested.
@@ -43,20 +47,20 @@ type Options struct {
 }
 
 // Reporter is a Sink that reports status events to people and passes each batch on. Reports that need an answer of the
-// server are made asynchronously and do not delay events. It embeds Options because each report reads some of them.
+// server are made asynchronously and do not delay events.
 type Reporter struct {
 	Options
 	next event.Sink
 
 	mu     sync.Mutex // for Out and Err
-	queue  queue      // reports that query the server
-	many   bool       // there are too many targets to report each that has no objects
+	queue  queue      // reports that may query the server, and those that must follow them
+	many   bool       // there are more than maxListed targets, so empty and relisted ones are not reported one by one
 	status status
 
-	gathered  gathered
-	lastMoved string // the last line about a namespace that joined or left
+	gathered          gathered
+	lastNamespaceLine string // the last line about a namespace that joined or left
 
-	lastCause  string     // the last cause that was reported of unreadable
+	lastCause  string     // why the last target became unreadable; empty if one became readable since
 	unreadable unreadable // resources that the server does not serve now, although it answers
 
 	// State of the current outage:
@@ -82,7 +86,7 @@ func (r *Reporter) SetTargets(targets []event.Target) {
 func (r *Reporter) AnnounceTargets(targets []event.Target, note string) {
 	r.SetTargets(targets)
 	if len(targets) > 0 {
-		r.say("watching %s%s", DescribeTargets(targets), note)
+		r.logf("watching %s%s", DescribeTargets(targets), note)
 	}
 }
 
@@ -98,14 +102,15 @@ func (r *Reporter) ReportMissingNamespaces(ctx context.Context, namespaces []str
 				return // the other namespaces would fail, too
 			}
 			if missing {
-				r.say("namespace %q does not exist yet; waiting for it%s", n, didYouMean(meant))
+				r.logf("namespace %q does not exist yet; waiting for it%s", n, didYouMean(meant))
 			}
 		}
 	})
 }
 
-// ReportMissingObject reports asynchronously that a named object does not exist in any of the targets. All targets have its
-// name. It reports nothing unless each target has an object with a similar name.
+// ReportMissingObject reports asynchronously that the object named does not exist in any of the targets, and suggests a
+// similar name. All targets have its name. It reports nothing unless SimilarName finds a name for each target, because the
+// object may exist otherwise.
 func (r *Reporter) ReportMissingObject(ctx context.Context, named string, targets []event.Target) {
 	if r.SimilarName == nil {
 		return
@@ -117,7 +122,7 @@ func (r *Reporter) ReportMissingObject(ctx context.Context, named string, target
 				return
 			}
 		}
-		r.say("%s is not there%s", named, didYouMean(meant))
+		r.logf("%s is not there%s", named, didYouMean(meant))
 	})
 }
 
@@ -145,42 +150,46 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 			}
 			delivered = i
 		}
-		r.mark(ctx, *e)
+		r.reportStatus(ctx, *e)
 	}
 	return r.next.Deliver(ctx, batch[delivered:])
 }
 
-// Status returns the status of the watch in one line. It may be called at any time, from any goroutine.
+// Status returns the status of the watch in one line. It is safe for concurrent use.
 func (r *Reporter) Status() string { return r.status.String() }
 
-// Wait waits until pending reports have been made. Deliver must not be called any more.
+// Wait reports what it still waits for, and returns when all asynchronous reports have been made. Deliver must not be
+// called at the same time.
 func (r *Reporter) Wait() {
 	ended, end := context.WithCancel(context.Background())
 	end() // no more queries to the server
-	r.sayGathered(ended, true)
+	r.reportGathered(ended, true)
 	r.queue.working.Wait()
 }
 
-func (r *Reporter) say(format string, args ...any) { r.line(r.Out, format, args...) }
+// logf writes a line that is not a change of the watch to Out.
+func (r *Reporter) logf(format string, args ...any) { r.writef(r.Out, format, args...) }
 
-func (r *Reporter) line(to io.Writer, format string, args ...any) {
+func (r *Reporter) writef(to io.Writer, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	WriteLine(to, fmt.Sprintf(format, args...))
 }
 
-func (r *Reporter) note(at time.Time, format string, args ...any) {
-	r.noteTo(r.Out, at, format, args...)
+// statusf reports a change of the watch.
+func (r *Reporter) statusf(at time.Time, format string, args ...any) {
+	r.statusTo(r.Out, at, format, args...)
 }
 
-// miss reports events that are missing, or may be.
-func (r *Reporter) miss(at time.Time, format string, args ...any) {
-	r.noteTo(r.Err, at, format, args...)
+// missingf reports a change of the watch because of which events are missing or may be missing.
+func (r *Reporter) missingf(at time.Time, format string, args ...any) {
+	r.statusTo(r.Err, at, format, args...)
 }
 
-func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...any) {
+// statusTo passes a line to OnStatus or, if that is nil, writes it to out.
+func (r *Reporter) statusTo(out io.Writer, at time.Time, format string, args ...any) {
 	if r.OnStatus == nil {
-		r.line(out, format, args...)
+		r.writef(out, format, args...)
 		return
 	}
 	r.OnStatus(at, fmt.Sprintf(format, args...))
@@ -192,11 +201,11 @@ func WriteLine(w io.Writer, text string) { fmt.Fprintln(w, output.EscapeLine(tex
 // queue runs functions one after another in the background.
 type queue struct {
 	mu      sync.Mutex
-	last    <-chan struct{} // closed when the function that was added last has returned
+	last    <-chan struct{} // closed when the function that was added last has returned; nil before the first
 	working sync.WaitGroup
 }
 
-// add adds a function and does not block. The function is always called; it should return quickly if ctx has ended.
+// add adds a function. It does not block. The function is always called, and should return quickly if ctx has ended.
 func (q *queue) add(ctx context.Context, do func(context.Context)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

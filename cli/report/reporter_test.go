@@ -13,21 +13,21 @@ import (
 	"dwatch/watcher/event"
 )
 
-// nowhere is a Sink that discards events.
-var nowhere = event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+// discard is a Sink that discards events.
+var discard = event.SinkFunc(func(context.Context, []event.Event) error { return nil })
 
 // TestOutages checks that the begin and the end of an outage of several targets are reported once, even if it ends
 // differently for one of them.
 func TestOutages(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
-	const lost, again = "connection lost, trying again: down\n", "reconnected\n"
-	for end, said := range map[event.Type]string{
+	const lost, reconnected = "connection lost, trying again: down\n", "reconnected\n"
+	for end, line := range map[event.Type]string{
 		event.Gone:        "as: the server no longer has the resource; waiting for it\n",
 		event.Denied:      "",
 		event.Reconnected: "",
 	} {
 		var w bytes.Buffer
-		r := New(nowhere, Options{Out: &w, Err: io.Discard})
+		r := New(discard, Options{Out: &w, Err: io.Discard})
 		for _, e := range []event.Event{
 			{Type: event.Disconnected, Target: a, Err: down},
 			{Type: event.Disconnected, Target: b, Err: down},
@@ -40,7 +40,7 @@ func TestOutages(t *testing.T) {
 			}
 		}
 		r.Wait()
-		if got, want := w.String(), lost+said+again+lost; got != want {
+		if got, want := w.String(), lost+line+reconnected+lost; got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", end, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestOutages(t *testing.T) {
 func TestMissing(t *testing.T) {
 	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
 	var out, missing bytes.Buffer
-	r := New(nowhere, Options{Out: &out, Err: &missing})
+	r := New(discard, Options{Out: &out, Err: &missing})
 	batch := []event.Event{
 		{Type: event.Denied, Target: a, Err: &event.TargetError{Target: a, Err: errors.New("as is forbidden: no")}},
 		{Type: event.Disconnected, Target: b, Err: errors.New("down")},
@@ -96,7 +96,7 @@ func TestDeliver(t *testing.T) {
 	}
 	r.Wait()
 	if len(got) != len(batch) || &got[0] != &batch[0] {
-		t.Errorf("%v passed on", got)
+		t.Errorf("got %v, want the batch itself", got)
 	}
 	want := `no pods in namespace a yet
 connection lost, trying again: down
@@ -109,11 +109,11 @@ next
 	}
 }
 
-// TestNear checks that similar names are looked up without delaying events.
-func TestNear(t *testing.T) {
+// TestSimilarName checks that similar names are looked up without delaying events.
+func TestSimilarName(t *testing.T) {
 	var w bytes.Buffer
 	delivered := make(chan struct{})
-	r := New(nowhere, Options{Out: &w, SimilarName: func(_ context.Context, t event.Target) string {
+	r := New(discard, Options{Out: &w, SimilarName: func(_ context.Context, t event.Target) string {
 		<-delivered
 		return map[string]string{"wbe": "web"}[t.Name]
 	}})
@@ -135,7 +135,7 @@ pods/db in namespace a is not there yet; waiting for it
 // TestCheckNamespaces checks that no further namespaces are looked up after an error.
 func TestCheckNamespaces(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, CheckNamespace: func(_ context.Context, namespace string) (bool, string, error) {
+	r := New(discard, Options{Out: &w, CheckNamespace: func(_ context.Context, namespace string) (bool, string, error) {
 		switch namespace {
 		case "secret":
 			return false, "", errors.New("forbidden")
@@ -151,10 +151,10 @@ func TestCheckNamespaces(t *testing.T) {
 	}
 }
 
-// TestNothingThere checks the hint that the name of a missing object is also a resource.
-func TestNothingThere(t *testing.T) {
+// TestResourceNamed checks the hint that the name of a missing object is also a resource.
+func TestResourceNamed(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, ResourceNamed: func(name string) string {
+	r := New(discard, Options{Out: &w, ResourceNamed: func(name string) string {
 		if name == "deploy" {
 			return "deployments"
 		}
@@ -175,7 +175,7 @@ pods/web in namespace a is not there yet; waiting for it
 	}
 }
 
-// TestGathered checks that targets of one object are reported together when all have answered: those without objects in one
+// TestGathered checks that targets with a Scope are reported together when all have answered: those without objects in one
 // line, denied ones in another. Later findings, and single ones, are reported as usual.
 func TestGathered(t *testing.T) {
 	a, b, c := targetOf("as", true, "n", ""), targetOf("bs", true, "n", ""), targetOf("cs", true, "n", "")
@@ -184,7 +184,7 @@ func TestGathered(t *testing.T) {
 	}
 	d, e := targetOf("ds", true, "n", ""), targetOf("es", false, "", "")
 	var out bytes.Buffer
-	r := New(nowhere, Options{Out: &out, Scope: " of a/x"})
+	r := New(discard, Options{Out: &out, Scope: " of a/x"})
 	r.SetTargets([]event.Target{a, b, c, d})
 	deliver := func(batch ...event.Event) {
 		t.Helper()

@@ -16,12 +16,13 @@ type status struct {
 	links *event.WatchStates
 }
 
-// before is the status before a status event: the state of its target, and the number of targets without a connection.
+// before is the status before a status event: the state of its target, and the number of targets in PhaseLost.
 type before struct {
 	event.WatchState
 	lost int
 }
 
+// begin forgets the status, and sets the targets.
 func (s *status) begin(targets []event.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +59,7 @@ func (s *status) isConnecting() bool {
 	return s.links.Count(event.PhaseConnecting) > 0
 }
 
+// connection describes the connection and the number of targets. s.mu must be held.
 func (s *status) connection() string {
 	all, denied := s.links.Present(), s.links.Count(event.PhaseDenied)
 	what := fmt.Sprintf("%d resources", all)

@@ -11,68 +11,69 @@ import (
 	"dwatch/watcher/event"
 )
 
-func (r *Reporter) mark(ctx context.Context, e event.Event) {
+// reportStatus reports a status event, which is not a keepalive.
+func (r *Reporter) reportStatus(ctx context.Context, e event.Event) {
 	t := e.Target
 	was, lost := r.status.observe(&e)
 	if was.Denied && e.Type.Phase() == event.PhaseLive {
-		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
+		r.queue.add(ctx, func(context.Context) { r.statusf(e.Time, "%s: allowed", describe(t)) })
 	}
 	// If there are many targets, or with OnStatus, gaps are reported together at the end of the outage.
-	_, failing := r.unreadable[t.Key()]
-	counted := e.Type == event.Gap && !failing && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
-	if counted {
+	_, isUnreadable := r.unreadable[t.Key()]
+	isCounted := e.Type == event.Gap && !isUnreadable && was.Phase() == event.PhaseLost && (r.many || r.OnStatus != nil)
+	if isCounted {
 		r.gaps++
 	}
 	if known := len(r.unreadable); r.reportUnreadable(e) {
 		was.lost, lost = was.lost-known, lost-len(r.unreadable)
-		r.outage(e, was, lost)
+		r.reportOutage(e, was, lost)
 	}
 	switch {
 	case e.Type == event.Synced:
 		if e.Count == 0 {
-			r.nothingThere(ctx, e)
+			r.reportEmpty(ctx, e)
 		}
 		if !was.Synced {
-			r.checkList(ctx, t)
+			r.reportMissingList(ctx, t)
 		}
-	case e.Type == event.Gap && !counted:
-		r.gap(e)
+	case e.Type == event.Gap && !isCounted:
+		r.reportGap(e)
 	case e.Type == event.Gone:
-		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
+		r.statusf(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
 	case e.Type == event.Arrived:
-		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
+		r.statusf(e.Time, "%s: the server has the resource; watching it", describe(t))
 	case e.Type == event.Joined && t.Name != "":
-		r.note(e.Time, "%s: belongs to it now; watching it", describe(t))
+		r.statusf(e.Time, "%s: belongs to it now; watching it", describe(t))
 	case e.Type == event.Joined:
-		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
+		r.reportNamespace(e, "namespace %s matches; watching it", e.Target.Namespace)
 	case e.Type == event.Left && errors.Is(e.Err, event.ErrNotRequested):
-		r.note(e.Time, "%s: no longer watched", describe(t))
+		r.statusf(e.Time, "%s: no longer watched", describe(t))
 	case e.Type == event.Left:
-		r.moved(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
+		r.reportNamespace(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
 	case e.Type == event.Denied && !was.Denied:
-		r.deny(ctx, e)
+		r.reportRefusal(ctx, e)
 	}
-	r.sayGathered(ctx, false)
+	r.reportGathered(ctx, false)
 }
 
 const relisted = "relisted: only intermediate states may be missing"
 
-// gap reports that intermediate states may be missing after a relist.
-func (r *Reporter) gap(e event.Event) {
+// reportGap reports that intermediate states may be missing after a relist.
+func (r *Reporter) reportGap(e event.Event) {
 	if r.OnStatus != nil { // a format for people, who can't use resource versions
-		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
+		r.missingf(e.Time, "%s: %s", describe(e.Target), relisted)
 		return
 	}
-	r.line(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
+	r.writef(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
 		describe(e.Target), e.ResourceVersion, cmp.Or(e.From, "the start"))
 }
 
-// outage reports the begin and the end of an outage once, however many targets it affects. lost is the number of targets
-// without a connection after the event.
-func (r *Reporter) outage(e event.Event, was before, lost int) {
+// reportOutage reports the beginning and the end of an outage once, however many targets it affects. was.lost and lost are the
+// numbers of targets without a connection before and after the event. Unreadable targets don't count.
+func (r *Reporter) reportOutage(e event.Event, was before, lost int) {
 	if was.lost == 0 && lost > 0 {
 		r.resumed = true
-		r.note(e.Time, "connection lost, trying again: %s", fail.ExplainDisconnect(e.Err))
+		r.statusf(e.Time, "connection lost, trying again: %s", fail.ExplainDisconnect(e.Err))
 	}
 	if e.Type == event.Gap || lost < was.lost { // a gap may come without a Disconnected event of its target
 		r.resumed = r.resumed && e.Type == event.Reconnected
@@ -80,28 +81,29 @@ func (r *Reporter) outage(e event.Event, was before, lost int) {
 	switch {
 	case lost > 0 || was.lost == 0:
 	case r.gaps > 0 && r.OnStatus != nil:
-		r.miss(e.Time, "reconnected; %s", relisted)
+		r.missingf(e.Time, "reconnected; %s", relisted)
 	case r.gaps > 0:
-		r.line(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
+		r.writef(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
 	case r.OnStatus != nil && r.resumed:
-		r.note(e.Time, "reconnected, nothing missed")
+		r.statusf(e.Time, "reconnected, nothing missed")
 	default:
-		r.note(e.Time, "reconnected")
+		r.statusf(e.Time, "reconnected")
 	}
 	if lost == 0 {
 		r.gaps = 0
 	}
 }
 
-// moved reports once that a namespace is watched or no longer watched, however many targets it has.
-func (r *Reporter) moved(e event.Event, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); text != r.lastMoved {
-		r.lastMoved = text
-		r.note(e.Time, "%s", text)
+// reportNamespace reports once that a namespace is watched or no longer watched, however many targets it has.
+func (r *Reporter) reportNamespace(e event.Event, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != r.lastNamespaceLine {
+		r.lastNamespaceLine = text
+		r.statusf(e.Time, "%s", text)
 	}
 }
 
-func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
+// reportEmpty reports that a target has no objects.
+func (r *Reporter) reportEmpty(ctx context.Context, e event.Event) {
 	t := e.Target
 	switch {
 	case r.many:
@@ -110,7 +112,7 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 		r.gathered.absent = append(r.gathered.absent, t)
 		return
 	case t.Name == "":
-		r.say("no %s%s yet", describe(t), r.Scope)
+		r.logf("no %s%s yet", describe(t), r.Scope)
 		return
 	}
 	waiting := "%s is not there yet; waiting for it%s"
@@ -119,28 +121,30 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 	}
 	if r.ResourceNamed != nil {
 		if resource := r.ResourceNamed(t.Name); resource != "" {
-			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
+			r.logf(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
 			return
 		}
 	}
 	if r.SimilarName == nil {
-		r.say(waiting, describe(t), "")
+		r.logf(waiting, describe(t), "")
 		return
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
-		r.say(waiting, describe(t), didYouMean(r.SimilarName(ctx, t)))
+		r.logf(waiting, describe(t), didYouMean(r.SimilarName(ctx, t)))
 	})
 }
 
-func (r *Reporter) deny(ctx context.Context, e event.Event) {
+// reportRefusal reports that a target is denied, or gathers the event.
+func (r *Reporter) reportRefusal(ctx context.Context, e event.Event) {
 	if r.gathers() {
 		r.gathered.denied = append(r.gathered.denied, e)
 		return
 	}
-	r.sayDenied(ctx, e)
+	r.reportDenied(ctx, e)
 }
 
-func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
+// reportDenied reports asynchronously that a target is denied, and which permission is missing.
+func (r *Reporter) reportDenied(ctx context.Context, e event.Event) {
 	t := e.Target
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := e.Err
@@ -150,18 +154,18 @@ func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
 		if r.Access != nil {
 			err = r.Access.DescribeDenials(ctx, &event.TargetError{Target: t, Err: err})
 		}
-		r.miss(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+		r.missingf(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
 	})
 }
 
-// checkList reports if the user may watch, but not list, a target that has just synced. It does not delay events.
-func (r *Reporter) checkList(ctx context.Context, t event.Target) {
+// reportMissingList reports asynchronously if the user may watch, but not list, a target that has just synced.
+func (r *Reporter) reportMissingList(ctx context.Context, t event.Target) {
 	if r.Access == nil {
 		return
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Access.CannotList(ctx, t); lacks {
-			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
+			r.logf("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
 		}
 	})
 }

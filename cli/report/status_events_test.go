@@ -19,8 +19,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestNotes checks that OnStatus gets the changes of the watch in their order among the events, and Out the other lines.
-func TestNotes(t *testing.T) {
+// TestOnStatus checks that OnStatus gets the changes of the watch in their order among the events, and Out the other lines.
+func TestOnStatus(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
 	lost := []event.Event{{Type: event.Disconnected, Target: a, Err: down}, {Type: event.Disconnected, Target: b, Err: down}}
 	one, changed := targetOf("bs", false, "", "one"), event.Event{Type: event.Modified, Target: a}
@@ -38,28 +38,28 @@ func TestNotes(t *testing.T) {
 			append(lost, event.Event{Type: event.Reconnected, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
 			"! connection lost, trying again: down\n! reconnected, nothing missed\n",
 		},
-		"one is relisted": {
+		"one target is relisted": {
 			append(lost, event.Event{Type: event.Gap, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
 			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n",
 		},
-		"another one, whose loss was not noticed, is relisted": {
+		"a target without a Disconnected event is relisted": {
 			[]event.Event{lost[0], {Type: event.Gap, Target: b}, {Type: event.Reconnected, Target: a}},
 			"! connection lost, trying again: down\n! bs: relisted: only intermediate states may be missing\n! reconnected\n",
 		},
-		"connected all the time": {
+		"relisted without an outage": {
 			[]event.Event{{Type: event.Gap, Target: a}},
 			"! as: relisted: only intermediate states may be missing\n",
 		},
-		"one is gone": {
+		"one target is gone": {
 			append(lost, event.Event{Type: event.Gone, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
 			"! connection lost, trying again: down\n! as: the server no longer has the resource; waiting for it\n! reconnected\n",
 		},
-		"the next outage is another one": {
+		"two outages": {
 			[]event.Event{lost[0], {Type: event.Gap, Target: a}, lost[0], {Type: event.Reconnected, Target: a}},
 			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n" +
 				"! connection lost, trying again: down\n! reconnected, nothing missed\n",
 		},
-		"the server can't read one": {
+		"the server can't read a target": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: hook}, {Type: event.Gap, Target: a}, {Type: event.Synced, Target: a, Count: 1}},
 			"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where + "! as can be read again\n! as: relisted: only intermediate states may be missing\n",
 		},
@@ -68,19 +68,19 @@ func TestNotes(t *testing.T) {
 			"! as: the server does not finish the initial events; listing what exists instead\n" +
 				"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where,
 		},
-		"a list helps": {
+		"the list succeeds": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: event.ErrSilentSync}, {Type: event.Synced, Target: a, Count: 1}},
 			"! as: the server does not finish the initial events; listing what exists instead\n",
 		},
-		"two have the same cause": {
+		"two targets have the same cause": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: etcd}, {Type: event.Disconnected, Target: b, Err: etcd}, {Type: event.Reconnected, Target: b}, {Type: event.Reconnected, Target: a}},
 			"! as can't be read, trying again: etcdserver: request timed out\n! as can be read again\n",
 		},
-		"the connection is lost while the server can't read one": {
+		"the connection is lost while the server can't read a target": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: hook}, lost[1], {Type: event.Reconnected, Target: b}},
 			"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where + "! connection lost, trying again: down\n! reconnected, nothing missed\n",
 		},
-		"the credentials": {
+		"credentials are rejected": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: apierrors.NewUnauthorized("no")}, {Type: event.Reconnected, Target: a}},
 			"! connection lost, trying again: the server no longer accepts the credentials (Unauthorized), as when a token has expired\n! reconnected, nothing missed\n",
 		},
@@ -88,11 +88,11 @@ func TestNotes(t *testing.T) {
 			[]event.Event{{Type: event.Disconnected, Target: targetOf("nodes.metrics.k8s.io", false, "", ""), Err: apierrors.NewServiceUnavailable("the server is currently unable to handle the request")}},
 			"! nodes.metrics.k8s.io can't be read, trying again: the server is currently unable to handle the request; look at the APIService v1.metrics.k8s.io\n",
 		},
-		"before and after": {
+		"events before and after an outage": {
 			[]event.Event{changed, lost[0], {Type: event.Reconnected, Target: a}, changed},
 			"MODIFIED\n! connection lost, trying again: down\n! reconnected, nothing missed\nMODIFIED\n",
 		},
-		"what a list found": {
+		"events of a relist": {
 			[]event.Event{changed, lost[0], changed, {Type: event.Gap, Target: a}, changed},
 			"MODIFIED\n! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\nMODIFIED\nMODIFIED\n",
 		},
@@ -108,14 +108,14 @@ func TestNotes(t *testing.T) {
 			[]event.Event{{Type: event.Denied, Target: a, Err: denied}, lost[0], {Type: event.Denied, Target: a, Err: denied}},
 			"! connection lost, trying again: down\n! reconnected\n! as: denied, trying again until it is allowed: as is forbidden: no\n",
 		},
-		"lost, and then part of a wider one": {
+		"a lost target is replaced by a wider one": {
 			[]event.Event{{Type: event.Disconnected, Target: one, Err: down}, {Type: event.Arrived, Target: b}},
 			"! connection lost, trying again: down\n! reconnected\n! bs: the server has the resource; watching it\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var said prefixed
-			var mu sync.Mutex // what the server is asked about is said by another goroutine
+			var out prefixed
+			var mu sync.Mutex // for out, because lines about permissions come from another goroutine
 			at := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 			for i := range test.batch {
 				test.batch[i].Time = at
@@ -125,25 +125,25 @@ func TestNotes(t *testing.T) {
 				defer mu.Unlock()
 				for i := range batch {
 					if !batch[i].Type.IsStatus() {
-						fmt.Fprintln(&said.Buffer, batch[i].Type)
+						fmt.Fprintln(&out.Buffer, batch[i].Type)
 					}
 				}
 				return nil
 			})
-			r := New(next, Options{Out: &said, OnStatus: func(when time.Time, text string) {
+			r := New(next, Options{Out: &out, OnStatus: func(when time.Time, text string) {
 				if !when.Equal(at) {
-					t.Errorf("%s, want the time of the status event", when)
+					t.Errorf("got time %s, want that of the status event", when)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintln(&said.Buffer, "! "+text)
+				fmt.Fprintln(&out.Buffer, "! "+text)
 			}})
 			if err := r.Deliver(t.Context(), test.batch); err != nil {
 				t.Fatal(err)
 			}
 			r.Wait()
-			want, got := strings.Split(test.want, "\n"), strings.Split(said.String(), "\n")
-			if strings.Contains(test.want, "denied") { // when that is said is not known
+			want, got := strings.Split(test.want, "\n"), strings.Split(out.String(), "\n")
+			if strings.Contains(test.want, "denied") { // lines about permissions are asynchronous
 				slices.Sort(want)
 				slices.Sort(got)
 			}
@@ -162,8 +162,8 @@ func (p *prefixed) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestNotesManyTargets checks that an outage of many targets is reported in two lines, and that each event is passed on once.
-func TestNotesManyTargets(t *testing.T) {
+// TestOnStatusManyTargets checks that an outage of many targets is reported in two lines, and that each event is passed on once.
+func TestOnStatusManyTargets(t *testing.T) {
 	var targets []event.Target
 	var batch []event.Event
 	for i := range maxListed + 1 {
@@ -185,7 +185,7 @@ func TestNotesManyTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if passed != len(batch) {
-		t.Errorf("%d events passed on, of %d", passed, len(batch))
+		t.Errorf("%d of %d events were passed on", passed, len(batch))
 	}
 	if len(notes) != 2 || notes[1] != "reconnected; "+relisted {
 		t.Errorf("%q", notes)
@@ -197,7 +197,7 @@ func TestStatus(t *testing.T) {
 	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
 	one := targetOf("bs", false, "", "one")
 	now := time.Now()
-	r := New(nowhere, Options{Out: &bytes.Buffer{}})
+	r := New(discard, Options{Out: &bytes.Buffer{}})
 	if got, want := r.Status(), "waiting for a resource to watch; no event yet"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

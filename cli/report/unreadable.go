@@ -10,13 +10,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// unreadable has the targets that can't be read although the server answers, for example because a conversion webhook is down. They do
-// not count as an outage of the connection. The value is true if the target was reported.
+// unreadable contains the targets that can't be read although the server answers, for example because a conversion webhook
+// is down. They do not count as an outage of the connection. The value is true if a line said that the target can't be read.
 type unreadable map[event.Key]bool
 
-// reportUnreadable reports, with the name of the target, the cause in the server's words and a hint, that a target can't be read, and
-// that it can be read again. A cause that several targets have in common is reported once. It returns false if the event says nothing
-// about the connection.
+// reportUnreadable reports that a target can't be read, with the cause in the server's words and a hint, and later that it
+// can be read again. If the next target has the same cause, it is not reported. reportUnreadable returns false if the event
+// is about an unreadable target, and not about the connection.
 func (r *Reporter) reportUnreadable(e event.Event) bool {
 	key := e.Target.Key()
 	reported, known := r.unreadable[key]
@@ -32,9 +32,9 @@ func (r *Reporter) reportUnreadable(e event.Event) bool {
 		switch {
 		case !isNew:
 		case errors.Is(e.Err, event.ErrSilentSync):
-			r.note(e.Time, "%s: %s", describe(e.Target), text)
+			r.statusf(e.Time, "%s: %s", describe(e.Target), text)
 		default:
-			r.note(e.Time, "%s can't be read, trying again: %s%s", describe(e.Target), text, unreadableHint(e.Target, text))
+			r.statusf(e.Time, "%s can't be read, trying again: %s%s", describe(e.Target), text, unreadableHint(e.Target, text))
 		}
 		return false
 	case !known || e.Type == event.Disconnected:
@@ -43,7 +43,7 @@ func (r *Reporter) reportUnreadable(e event.Event) bool {
 	delete(r.unreadable, key)
 	r.lastCause = ""
 	if reported && e.Type.Phase() == event.PhaseLive {
-		r.note(e.Time, "%s can be read again", describe(e.Target))
+		r.statusf(e.Time, "%s can be read again", describe(e.Target))
 	}
 	return false
 }
@@ -62,7 +62,7 @@ func withoutTarget(err error) error {
 	return err
 }
 
-// unreadableHint says where to look for the cause.
+// unreadableHint returns a suffix that tells the user where to look for the cause. It may be empty.
 func unreadableHint(t event.Target, text string) string {
 	r := t.Resource()
 	switch {
