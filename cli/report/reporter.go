@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Reporter is a Sink that reports status events to people and passes each batch on. Reports that need an answer of the
-// server are made asynchronously and do not delay events.
+// server are made asynchronously and do not delay events. It embeds Options because each report reads some of them.
 type Reporter struct {
 	Options
 	next event.Sink
