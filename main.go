@@ -19,7 +19,7 @@ import (
 
 // sameAct is how long after the first signal another one is taken for the same: timeout(1)
 // signals the program and then its whole process group, and a wrapper passes on the Ctrl-C
-// that the terminal has sent to all. Nobody who lost patience is that fast.
+// that the terminal has sent to all. A user who presses Ctrl-C again is slower.
 const sameAct = 250 * time.Millisecond
 
 func main() {

@@ -23,12 +23,12 @@ import (
 // are the groups of flags.
 type diffOptions struct {
 	watchOptions
-	look   look
-	view   flags.View
-	noise  flags.Noise
-	from   flags.From
-	at     time.Time
-	before time.Time // zero means the end of the recording
+	printing printFlags
+	view     flags.View
+	noise    flags.Noise
+	from     flags.From
+	at       time.Time
+	before   time.Time // zero means the end of the recording
 	// exitCode makes differences exit code 1.
 	exitCode bool
 }
@@ -40,9 +40,9 @@ func (d *diffOptions) groups() []flags.Group {
 			flags.At("Compare the state of the recording at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("The later state, at `TIME`; by default at the end of the recording")),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {
-			d.look.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
+			d.printing.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),
-		flags.NewGroup("Differences", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in differences")),
+		flags.NewGroup("Differences", flags.ExitCode(&d.exitCode), d.view.AddTo, flags.PreviousState(&d.cfg.Print), d.noise.AddTo, d.printing.masks.AddShowSecrets(" in differences")),
 	}
 }
 
@@ -51,11 +51,11 @@ func (d *diffOptions) complete(args []string, t console.Terminal) error {
 		return err
 	}
 	if slices.ContainsFunc(programFlags, d.all.Changed) {
-		d.look.format.Resolve("json")
+		d.printing.format.Resolve("json")
 	} else {
-		d.look.format.Resolve(flags.FormatChanges)
+		d.printing.format.Resolve(flags.FormatChanges)
 	}
-	if err := cmp.Or(d.selectTargets(args), d.look.read(&d.cfg.Print, t, d.all)); err != nil {
+	if err := cmp.Or(d.selectTargets(args), d.printing.read(&d.cfg.Print, t, d.all)); err != nil {
 		return err
 	}
 	d.noise.Apply(&d.cfg.Print.Compare)

@@ -26,10 +26,10 @@ import (
 // listOptions are the flags of dwatch list.
 type listOptions struct {
 	common
-	look look
-	list listTask
-	from flags.From // a recording, or empty
-	at   time.Time  // zero means the end of the recording
+	printing printFlags
+	list     listTask
+	from     flags.From // a recording, or empty
+	at       time.Time  // zero means the end of the recording
 }
 
 func (l *listOptions) groups() []flags.Group {
@@ -39,7 +39,7 @@ func (l *listOptions) groups() []flags.Group {
 		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, list the objects that existed at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {
-			l.look.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")
+			l.printing.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")
 		}, flags.SortBy(&l.list.print.Order)),
 	}
 }
@@ -53,14 +53,14 @@ func (l *listOptions) complete(args []string, t console.Terminal) (err error) {
 		return err
 	}
 	if t.IsTerminal && !l.all.Changed("show-managed-fields") {
-		l.look.format.Resolve("table") // as kubectl get
+		l.printing.format.Resolve("table") // as kubectl get
 	} else {
-		l.look.format.Resolve("json")
+		l.printing.format.Resolve("json")
 	}
 	if err := checkListWhere(l.list.where); err != nil {
 		return err
 	}
-	if err := l.look.read(&l.list.print, t, l.all); err != nil {
+	if err := l.printing.read(&l.list.print, t, l.all); err != nil {
 		return err
 	}
 	l.list.print.OmitManagedFields = l.list.print.Template == nil && !l.list.keepManaged

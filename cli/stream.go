@@ -19,10 +19,10 @@ import (
 // streamOptions are the flags of dwatch without a command. Its fields are the groups of flags.
 type streamOptions struct {
 	followOptions
-	look  look
-	view  flags.View
-	noise flags.Noise
-	from  flags.From // a recording, or empty
+	printing printFlags
+	view     flags.View
+	noise    flags.Noise
+	from     flags.From // a recording, or empty
 
 	span        flags.TimeRange // --since and --before
 	isChanges   bool            // the format is changes
@@ -30,14 +30,14 @@ type streamOptions struct {
 	terminal    console.Terminal
 }
 
-// look is how objects are printed: the flags that streams and lists share.
-type look struct {
+// printFlags are the flags for the printed objects that streams and lists share.
+type printFlags struct {
 	format flags.Format
 	masks  flags.Masks
 	color  flags.Color
 }
 
-func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
+func (l *printFlags) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
 	l.format.FlagsWithTemplates(formats, usage)(f)
 	f.BoolVar(&p.Table.ShowKind, "show-kind", false, "In tables, show the resource type with each name, as for several resources")
 	flags.Columns(&p.Table)(f)
@@ -48,7 +48,7 @@ func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []
 }
 
 // read sets how objects are printed. all are the flags of the command.
-func (l *look) read(o *output.Options, t console.Terminal, all *pflag.FlagSet) error {
+func (l *printFlags) read(o *output.Options, t console.Terminal, all *pflag.FlagSet) error {
 	o.Terminal, o.Color = t.IsTerminal, l.color.IsEnabled(t.IsTerminal && !t.NoColor)
 	return cmp.Or(l.format.Parse(o), l.format.Check(all), l.masks.Parse(o, false))
 }
@@ -62,10 +62,10 @@ func (s *streamOptions) groups() []flags.Group {
 			"Print only changes before `TIME`, and end"), s.from.AddTo),
 		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), flags.StatusEvents(&c.Filter.PassStatus, &c.Heartbeat)),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {
-			s.look.addTo(f, &c.Print, &c.KeepManaged, flags.StreamFormats, "; by default json, and at a terminal changes")
+			s.printing.addTo(f, &c.Print, &c.KeepManaged, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
 		}),
-		flags.NewGroup("Changes", s.view.AddTo, flags.PreviousState(&c.Print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in changes")),
+		flags.NewGroup("Changes", s.view.AddTo, flags.PreviousState(&c.Print), s.noise.AddTo, s.printing.masks.AddShowSecrets(" in changes")),
 		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
 			f.BoolP("watch", "w", false, "Has no effect: dwatch always watches")
@@ -86,11 +86,11 @@ func (s *streamOptions) complete(args []string, t console.Terminal) error {
 	}
 	s.terminal, s.forPrograms = t, slices.ContainsFunc(programFlags, s.all.Changed)
 	if t.IsTerminal && !s.forPrograms {
-		s.look.format.Resolve(flags.FormatChanges)
+		s.printing.format.Resolve(flags.FormatChanges)
 	} else {
-		s.look.format.Resolve("json")
+		s.printing.format.Resolve("json")
 	}
-	if err := cmp.Or(s.completeTargets(args), s.look.read(&s.cfg.Print, t, s.all)); err != nil {
+	if err := cmp.Or(s.completeTargets(args), s.printing.read(&s.cfg.Print, t, s.all)); err != nil {
 		return err
 	}
 	s.noise.Apply(&s.cfg.Print.Compare)
@@ -105,7 +105,7 @@ func (s *streamOptions) complete(args []string, t console.Terminal) error {
 }
 
 func (s *streamOptions) validate() error {
-	format := s.look.format.Name
+	format := s.printing.format.Name
 	compares := format == flags.FormatChanges || s.cfg.Print.Changes || s.cfg.AsksPast()
 	given := s.all.Changed
 	switch name := s.noise.ChangedFlag(s.all); {

@@ -54,7 +54,7 @@ func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) 
 	if err := u.UnmarshalJSON([]byte(o.Masks.MaskJSON(object.Raw()))); err != nil {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
-	// The masks need the managed fields, which have the keys of list items. Nobody else refers to u.
+	// The masks need the managed fields, which have the keys of list items. u is not shared.
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.OmitManagedFields {
 		delete(metadata, "managedFields")
 	}

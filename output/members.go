@@ -28,7 +28,7 @@ func (m members) with(text string) members {
 	return m
 }
 
-// add adds the member that one path reads, and returns false if that is not known. A path within a range begins at the current
+// add adds the member that one path reads, and returns false if that can't be determined. A path within a range begins at the current
 // element, whose member has been added already. add takes it for a path of the object, which only adds too much.
 func (m members) add(path []jsonpath.Node) bool {
 	if len(path) > 0 && path[0].Type() == jsonpath.NodeIdentifier {
@@ -53,7 +53,7 @@ func (m members) add(path []jsonpath.Node) bool {
 	case len(path) > 1 && fieldOf(path[1]) != "":
 		m[first] = append(of, fieldOf(path[1]))
 	default:
-		m[first] = nil // all of it
+		m[first] = nil // the whole member
 	}
 	return true
 }

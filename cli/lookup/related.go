@@ -24,7 +24,7 @@ var fronts = []schema.GroupVersionResource{
 
 // RelatedObjects returns the object that a target names with its pods, and all objects of fronts in its namespace. Objects
 // that may not be listed are left out.
-func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known, beside []*unstructured.Unstructured) {
+func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known, related []*unstructured.Unstructured) {
 	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()}
 	found, err := c.content.Resource(t.Resource()).Namespace(t.Namespace).List(ctx, named)
 	if err != nil || len(found.Items) == 0 {
@@ -49,8 +49,8 @@ func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known
 	for _, resource := range fronts {
 		all, err := c.content.Resource(resource).Namespace(t.Namespace).List(ctx, metav1.ListOptions{Limit: maxNames})
 		for i := 0; err == nil && i < len(all.Items); i++ {
-			beside = append(beside, &all.Items[i])
+			related = append(related, &all.Items[i])
 		}
 	}
-	return known, beside
+	return known, related
 }

@@ -69,14 +69,14 @@ func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change
 		case name == change.AnyField, others.Bool(), !properties.Exists(), at.Get("x-kubernetes-preserve-unknown-fields").Bool():
 			return nil, nil, true
 		default:
-			return fields[:i+1], meantBy(fields[:i+1], properties), false
+			return fields[:i+1], similarField(fields[:i+1], properties), false
 		}
 	}
 	return nil, nil, false
 }
 
 // meantBy returns fields with the last name replaced by the most similar property, or nil if none is similar.
-func meantBy(fields change.FieldPath, properties gjson.Result) change.FieldPath {
+func similarField(fields change.FieldPath, properties gjson.Result) change.FieldPath {
 	var names []string
 	properties.ForEach(func(name, _ gjson.Result) bool {
 		names = append(names, name.Str)

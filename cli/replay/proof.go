@@ -96,11 +96,11 @@ func (a Proofs) Report(timestamps bool, nothing func(*partProof) string) error {
 			text = nothing(p)
 		}
 		for _, proof := range []*recording.Proof{p.before, p.proof} {
-			said := ""
+			message := ""
 			if proof == p.proof {
-				said = text
+				message = text
 			}
-			if err := ReportProof(p.console, proof, timestamps, said); err != nil {
+			if err := ReportProof(p.console, proof, timestamps, message); err != nil {
 				failed = append(failed, prefix(p.cluster, err))
 				break
 			}

@@ -24,7 +24,7 @@ func (m *member) newClusterPast(s *Session) *clusterPast {
 		return nil
 	}
 	p := &clusterPast{member: m}
-	if !m.pastTold {
+	if !m.pastDelivered {
 		p.reconstruction = m.of.run.newReconstruction(s, m.planned(s))
 		p.reconstruction.cluster = m.name
 	}
@@ -51,7 +51,7 @@ func (p *clusterPast) tell(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil // what could not be read only shows that the run ends
 	}
-	p.member.pastTold, p.reconstruction = true, nil
+	p.member.pastDelivered, p.reconstruction = true, nil
 	return p.member.of.addPast(ctx, p.member, known)
 }
 

@@ -46,12 +46,12 @@ type member struct {
 
 // memberState belongs to the goroutine of a member.
 type memberState struct {
-	everAnswered bool
-	answered     bool           // an event came in this try
-	targets      []event.Target // that have joined
-	lost         event.Type     // the status event that was delivered since they were lost, or empty
-	pastTold     bool           // --since: the past was delivered
-	sameCluster  string         // another name of this cluster, which was reported
+	everAnswered  bool
+	answered      bool           // an event came in this try
+	targets       []event.Target // that have joined
+	lost          event.Type     // the status event that was delivered since they were lost, or empty
+	pastDelivered bool           // --since: the past was delivered
+	sameCluster   string         // another name of this cluster, which was reported
 }
 
 // lastReason is a message that is reported when it changes.

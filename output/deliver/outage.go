@@ -80,7 +80,7 @@ func (s *schedule) countOutage(k key, err error) {
 	defer s.mu.Unlock()
 	out := &s.outage
 	out.failed[k] = true
-	said, isDown := errors.AsType[*DownError](err)
+	down, isDown := errors.AsType[*DownError](err)
 	switch {
 	case s.Down && out.probing != s.objects[k] && !s.isDueLocked(): // an attempt that began before the outage
 		return
@@ -90,7 +90,7 @@ func (s *schedule) countOutage(k key, err error) {
 	s.Down, out.probing = true, nil
 	d := s.backoff(&out.delays)
 	if isDown {
-		d = max(d, said.RetryAfter)
+		d = max(d, down.RetryAfter)
 	}
 	s.probeAfterLocked(d)
 	notify(s.changed)

@@ -104,7 +104,7 @@ func (h *Hub) detail(o *inventory.Entry) *detail {
 // add fills the history from the retained states, and sets Dropped. It requires changes to be set.
 func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Items = []json.RawMessage{}
-	told, later := 0, map[inventory.ChangeFingerprint]bool{}
+	included, later := 0, map[inventory.ChangeFingerprint]bool{}
 	for i := len(states) - 1; i >= 0 && len(past.Items) < maxHistory; i-- {
 		r := states[i].Repeat
 		if r.Times > 1 && later[r.Fingerprint] {
@@ -122,13 +122,13 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 		if m := changeMessageOf(&c); m.Feed {
 			past.Items = append(past.Items, encode(m))
 			if r.Times == 0 || !later[r.Fingerprint] {
-				told += max(r.Times, 1)
+				included += max(r.Times, 1)
 			}
 			later[r.Fingerprint] = true
 		}
 	}
 	slices.Reverse(past.Items)
-	past.Dropped = max(past.changes-told, 0)
+	past.Dropped = max(past.changes-included, 0)
 }
 
 func conditionsOf(content string) []condition {

@@ -28,7 +28,7 @@ var texts = map[event.Type]string{
 	event.Gap:          "relisted: only intermediate states may be missing",
 	event.Gone:         "the server no longer has the resource; waiting for it",
 	event.Arrived:      "the server has the resource; watching it",
-	event.Joined:       "asked for from now on; watching it",
+	event.Joined:       "requested; watching it",
 	event.Left:         "no longer watched",
 	event.Denied:       "the right to watch is missing, trying again",
 }

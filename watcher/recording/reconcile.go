@@ -29,7 +29,7 @@ func (u unconfirmedObjects) convert(dst []event.Event, e event.Event, wasSynced 
 	switch {
 	case !isKnown:
 	case was.UID != e.Object.UID:
-		dst = append(dst, unseenDeletion(was, e))
+		dst = append(dst, missedDeletion(was, e))
 	case was.ResourceVersion == e.Object.ResourceVersion && e.Type != event.Deleted:
 		return dst
 	case e.Type == event.Added:
@@ -45,7 +45,7 @@ func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Even
 		of := event.Key{Resource: key.resource, Namespace: key.namespace, Name: key.name}
 		if covers(e.Target.Key(), of) {
 			delete(u, key)
-			dst = append(dst, unseenDeletion(was, e))
+			dst = append(dst, missedDeletion(was, e))
 		}
 	}
 	slices.SortFunc(dst[from:], func(a, b event.Event) int {
@@ -55,7 +55,7 @@ func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Even
 }
 
 // unseenDeletion returns the deletion of an object that was found missing when event by occurred.
-func unseenDeletion(was storedObject, by event.Event) event.Event {
+func missedDeletion(was storedObject, by event.Event) event.Event {
 	o := event.NewObject(was.Identity, "") // the stored content is masked already
 	return event.Event{Type: event.Deleted, Target: by.Target, Object: o, FinalStateUnknown: true, Listed: true, Time: by.Time}
 }

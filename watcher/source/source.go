@@ -120,8 +120,7 @@ func (s *Source) AssumeServerResponded() { s.responded.Store(true) }
 // HasSynced reports whether a list was completed in the current or most recent session.
 func (s *Source) HasSynced() bool { return s.synced.Load() }
 
-// MissingError returns the server's answer that the object of a snapshot does not exist, or nil if it
-// has not said so.
+// MissingError returns the NotFound error of the server if the object of a snapshot does not exist, or nil.
 func (s *Source) MissingError() error {
 	if err := s.missing.Load(); err != nil {
 		return *err

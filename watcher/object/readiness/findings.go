@@ -162,7 +162,7 @@ func (j *judge) mayFailByAge(c, main *condition) bool {
 	return true
 }
 
-// sideWords in the type of a condition or in the name of a state say that it is about something beside the object itself.
+// sideWords in the type of a condition or in the name of a state say that it is not about the object itself.
 var sideWords = wordSet(`backup backups restore snapshot snapshots validation cleanup finalizer finalizers delete deletion
 	deleted removal teardown rollback scan upgrade license`)
 
@@ -406,7 +406,7 @@ func isHistory(key string) bool {
 
 var historyWords = wordSet(`history previous past last old older versions revisions backups events transitions timestamps conditions logs`)
 
-// isIntent reports whether a field is about what somebody wants, and not about what is.
+// isIntent reports whether a field describes the desired state, not the actual one.
 func isIntent(key string) bool {
 	return slices.ContainsFunc(splitOf(key), intentWords.has)
 }
