@@ -24,20 +24,22 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// Cause is the reason why an object is not ready that was found outside the object. The zero Cause means that none was found.
+// Cause is the reason why an object is not ready, if it was found outside the object.
 type Cause struct {
-	// Object is the object that Text is about, such as po/web-x7. If empty, it is the object itself.
+	// Text is the reason, or empty if none was found. Object is the object that Text is about, such as po/web-x7. If empty, it
+	// is the object itself.
 	Object, Text string
 	// Pod is the failing pod, or nil.
 	Pod *unstructured.Unstructured
-	// Denied are the resources that this user may not read.
+	// Denied are the resources that this user may not read, so that the reason may be there.
 	Denied []string
 }
 
 const (
-	// maxPods is the maximum number of pods of a namespace that are searched.
+	// maxPods is the maximum number of pods of a namespace that are searched, and of objects of a kind in listDescendants.
 	maxPods = 500
-	// maxLookups is the maximum number of owner lookups per search. Later searches find the owners of other objects.
+	// maxLookups is the maximum number of owner lookups per search. A later search uses the cache, so it can look up the owners
+	// of other objects.
 	maxLookups = 20
 )
 
@@ -46,8 +48,8 @@ var (
 	setsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
 )
 
-// CauseFinder finds out why objects are not ready. It caches the owners of objects. Only one goroutine may call FindCause,
-// FindCrashLoop or FindFailingPod at a time.
+// CauseFinder finds out why objects are not ready. It caches the owners of objects and the values of Secrets. Only Logs and
+// CacheSecrets are safe for concurrent use.
 type CauseFinder struct {
 	*Client
 	masks   *change.Masks
@@ -60,9 +62,9 @@ func (c *Client) NewCauseFinder(masks *change.Masks) *CauseFinder {
 	return &CauseFinder{Client: c, masks: masks, owned: lru.New(maxRecent), secrets: newSecretCache()}
 }
 
-// FindCause finds out why an object is not ready: the problem of its failing pod, and the newest Warning unless the pod
-// states the problem itself. Without a failing pod it uses the newest Warning about the object or the objects that it owns. If the
-// object itself states the problem, it returns a zero Cause and makes no request.
+// FindCause finds out why an object is not ready: the problem of its failing pod, and the newest Warning about the pod unless
+// the pod states the problem itself. Without a failing pod, FindCause uses the newest Warning about the object or the objects
+// that it owns. If the object itself states the problem, it returns a zero Cause and makes no request.
 func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	u, err := o.Decode()
 	if err != nil {
@@ -95,7 +97,8 @@ func (c *CauseFinder) FindCause(ctx context.Context, o event.Object) Cause {
 	return s.found
 }
 
-// FindCrashLoop returns a pod of a workload that runs now, but keeps crashing, and why. pod is empty if there is none.
+// FindCrashLoop returns a pod of a workload that keeps crashing, even if it runs at the moment, and why. pod is empty if there
+// is none.
 func (c *CauseFinder) FindCrashLoop(ctx context.Context, o event.Object) (pod, why string, err error) {
 	u, err := o.Decode()
 	if err != nil {
@@ -129,12 +132,12 @@ type search struct {
 	*CauseFinder
 	root    owner.Ref
 	known   map[owner.Ref][]owner.Owner // owners of the objects listed so far, by Ref.NameKey
-	all     bool                        // known has all pods of the namespace
+	all     bool                        // known has all pods that may belong to the root: those that its selector matches
 	lookups int
 	found   Cause
 }
 
-// pod returns the failing pod of the root, or nil. It prefers pods that state their problem, and then newer ones. For a
+// pod returns the failing pod of the root u, or nil. It prefers pods that state their problem, and then newer ones. For a
 // Deployment, only pods of the newest template count, because the others are about to be deleted. A pod that has failed for
 // good counts only if there is no other, except for a Job.
 func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *unstructured.Unstructured) {
@@ -154,7 +157,7 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 	if s.root.Kind == "Deployment" {
 		template = s.template(ctx, u, list.Items)
 	}
-	var over *unstructured.Unstructured
+	var failed *unstructured.Unstructured // for good
 	for i := range list.Items {
 		one := &list.Items[i]
 		is := status.Of(one)
@@ -166,14 +169,14 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 		}
 		switch {
 		case s.root.Kind != "Job" && status.IsFailedPod(one):
-			over = cmp.Or(over, one)
+			failed = cmp.Or(failed, one)
 		case is.SelfReported:
 			return one
 		default:
 			wrong = cmp.Or(wrong, one)
 		}
 	}
-	return cmp.Or(wrong, over)
+	return cmp.Or(wrong, failed)
 }
 
 // templateHash is the label that identifies the template of a Deployment's pods and ReplicaSets.
@@ -207,7 +210,7 @@ func podRef(u *unstructured.Unstructured) owner.Ref {
 	return owner.Ref{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
 }
 
-// selectorOf returns the label selector in spec.selector, or an empty string if there is none.
+// selectorOf returns the label selector in spec.selector, or an empty string if there is none or it is invalid.
 func selectorOf(u *unstructured.Unstructured) string {
 	selector, _, _ := unstructured.NestedMap(u.Object, "spec", "selector")
 	text, err := json.Marshal(selector)
@@ -227,8 +230,8 @@ func selectorOf(u *unstructured.Unstructured) string {
 	return parsed.String()
 }
 
-// warning returns the text of the newest Warning about an object. If the object is the root, the Warning may also be about
-// an object that belongs to it; then of names that object.
+// warning returns the text of the newest Warning about an object. If the object is the root, the Warning may also be about an
+// object that belongs to it, which of then names.
 func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string) {
 	namespace := namespaceIn(about.Namespace)
 	warnings, err := s.events(ctx, namespace, fields.Set{"type": corev1.EventTypeWarning}, s.masks)
@@ -247,8 +250,8 @@ func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string)
 	return "", ""
 }
 
-// firstConsumer returns the Event that says that a claim waits for its first consumer. It is not a Warning, and the claim
-// itself does not say so.
+// firstConsumer returns the text of the Event that says that a claim waits for its first consumer. The Event is not a
+// Warning, and the claim itself does not say so.
 func (s *search) firstConsumer(ctx context.Context) string {
 	events, err := s.events(ctx, namespaceIn(s.root.Namespace), fields.Set{"reason": "WaitForFirstConsumer"}, s.masks)
 	if err != nil {
@@ -271,7 +274,8 @@ func (s *search) nameOf(ctx context.Context, o owner.Ref) string {
 	return strings.ToLower(o.Kind) + "/" + o.Name
 }
 
-// belongs reports whether the root owns an object, directly or indirectly. It is false if the owners can't be looked up.
+// belongs reports whether an object is the root or the root owns it, directly or indirectly. It is false if the owners can't
+// be looked up.
 func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
 	related, _ := owner.SelfOrOwnerMatches(ctx, o, func(r owner.Ref) bool { return r.RefersTo(s.root) }, func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
 		if owners, ok := s.known[r.NameKey()]; ok {
@@ -285,7 +289,8 @@ func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
 	return related
 }
 
-// lookUp returns the owners of an object from the cache or the server.
+// lookUp returns the owners of an object from the cache or the server. It returns none after maxLookups requests, and if the
+// owners can't be read.
 func (s *search) lookUp(ctx context.Context, r owner.Ref) []owner.Owner {
 	key := r
 	key.Version = ""
@@ -310,6 +315,7 @@ func (s *search) lookUp(ctx context.Context, r owner.Ref) []owner.Owner {
 	return owners
 }
 
+// deny records that the user may not read a resource, if that is what err means.
 func (s *search) deny(resource string, err error) {
 	if apierrors.IsForbidden(err) && !slices.Contains(s.found.Denied, resource) {
 		s.found.Denied = append(s.found.Denied, resource)

@@ -31,8 +31,8 @@ const (
 // otherwise with 403.
 type shop struct {
 	*CauseFinder
-	mu    sync.Mutex
-	asked []string // paths
+	mu       sync.Mutex
+	requests []string // paths
 }
 
 func newShop(t *testing.T, masks *change.Masks, answers map[string]string, missing ...string) *shop {
@@ -47,7 +47,7 @@ func newShop(t *testing.T, masks *change.Masks, answers map[string]string, missi
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.asked = append(s.asked, r.URL.Path)
+		s.requests = append(s.requests, r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
 		for end, body := range answers {
 			if strings.HasSuffix(r.URL.Path, "/"+end) {
@@ -84,12 +84,12 @@ func (s *shop) cause(t *testing.T) Cause {
 func (s *shop) lookups() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, path := range s.asked {
+	for _, path := range s.requests {
 		if strings.Count(path, "/") == strings.Count("/apis/apps/v1/namespaces/shop/replicasets/a", "/") {
 			n++
 		}
 	}
-	s.asked = nil
+	s.requests = nil
 	return n
 }
 

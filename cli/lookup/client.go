@@ -1,5 +1,6 @@
-// Package lookup queries the server for information that helps people: similar names, why an object is not ready, Events
-// about an object, its owners, and logs. Which objects are watched never depends on it.
+// Package lookup queries the server for more than the watch delivers: similar names, why an object is not ready, Events
+// about an object, its owners and related objects, and logs. Most results only help people. But --for depends on owners and
+// related objects.
 package lookup
 
 import (
@@ -19,8 +20,8 @@ import (
 )
 
 const (
-	Timeout  = 2 * time.Second // limits an optional query
-	maxNames = 500             // maximum number of objects that are listed to find one
+	Timeout  = 2 * time.Second // limits a query whose result is optional
+	maxNames = 500             // maximum number of objects of a resource that are listed to find some of them
 )
 
 // Client queries one server. It is safe for concurrent use.
@@ -43,7 +44,7 @@ func New(c *cluster.Cluster, m *mapper.Mapper) (*Client, error) {
 }
 
 // SimilarName returns the name of an existing object that is similar to t's name. It is empty if there is none, if t exists
-// by now, or if the query fails.
+// by now, or if the query fails. If there are more than maxNames objects, it considers only some of them.
 func (c *Client) SimilarName(ctx context.Context, t event.Target) string {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 type PrinterColumn struct{ Name, JSONPath string }
 
 // StatusColumns returns the printer columns of a custom resource that show a text or a boolean of its status. The
-// authors of the resource consider these fields its state. It returns nil if the user may not read the definition.
+// authors of the resource consider these fields its state. It returns nil if the definition can't be read.
 func StatusColumns(ctx context.Context, c *Client, r schema.GroupVersionResource) (columns []PrinterColumn) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

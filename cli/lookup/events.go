@@ -25,18 +25,18 @@ import (
 
 const (
 	// eventsPage is the number of Events per list request, and maxEventPages the maximum number of requests. The server
-	// sorts Events by name, not by time. If a namespace has more, the newest may be missing.
+	// sorts Events by name, not by time. If a namespace has more, the newest Events may be missing.
 	eventsPage, maxEventPages = 500, 4
 	// maxTraced is the maximum number of Warnings, newest first, whose objects' owners are looked up.
 	maxTraced = 30
-	// staleWarning is the age at which a Warning is shown with its age.
+	// staleWarning is the age from which on a Warning is shown with its age.
 	staleWarning = 10 * time.Second
 )
 
 var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// Events returns the Events about an object and about the objects that it owns, newest first, with masked texts. If the
-// namespace has very many Events, some about owned objects may be missing.
+// Events returns the Events about an object and about the objects that it owns, newest first, with masked texts. Events about
+// owned objects may be missing: some if the namespace has very many Events, and all if they can't be listed.
 func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks) ([]kubeevent.Event, error) {
 	namespace := namespaceOf(o)
 	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}, masks)
@@ -44,7 +44,7 @@ func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
 	case err != nil:
-		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
+		return nil, fmt.Errorf("list events in namespace %s: %w", namespace, err)
 	}
 	this := refTo(o)
 	found = slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.InvolvedObject.RefersTo(this) })
@@ -71,8 +71,8 @@ var descendants = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), {Group: "batch", Version: "v1", Kind: "Job"},
 }
 
-// listDescendants records the owners of all objects of descendants in the namespace. Owners of other objects, for example
-// because there are too many or they may not be listed, are looked up one by one later.
+// listDescendants records the owners of all objects of descendants in the namespace. Other owners are looked up one by one
+// later: those of other kinds, of objects that may not be listed, and of objects beyond maxPods.
 func (s *search) listDescendants(ctx context.Context) {
 	for _, kind := range descendants {
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
@@ -93,8 +93,8 @@ func sortEvents(events []kubeevent.Event) {
 	slices.SortStableFunc(events, func(a, b kubeevent.Event) int { return b.LastSeen.Compare(a.LastSeen) })
 }
 
-// events returns Events of a namespace, newest first, with masked texts. It returns fewer than maxEventPages have if ctx ends
-// after the first page.
+// events returns Events of a namespace, newest first, with masked texts. If a request after the first page fails, it returns
+// the Events of the pages before.
 func (c *Client) events(ctx context.Context, namespace string, which fields.Set, masks *change.Masks) ([]kubeevent.Event, error) {
 	var found []kubeevent.Event
 	part := metav1.ListOptions{FieldSelector: which.String(), Limit: eventsPage}

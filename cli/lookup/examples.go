@@ -25,7 +25,7 @@ type Examples struct {
 	CustomResource      string // name of a CustomResourceDefinition
 }
 
-// Examples queries the server for at most three seconds. If the namespace has no Deployment, it returns one of another
+// Examples queries the server for at most exampleTimeout. If the namespace has no Deployment, it returns one of another
 // namespace. It is no error if objects are missing or may not be listed.
 func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exampleTimeout)
@@ -40,6 +40,7 @@ func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, er
 	return e, err
 }
 
+// first returns one object of a resource. name is empty if there is none or it may not be listed.
 func (c *Client) first(ctx context.Context, r schema.GroupVersionResource, namespace string) (in, name string, err error) {
 	list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {

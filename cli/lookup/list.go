@@ -13,7 +13,8 @@ import (
 // eachPage is the number of objects per list request.
 const eachPage = 500
 
-// ForEachObject calls take for each object of a resource in a namespace, or in all namespaces if namespace is empty.
+// ForEachObject calls take for each object of a resource in a namespace, or in all namespaces if namespace is empty. After an
+// error, take may have been called for some of them.
 func (c *Client) ForEachObject(ctx context.Context, resource schema.GroupVersionResource, namespace string, take func(event.Object)) error {
 	options := metav1.ListOptions{Limit: eachPage}
 	for {
@@ -25,6 +26,7 @@ func (c *Client) ForEachObject(ctx context.Context, resource schema.GroupVersion
 	}
 }
 
+// page calls take for the objects of one list request, and returns the token of the next one, or "" after the last.
 func (c *Client) page(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions, take func(event.Object)) (next string, err error) {
 	ctx, cancel := c.cluster.WithTimeout(ctx)
 	defer cancel()

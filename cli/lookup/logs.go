@@ -29,7 +29,7 @@ const (
 	maxLogLine = 500
 )
 
-// Log has the last lines of a container's log.
+// Log contains the last lines of a container's log.
 type Log struct {
 	// Source names the pod and container: po/web-x7, container web.
 	Source string
@@ -37,21 +37,24 @@ type Log struct {
 	Previous bool
 	// Lines are the last lines, masked. They may contain control characters.
 	Lines []string
-	// Truncated means that even the last line has too many bytes. Lines then has its beginning, if anything.
+	// Truncated means that even the last line has too many bytes. Lines is then usually empty.
 	Truncated bool
 }
 
 // UnmaskedError lists Secrets of a pod whose values are unknown, so that they can't be masked in its logs.
 type UnmaskedError struct {
 	Pod, Namespace string
-	// Unreadable Secrets can't be read. Deleted ones no longer exist. Changed ones may have changed since the container started.
-	Unreadable, Deleted, Changed []string
-	// MissingOptional Secrets do not exist, and may never have existed: the pod starts without them.
+	// Unreadable Secrets can't be read. Excess ones were not read, because the pod has more than maxSecrets. Deleted ones no
+	// longer exist. Changed ones may have changed since the container started.
+	Unreadable, Excess, Deleted, Changed []string
+	// MissingOptional Secrets do not exist, and may never have existed, because the pod starts without them.
 	MissingOptional []string
 }
 
-// IsCertain reports whether the pod certainly has values that can't be masked.
-func (e *UnmaskedError) IsCertain() bool { return len(e.Unreadable)+len(e.Deleted)+len(e.Changed) > 0 }
+// IsCertain reports whether the pod certainly uses or used Secrets whose values can't be masked.
+func (e *UnmaskedError) IsCertain() bool {
+	return len(e.Unreadable)+len(e.Excess)+len(e.Deleted)+len(e.Changed) > 0
+}
 
 func (e *UnmaskedError) Error() string {
 	var all []string
@@ -60,6 +63,7 @@ func (e *UnmaskedError) Error() string {
 		why     string
 	}{
 		{e.Unreadable, "they can't be read (get secrets in namespace " + e.Namespace + ")"},
+		{e.Excess, fmt.Sprintf("dwatch reads at most %d Secrets of a pod", maxSecrets)},
 		{e.Deleted, "there is no such Secret any more in namespace " + e.Namespace},
 		{e.Changed, "it may have been changed after the container was started"},
 	} {
@@ -74,7 +78,7 @@ func (e *UnmaskedError) Error() string {
 }
 
 // FindFailingPod returns the object itself if it is a failing pod, or the failing pod of a workload as in
-// [CauseFinder.FindCause]. It returns nil if there is none or if pods may not be listed.
+// [CauseFinder.FindCause]. It returns nil if there is none or if pods can't be listed.
 func (c *CauseFinder) FindFailingPod(ctx context.Context, u *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := u.GroupVersionKind()
 	switch {
@@ -88,10 +92,10 @@ func (c *CauseFinder) FindFailingPod(ctx context.Context, u *unstructured.Unstru
 	return c.search(owner.Ref{GroupVersionKind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}).pod(ctx, u)
 }
 
-// Logs returns the last lines of the failing container of a pod: from the run before the last restart if that one failed,
-// and from the current run. It returns none if no container has run. Values of the pod's Secrets, present and cached ones,
-// are masked. If values are unknown, the error is an *UnmaskedError. If it is certain, Logs returns logs only if unmasked is
-// true. Logs is safe for concurrent use.
+// Logs returns the last lines of the failing container of a pod: from its current run, and from the run before the last
+// restart. It leaves out the earlier run if the current one has ended, and the current run if it has not begun. It returns
+// none if the container has not run. Values of the pod's Secrets, present and cached ones, are masked. If values are unknown,
+// the error is an *UnmaskedError. If it is certain, Logs returns logs only if unmasked is true.
 func (c *CauseFinder) Logs(ctx context.Context, u *unstructured.Unstructured, lines int, unmasked bool) ([]Log, error) {
 	runs := runsOf(u)
 	if len(runs) == 0 {
@@ -152,8 +156,8 @@ func runsOf(u *unstructured.Unstructured) (runs []run) {
 	return runs
 }
 
-// log returns the last lines of a run. If they have too many bytes, it halves their number. isCut means that even the last
-// line has too many bytes.
+// log returns the last lines of a run. While they have more than maxLog bytes, it requests half as many. isCut means that
+// even the last line has too many bytes.
 func (c *CauseFinder) log(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
 	for ; ; lines /= 2 {
 		text, isCut, err = c.tail(ctx, u, container, lines, previous)

@@ -2,7 +2,9 @@ package lookup
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,5 +83,18 @@ func TestSecretChanged(t *testing.T) {
 		case !is && (len(logs) != 1 || !slices.Equal(logs[0].Lines, []string{"it was <db/password>"})):
 			t.Errorf("%s: got logs %v, error %v, want a masked line", name, logs, err)
 		}
+	}
+}
+
+// TestTooManySecrets checks that Secrets that were not read because there are too many are reported with this reason.
+func TestTooManySecrets(t *testing.T) {
+	var sources []string
+	for n := range maxSecrets + 1 {
+		sources = append(sources, fmt.Sprintf(`{"secretRef":{"name":"s%02d"}}`, n))
+	}
+	pod := failedPod(t, usingSecrets(strings.Join(sources, ",")), "2026-01-31T10:00:00Z")
+	_, err := newShop(t, nil, nil, "secrets/").Logs(t.Context(), pod, 1, false)
+	if err == nil || !strings.Contains(err.Error(), "the values of Secret s20, which po/a uses, are not masked in it: dwatch reads at most 20 Secrets of a pod") {
+		t.Errorf("got %v, want the reason for s20", err)
 	}
 }

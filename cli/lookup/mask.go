@@ -65,7 +65,7 @@ func (s secretValues) addTexts(inside any, name string) {
 	}
 }
 
-// part is a range of a text that is replaced by a name.
+// part is a range of a text, and the name that replaces it.
 type part struct {
 	from, to int
 	name     string
@@ -154,7 +154,7 @@ func (r reading) unescape(escaped func(text string) (meaning string, size int)) 
 	return reading{string(text), append(from, r.from[len(r.text)])}
 }
 
-// inURL reads %40.
+// inURL reads an escape as in URLs, such as %40.
 func inURL(text string) (meaning string, size int) {
 	if len(text) < 3 || text[0] != '%' {
 		return "", 0
@@ -166,7 +166,7 @@ func inURL(text string) (meaning string, size int) {
 	return string(decoded), 3
 }
 
-// inQuery reads %40, and + for a space.
+// inQuery reads an escape as in the query of a URL: as in inURL, and + for a space.
 func inQuery(text string) (meaning string, size int) {
 	if text[0] == '+' {
 		return " ", 1
@@ -176,7 +176,7 @@ func inQuery(text string) (meaning string, size int) {
 
 var jsonEscapes = map[byte]string{'"': `"`, '\'': `'`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// inJSON reads \" and \u00e9.
+// inJSON reads an escape as in JSON, such as \" or \u00e9.
 func inJSON(text string) (meaning string, size int) {
 	if len(text) < 2 || text[0] != '\\' {
 		return "", 0
@@ -194,7 +194,7 @@ func inJSON(text string) (meaning string, size int) {
 	return string(first), 6
 }
 
-// unicodeEscape reads one \u00e9.
+// unicodeEscape reads an escape such as \u00e9, without combining surrogates.
 func unicodeEscape(text string) (rune, bool) {
 	if len(text) < 6 || !strings.HasPrefix(text, `\u`) {
 		return 0, false

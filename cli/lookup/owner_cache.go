@@ -18,7 +18,7 @@ type OwnerCache struct {
 	clientFor func(cluster string) *Client
 	waiting   chan clusterRef
 	mu        sync.Mutex
-	known     *lru.Cache // owners by clusterRef; nil while they are being looked up
+	known     *lru.Cache // owners by clusterRef; an untyped nil until they have been looked up
 	pending   int        // number of lookups that have not ended
 }
 
@@ -34,8 +34,8 @@ func NewOwnerCache(clientFor func(cluster string) *Client) *OwnerCache {
 	return &OwnerCache{clientFor: clientFor, waiting: make(chan clusterRef, maxWaiting), known: lru.New(maxRecent)}
 }
 
-// Get returns the owners of an object and true, or false if they are not known yet. Then it starts a lookup unless one is
-// already running. It does not block.
+// Get returns the owners of an object and true, or false if they are not known yet. It then requests a lookup, unless one was
+// already requested or maxWaiting are waiting. It does not block.
 func (a *OwnerCache) Get(cluster string, o owner.Ref) (owners []owner.Owner, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 	burstTime = 2 * time.Second
 	// ownersPage is the number of objects per list request.
 	ownersPage = 500
-	// deniedFor is how long no objects of a kind are looked up after the server has refused it or had no such resource.
+	// deniedFor is how long dwatch looks up no objects of a kind after the server has refused it or had no such resource.
 	deniedFor = time.Minute
 	// firstRetry is the delay before the first retry. It doubles with each retry, maxDoublings times.
 	firstRetry   = time.Second
@@ -33,8 +33,8 @@ const (
 	maxRecent = 1 << 15
 )
 
-// OwnerLookup looks up and caches the owners of objects. Owners of deleted objects stay in the cache. Only one goroutine may
-// use it.
+// OwnerLookup looks up and caches the owners of objects. Owners of deleted objects stay in the cache. It is not safe for
+// concurrent use.
 type OwnerLookup struct {
 	*Client
 	onDenied func(resource string, err error)
@@ -63,7 +63,8 @@ func (c *Client) NewOwnerLookup(onDenied func(resource string, err error)) *Owne
 	}
 }
 
-// Lookup implements owner.Lookup. It retries until the server answers or ctx ends.
+// Lookup is an owner.LookupFunc. It retries until the server answers or ctx ends. It never returns an error: if ctx ends, it
+// returns no owners.
 func (w *OwnerLookup) Lookup(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	if known, ok := w.recall(o); ok {
 		return known, nil
@@ -72,7 +73,7 @@ func (w *OwnerLookup) Lookup(ctx context.Context, o owner.Ref) ([]owner.Owner, e
 		return nil, nil // no object has such a name, or its kind can't be read
 	}
 	for try := 0; ; try++ {
-		found, err := w.ask(ctx, o)
+		found, err := w.request(ctx, o)
 		switch {
 		case err == nil:
 			return found, nil
@@ -123,9 +124,9 @@ func (w *OwnerLookup) recall(o owner.Ref) (known []owner.Owner, ok bool) {
 	return known, ok
 }
 
-// ask queries the server for the owners of an object. After many queries it lists all objects of the resource and
-// namespace instead.
-func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
+// request requests the owners of an object from the server. After many requests, it first lists all objects of the resource
+// and namespace.
+func (w *OwnerLookup) request(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	ctx, cancel := w.cluster.WithTimeout(ctx)
 	defer cancel()
 	where, err := w.placeOf(ctx, o)
@@ -149,7 +150,7 @@ func (w *OwnerLookup) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, erro
 	return found, err
 }
 
-// isBurst counts a query, and reports whether there were many recently.
+// isBurst counts a request, and reports whether there were many recently.
 func (w *OwnerLookup) isBurst(where place) bool {
 	if w.limiters[where] == nil {
 		w.limiters[where] = rate.NewLimiter(rate.Every(burstTime), burst)
@@ -157,7 +158,7 @@ func (w *OwnerLookup) isBurst(where place) bool {
 	return !w.limiters[where].Allow()
 }
 
-// list caches the owners of all objects with the resource and namespace of o, if the user may list them.
+// list caches the owners of all objects in a place, if the user may list them. They have the kind and version of o.
 func (w *OwnerLookup) list(ctx context.Context, where place, o owner.Ref) {
 	delete(w.limiters, where)
 	options := metav1.ListOptions{Limit: ownersPage}
@@ -195,7 +196,7 @@ func ownersOf(o owner.Ref, object *metav1.PartialObjectMetadata) []owner.Owner {
 	return owner.FromObject(object)
 }
 
-// placeOf returns the resource and namespace of an object, or nil if the server has no such resource.
+// placeOf returns the resource and namespace of an object, or nil if the server has no such resource, or several.
 func (c *Client) placeOf(ctx context.Context, o owner.Ref) (*place, error) {
 	if o.Kind == "" {
 		return nil, nil

@@ -23,8 +23,8 @@ import (
 // podOwners is a fake server for pods. The answer to each request can be set.
 type podOwners struct {
 	*OwnerLookup
-	asked   atomic.Int64 // for a pod
-	reports bytes.Buffer
+	requests atomic.Int64 // for a pod
+	reports  bytes.Buffer
 }
 
 // groups is the format of aggregated discovery.
@@ -47,7 +47,7 @@ func newPodOwners(t *testing.T, answer func(nth int64, w http.ResponseWriter)) *
 	mux.HandleFunc("/apis", discovery(""))
 	mux.HandleFunc("/api/v1/namespaces/shop/pods/web", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		answer(p.asked.Add(1), w)
+		answer(p.requests.Add(1), w)
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -100,7 +100,7 @@ func TestOwnersRetry(t *testing.T) {
 			t.Errorf("got error %v, -want +got:\n%s", err, diff)
 		}
 	}
-	if n := p.asked.Load(); n != 4 || p.reports.Len() > 0 {
+	if n := p.requests.Load(); n != 4 || p.reports.Len() > 0 {
 		t.Errorf("got %d requests, want 4, and reports %q, want none", n, &p.reports)
 	}
 }
@@ -118,7 +118,7 @@ func TestOwnersDenied(t *testing.T) {
 		t.Errorf("got error %v after the denial expired, want nil", err)
 	}
 	want := "pods: no: Forbidden\n"
-	if n := p.asked.Load(); n != 2 || p.reports.String() != want {
+	if n := p.requests.Load(); n != 2 || p.reports.String() != want {
 		t.Errorf("got %d requests, want 2, and reports %q, want %q", n, &p.reports, want)
 	}
 }
@@ -147,7 +147,7 @@ func TestOwnersOfNothing(t *testing.T) {
 			t.Errorf("%+v: got %v, %v, want nil", o, got, err)
 		}
 	}
-	if n := p.asked.Load(); n != 0 {
+	if n := p.requests.Load(); n != 0 {
 		t.Errorf("got %d requests, want 0", n)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// fronts are the resources that route traffic to pods, or scale or protect them. Services come before the Ingresses that
-// refer to them.
+// fronts are the resources that route traffic to pods, or scale or protect them. Services precede the Ingresses that refer to
+// them, because the caller learns from the objects in this order.
 var fronts = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("services"),
 	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
@@ -22,9 +22,9 @@ var fronts = []schema.GroupVersionResource{
 	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 }
 
-// RelatedObjects returns the object that a target names with its pods, and all objects of fronts in its namespace. Objects
-// that may not be listed are left out.
-func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known, related []*unstructured.Unstructured) {
+// RelatedObjects returns the object that a target names with its pods, and all objects of fronts in its namespace. It omits
+// objects that can't be listed, and returns nothing if the object does not exist.
+func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known, frontObjects []*unstructured.Unstructured) {
 	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()}
 	found, err := c.content.Resource(t.Resource()).Namespace(t.Namespace).List(ctx, named)
 	if err != nil || len(found.Items) == 0 {
@@ -49,8 +49,8 @@ func (c *CauseFinder) RelatedObjects(ctx context.Context, t event.Target) (known
 	for _, resource := range fronts {
 		all, err := c.content.Resource(resource).Namespace(t.Namespace).List(ctx, metav1.ListOptions{Limit: maxNames})
 		for i := 0; err == nil && i < len(all.Items); i++ {
-			related = append(related, &all.Items[i])
+			frontObjects = append(frontObjects, &all.Items[i])
 		}
 	}
-	return known, related
+	return known, frontObjects
 }

@@ -53,9 +53,10 @@ func FetchSchemas(ctx context.Context, c *cluster.Cluster, version schema.GroupV
 	return schemas, nil
 }
 
-// FindUnknownField returns the path to the first of the fields that no object can have. similar is the path with a similar
-// field name, or nil. open means that the schema allows unknown fields, so that nothing can be missing.
-func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change.FieldPath, open bool) {
+// FindUnknownField follows a path in the schema. unknown is the part of the path that ends with the first field that no object
+// can have, or nil if there is none. similar is unknown with a similar field name at its end, or nil. isOpen means that the
+// schema allows unknown fields somewhere on the path, so that a mistake can't be found.
+func (s Schema) FindUnknownField(fields change.FieldPath) (unknown, similar change.FieldPath, isOpen bool) {
 	at := s.deref(s.kind)
 	for i, name := range fields {
 		properties, others, items := at.Get("properties"), at.Get("additionalProperties"), at.Get("items")
@@ -75,7 +76,7 @@ func (s Schema) FindUnknownField(fields change.FieldPath) (missing, meant change
 	return nil, nil, false
 }
 
-// meantBy returns fields with the last name replaced by the most similar property, or nil if none is similar.
+// similarField returns fields with the last name replaced by the most similar property, or nil if none is similar.
 func similarField(fields change.FieldPath, properties gjson.Result) change.FieldPath {
 	var names []string
 	properties.ForEach(func(name, _ gjson.Result) bool {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// maxCachedBytes limits the size of all cached values, and maxSecretBytes of the values of one Secret.
+	// maxCachedBytes limits the size of all cached values. If the values of one Secret exceed maxSecretBytes, only its current
+	// values stay cached.
 	maxCachedBytes, maxSecretBytes = 64 << 20, 16 << 20
 	// maxCachedSecrets is the maximum number of cached Secrets, and maxRuns of runs per Secret.
 	maxCachedSecrets, maxRuns = 200, 1000
@@ -28,8 +29,8 @@ type secretName struct{ namespace, name string }
 type cachedSecret struct {
 	values secretValues
 	size   int
-	// begins lists the runs that began before the Secret was read. The value is true if values include the values from the
-	// begin of the run, because the Secret was not written between the begin and the read.
+	// begins contains the runs that began before the Secret was read. The value is true if values include the values from the
+	// beginning of the run, because the Secret was not written between then and the read.
 	begins map[run]bool
 	runs   []run // keys of begins, oldest entry first
 	read   int   // sequence number of the last read
@@ -91,15 +92,15 @@ func (s *secretCache) leastRecent() (of secretName) {
 	return of
 }
 
-// isKnown reports whether the values of a Secret at the begin of a run are cached, and whether the Secret was read for that
+// isKnown reports whether the values of a Secret at the beginning of a run are cached, and whether the Secret was read for that
 // run.
-func (s *secretCache) isKnown(of secretName, r run) (known, asked bool) {
+func (s *secretCache) isKnown(of secretName, r run) (known, wasRead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one := s.known[of]; one != nil {
-		known, asked = one.begins[r.started()]
+		known, wasRead = one.begins[r.started()]
 	}
-	return known, asked
+	return known, wasRead
 }
 
 // sizeWith returns the size after adding values.
@@ -113,6 +114,7 @@ func (m *cachedSecret) sizeWith(values secretValues) int {
 	return size
 }
 
+// begin records whether the values from the beginning of a run are known. Once they are, they stay known.
 func (m *cachedSecret) begin(r run, known bool) {
 	if _, is := m.begins[r]; !is {
 		m.runs = append(m.runs, r)
@@ -124,7 +126,7 @@ func (m *cachedSecret) begin(r run, known bool) {
 	}
 }
 
-// started returns the run as a key that stays the same when it becomes the previous run.
+// started returns the run as a key, which stays the same when the run becomes the previous one.
 func (r run) started() run {
 	r.previous = false
 	return r

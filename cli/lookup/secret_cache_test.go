@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestRemembered checks that the cache is bounded, that it evicts the least recently read Secret, and that isKnown is false
+// TestCacheIsBounded checks that the cache is bounded, that it evicts the least recently read Secret, and that isKnown is false
 // for evicted values.
-func TestRemembered(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	s, began := newSecretCache(), time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	w := written{created: began.Add(-time.Hour), last: began.Add(-time.Hour)}
 	of := func(n int) secretName { return secretName{"shop", fmt.Sprint("s", n)} }
@@ -30,7 +30,7 @@ func TestRemembered(t *testing.T) {
 	if all := s.add(of(1), value(1000), later, of1); len(all) != 1 {
 		t.Errorf("got values %v, want only the new one", all)
 	}
-	if known, asked := s.isKnown(of(1), of1[0]); known || !asked {
+	if known, wasRead := s.isKnown(of(1), of1[0]); known || !wasRead {
 		t.Error("evicted values are reported as known")
 	}
 

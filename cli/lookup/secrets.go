@@ -53,15 +53,15 @@ func holdsData(fields []byte) bool {
 	return gjson.GetBytes(fields, "f:data").Exists() || gjson.GetBytes(fields, "f:stringData").Exists()
 }
 
-// CacheSecrets caches the values of the Secrets that a pod uses, as far as they may be read. It reads each Secret once per
-// run of the failing container.
+// CacheSecrets caches the values of the Secrets that a pod uses, as far as they can be read. It reads each Secret once per run
+// of the failing container, or at each call until it can be read.
 func (c *CauseFinder) CacheSecrets(ctx context.Context, u *unstructured.Unstructured) {
 	runs := runsOf(u)
 	for i, used := range refer.SecretRefs(u) {
 		of := secretName{u.GetNamespace(), used.Name}
 		isNew := c.secrets.get(of) == nil || slices.ContainsFunc(runs, func(r run) bool {
-			_, asked := c.secrets.isKnown(of, r)
-			return !asked
+			_, wasRead := c.secrets.isKnown(of, r)
+			return !wasRead
 		})
 		if i < maxSecrets && isNew {
 			c.read(ctx, of, runs)
@@ -69,7 +69,7 @@ func (c *CauseFinder) CacheSecrets(ctx context.Context, u *unstructured.Unstruct
 	}
 }
 
-// read returns the current and the cached values of a Secret.
+// read returns the current and the cached values of a Secret. After an error, it returns the cached ones.
 func (c *CauseFinder) read(ctx context.Context, of secretName, runs []run) (secretValues, error) {
 	secret, err := c.content.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(of.namespace).Get(ctx, of.name, metav1.GetOptions{})
 	if err != nil {
@@ -86,26 +86,26 @@ func (c *CauseFinder) read(ctx context.Context, of secretName, runs []run) (secr
 	return c.secrets.add(of, values, whenWritten(secret), runs), nil
 }
 
-// secretsOf returns the values of the Secrets that a pod uses. lack lists the Secrets whose values at the begin of the runs
-// are unknown. It is nil if there are none.
+// secretsOf returns the values of the Secrets that a pod uses. lack lists the Secrets whose values at the beginning of the
+// runs are unknown. It is nil if there are none.
 func (c *CauseFinder) secretsOf(ctx context.Context, u *unstructured.Unstructured, runs []run) (values secretValues, lack *UnmaskedError) {
 	lack = &UnmaskedError{Pod: u.GetName(), Namespace: u.GetNamespace()}
 	values = secretValues{}
 	for i, used := range refer.SecretRefs(u) {
 		name, of := used.Name, secretName{u.GetNamespace(), used.Name}
 		if i >= maxSecrets {
-			lack.Unreadable = append(lack.Unreadable, name)
+			lack.Excess = append(lack.Excess, name)
 			continue
 		}
-		held, err := c.read(ctx, of, runs)
-		maps.Copy(values, held)
+		found, err := c.read(ctx, of, runs)
+		maps.Copy(values, found)
 		isKnown := !slices.ContainsFunc(runs, func(r run) bool {
 			known, _ := c.secrets.isKnown(of, r)
 			return !known
 		})
 		switch {
 		case used.ImagePullOnly && (err == nil || apierrors.IsNotFound(err)): // containers can't read it
-		case apierrors.IsNotFound(err) && isKnown && held != nil: // its values are cached
+		case apierrors.IsNotFound(err) && isKnown && found != nil: // its values are cached
 		case apierrors.IsNotFound(err) && used.Optional:
 			lack.MissingOptional = append(lack.MissingOptional, name)
 		case apierrors.IsNotFound(err): // it existed when the container started

@@ -25,9 +25,9 @@ func (a *answering) becomes(path, body string) {
 	}
 }
 
-// TestSecretLearned checks that cached values are masked after the Secret was deleted or changed, for runs that had begun
+// TestCachedValuesAreMasked checks that cached values are masked after the Secret was deleted or changed, for runs that had begun
 // when it was read.
-func TestSecretLearned(t *testing.T) {
+func TestCachedValuesAreMasked(t *testing.T) {
 	first := secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T08:00:00Z", "data"))
 	second := secretOf("c2Vjb25k", "", wroteAt("2026-01-31T10:30:00Z", "data"))
 	s := newAnswering(t, map[string]string{"log": "it was hunter2, is second\n", "secrets/db": first}, "secrets/")
@@ -51,8 +51,8 @@ func TestSecretLearned(t *testing.T) {
 
 func errorOf(_ []Log, err error) error { return err }
 
-// TestLearnOnce checks that a Secret is read once for each run of the container.
-func TestLearnOnce(t *testing.T) {
+// TestReadOnce checks that a Secret is read once for each run of the container.
+func TestReadOnce(t *testing.T) {
 	s := newShop(t, nil, map[string]string{"secrets/db": secretOf("aHVudGVyMg==", "", wroteAt("2026-01-31T10:10:00Z", "data"))})
 	used := usingSecrets(`{"secretRef":{"name":"db"}}`)
 	for _, began := range []string{"2026-01-31T10:00:00Z", "2026-01-31T10:20:00Z"} {
@@ -60,7 +60,7 @@ func TestLearnOnce(t *testing.T) {
 			s.CacheSecrets(t.Context(), failedPod(t, used, began))
 		}
 	}
-	if len(s.asked) != 2 {
-		t.Errorf("got requests %q, want 2", s.asked)
+	if len(s.requests) != 2 {
+		t.Errorf("got requests %q, want 2", s.requests)
 	}
 }

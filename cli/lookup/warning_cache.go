@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// minPause and maxPause limit the time before the Warnings of a namespace are listed again. It doubles while they do
-	// not change.
+	// minPause and maxPause limit the time before the Warnings of a namespace are listed again. It doubles while they do not
+	// change, and also if they need several pages.
 	minPause, maxPause = 5 * time.Second, time.Minute
 	// deniedPause is the time before they are listed again after the server refused it.
 	deniedPause = 10 * time.Minute
@@ -62,8 +62,8 @@ func NewWarningCache(clientFor func(cluster string) *Client, masks *change.Masks
 	return &WarningCache{clientFor: clientFor, masks: masks, waiting: make(chan clusterNamespace, maxWaiting), known: lru.New(maxNamespacesCached)}
 }
 
-// Newest returns the text of the newest Warning about an object, and its time. The text is empty if there is none, or if the
-// Warnings of the namespace have not been listed yet. Newest does not block. It requests an update of the namespace's
+// Newest returns the text of the newest known Warning about an object, and its time. The text is empty if there is none, or if
+// the Warnings of the namespace have not been listed yet. Newest does not block. It requests an update of the namespace's
 // Warnings if one is due.
 func (w *WarningCache) Newest(cluster string, o owner.Ref) (why string, last time.Time) {
 	w.mu.Lock()
@@ -99,7 +99,8 @@ func (w *WarningCache) request(at clusterNamespace, cached *warnings) {
 	}
 }
 
-// HasPending reports whether a namespace is waiting for its first answer.
+// HasPending reports whether the first list request of a namespace has not ended. It ends without Warnings if the cluster has
+// not answered yet.
 func (w *WarningCache) HasPending() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,6 +124,7 @@ func (w *WarningCache) Run(ctx context.Context) {
 	}
 }
 
+// update lists the Warnings of a namespace.
 func (w *WarningCache) update(ctx context.Context, at clusterNamespace) {
 	var all []kubeevent.Event
 	var err error
@@ -156,7 +158,7 @@ func warningsIn(all []kubeevent.Event) *warnings {
 	return found
 }
 
-// record records the result of a list request, and sets the pause before the next one.
+// record records the result of a list request, and sets the pause before the next one. After an error, the Warnings stay.
 func (w *warnings) record(found *warnings, err error) {
 	w.pause = min(max(2*w.pause, minPause), maxPause)
 	switch {

@@ -32,7 +32,7 @@ type warner struct {
 	isDenied bool
 	atOnce   int      // maximum number of Events per page, regardless of the limit in the request; 0 means the limit
 	fails    int      // number of the page that fails, starting at 1; 0 means none
-	asked    []string // the queries
+	requests []string // the queries
 }
 
 func newWarner(t *testing.T, all ...string) *warner {
@@ -58,7 +58,7 @@ func (s *warner) answer(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
-	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")+" "+query.Get("fieldSelector")+" "+query.Get("limit")+" "+query.Get("continue"))
+	s.requests = append(s.requests, strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/")+" "+query.Get("fieldSelector")+" "+query.Get("limit")+" "+query.Get("continue"))
 	if s.isDenied {
 		refuse(w, http.StatusForbidden, "Forbidden")
 		return
@@ -85,9 +85,9 @@ func (s *warner) next(ctx context.Context) []string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := s.asked
-	s.asked = nil
-	return asked
+	requests := s.requests
+	s.requests = nil
+	return requests
 }
 
 // passes simulates that time passes.
@@ -113,8 +113,8 @@ func TestWarned(t *testing.T) {
 	if why, _ := s.Newest("", podNamed("a", "a")); why != "" || !s.HasPending() {
 		t.Errorf("before the first list: got %q, HasPending %t", why, s.HasPending())
 	}
-	if asked, want := fmt.Sprint(s.next(t.Context())), "[shop/events type=Warning 500 ]"; asked != want || s.HasPending() {
-		t.Errorf("got requests %s, want %s; HasPending is %t", asked, want, s.HasPending())
+	if requests, want := fmt.Sprint(s.next(t.Context())), "[shop/events type=Warning 500 ]"; requests != want || s.HasPending() {
+		t.Errorf("got requests %s, want %s; HasPending is %t", requests, want, s.HasPending())
 	}
 	if why, last := s.Newest("", podNamed("a", "a")); why != "FailedMount: no disk" || !last.Equal(nine.Add(time.Minute)) {
 		t.Errorf("got %q at %s, want the newest Warning", why, last)
@@ -135,13 +135,13 @@ func TestWarnedDenied(t *testing.T) {
 	s := newWarner(t, warning("a", "a", "no room", nine))
 	s.isDenied = true
 	s.Newest("", podNamed("a", "a"))
-	if asked := s.next(t.Context()); len(asked) != 1 || s.HasPending() {
-		t.Fatalf("got requests %q, want 1; HasPending is %t", asked, s.HasPending())
+	if requests := s.next(t.Context()); len(requests) != 1 || s.HasPending() {
+		t.Fatalf("got requests %q, want 1; HasPending is %t", requests, s.HasPending())
 	}
 	s.passes(deniedPause - time.Minute)
 	s.Newest("", podNamed("a", "a"))
-	if asked := s.next(t.Context()); len(asked) != 0 {
-		t.Errorf("got requests %q during the pause, want none", asked)
+	if requests := s.next(t.Context()); len(requests) != 0 {
+		t.Errorf("got requests %q during the pause, want none", requests)
 	}
 	s.isDenied = false
 	s.passes(time.Minute)
@@ -156,9 +156,9 @@ func TestWarnedDenied(t *testing.T) {
 // error.
 func TestWarnedParts(t *testing.T) {
 	for parts, want := range map[int]struct {
-		why   string
-		asked int
-		fails int
+		why      string
+		requests int
+		fails    int
 	}{
 		1: {"FailedMount: newest", 1, 0}, 2: {"FailedMount: newest", 2, 0}, maxEventPages: {"FailedMount: newest", maxEventPages, 0},
 		maxEventPages + 1: {"FailedMount: old 0", maxEventPages, 0}, maxEventPages + 2: {"FailedMount: old 0", 2, 2},
@@ -170,8 +170,8 @@ func TestWarnedParts(t *testing.T) {
 		}
 		s.all = append(s.all, warning("a", "a", "newest", nine.Add(time.Second)))
 		s.Newest("", podNamed("a", "a"))
-		if asked := s.next(t.Context()); len(asked) != want.asked {
-			t.Errorf("%d pages: got requests %q, want %d", parts, asked, want.asked)
+		if requests := s.next(t.Context()); len(requests) != want.requests {
+			t.Errorf("%d pages: got requests %q, want %d", parts, requests, want.requests)
 		}
 		if why, _ := s.Newest("", podNamed("a", "a")); why != want.why {
 			t.Errorf("%d pages: got %q, want %q", parts, why, want.why)
