@@ -41,7 +41,7 @@ func TestCompared(t *testing.T) {
 	}
 	e.Old = event.Object{}
 	if got := printed(t, all, e); strings.Contains(got, "changes") || !json.Valid([]byte(got)) {
-		t.Errorf("the state before is not known: %s", got)
+		t.Errorf("without an old state: got %s", got)
 	}
 }
 

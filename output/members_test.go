@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestLooksAt: what is known of a template before there is an object.
+// TestLooksAt checks which members of an object a template reads, as far as its text shows.
 func TestLooksAt(t *testing.T) {
 	all := members(nil)
 	for text, want := range map[string]members{
@@ -33,7 +33,7 @@ func TestLooksAt(t *testing.T) {
 	}
 }
 
-// TestReduce: what a template makes of what it looks at is what it makes of all.
+// TestReduce checks that a template prints the same for an object that is reduced to the members that it reads.
 func TestReduce(t *testing.T) {
 	const content = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"1"},"\u0075id":"3"},"spec":{"containers":[{"name":"a"},{"name":"b"}],"size":9007199254740993},"status":"odd","list":[1,2]}`
 	o := object(t, content)
@@ -64,9 +64,9 @@ func TestTemplateLooksAt(t *testing.T) {
 		}
 	}
 	if !template(t, "go-template", `{{.kind}}`).Template.MayRead("metadata", "managedFields") {
-		t.Error("of a Go template it is not known")
+		t.Error("MayRead of a Go template is false, although its members are unknown")
 	}
 	if template(t, "custom-columns", `NAME:.metadata.name`).Template.MayRead("metadata", "managedFields") {
-		t.Error("of columns it is known")
+		t.Error("MayRead of columns is true, although none reads the managed fields")
 	}
 }

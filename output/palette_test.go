@@ -38,8 +38,8 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// TestSGR: the colours of a terminal can be read on a dark ground and on a light one, each is another one, and none is
-// that of what is broken.
+// TestSGR checks that the colours for terminals can be read on a dark and on a light background, that they differ, and that
+// none is the colour of failures.
 func TestSGR(t *testing.T) {
 	seen := map[string]bool{}
 	for _, code := range sgr {

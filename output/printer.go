@@ -94,7 +94,7 @@ func newEncoder(o Options) (encoder, error) {
 	return encoders[o.Format](o), nil
 }
 
-// Formats are the valid values of Options.Format besides TemplateFormats.
+// Formats are the valid values of Options.Format that are not in TemplateFormats.
 var Formats = []string{"json", "yaml", "kyaml", "name", "table", "wide", "none"}
 
 // CheckFormat returns kubectl's error if name is not among formats.

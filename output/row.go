@@ -48,8 +48,8 @@ type columnSet struct {
 	text    string
 }
 
-// cells sets c to the columns of an object's row, and returns a cell for each. It keeps the columns for an object of which only
-// the identity is known.
+// cells sets c to the columns of an object's row, and returns a cell for each. It keeps the columns for an object that has
+// only an identity.
 func (c *columnSet) cells(o event.Object) []string {
 	if row := o.Row(); row != "" {
 		if text := gjson.Get(row, "columnDefinitions").Raw; text != c.text { // rarely

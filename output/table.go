@@ -13,7 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TableOptions configures the columns of a table besides those of the server.
+// TableOptions configures the columns that a table has in addition to the server's columns.
 type TableOptions struct {
 	// ShowNamespaces adds the column NAMESPACE. ShowKind adds the kind to the name.
 	ShowNamespaces, ShowKind bool

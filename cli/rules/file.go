@@ -24,7 +24,7 @@ const (
 // Rule is one of the rules of a file.
 type Rule struct {
 	Name string
-	// Position is the place of the rule in the file, such as "rules.yaml:12".
+	// Position says where the rule begins, such as "rules.yaml:12".
 	Position string
 	// Flags are the flags of the rule. Command is the command line after "--", or nil if the rule has none.
 	Flags   []FlagValue
@@ -43,7 +43,7 @@ func (r *Rule) Equal(other *Rule) bool {
 		slices.EqualFunc(r.Flags, other.Flags, func(a, b FlagValue) bool { return a.Name == b.Name && a.Value == b.Value })
 }
 
-// FlagPosition returns the position of a flag, or that of the rule if the rule does not set the flag.
+// FlagPosition returns the position of a flag. If the rule does not set the flag, it returns the position of the rule.
 func (r *Rule) FlagPosition(flag string) string {
 	for _, f := range r.Flags {
 		if f.Name == flag {
