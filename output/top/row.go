@@ -202,15 +202,21 @@ func (t *Top) painted(o *object, text string) string {
 
 // findings returns the findings with a line each. Fights of the same managers over several fields of an object are merged.
 func (r *row) findings() (all []finding) {
-	fights := map[string][]*churn.Finding{} // by name of the object
+	objectOf := func(f finding) (o object) { // zero if the row is about the object
+		if f.Object != nil {
+			o = *f.Object
+		}
+		return o
+	}
+	fights := map[object][]*churn.Finding{}
 	for _, f := range r.Fights {
-		fights[f.name] = append(fights[f.name], f.Finding)
+		fights[objectOf(f)] = append(fights[objectOf(f)], f.Finding)
 	}
 	for _, f := range r.Fights {
-		for _, one := range churn.MergeFights(fights[f.name]) {
+		for _, one := range churn.MergeFights(fights[objectOf(f)]) {
 			all = append(all, finding{f.Object, one, f.name})
 		}
-		delete(fights, f.name)
+		delete(fights, objectOf(f))
 	}
 	all = append(all, r.HotLoops...)
 	if r.HotLoop != nil {

@@ -14,6 +14,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/churn"
 )
 
 var (
@@ -205,5 +206,17 @@ func TestClusterColors(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestFightsOfSameName checks that fights over objects with the same name in two namespaces are not merged.
+func TestFightsOfSameName(t *testing.T) {
+	fight := func(namespace string) finding {
+		sides := []churn.Side{{Manager: "argocd"}, {Manager: "hpa"}}
+		return finding{Object: &object{Namespace: namespace, Name: "web"}, Finding: &churn.Finding{Path: "data.k", Sides: sides}, name: "cm/web"}
+	}
+	r := row{Fights: []finding{fight("a"), fight("b")}}
+	if got := r.findings(); len(got) != 2 {
+		t.Errorf("got %d findings, want 2", len(got))
 	}
 }
