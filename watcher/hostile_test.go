@@ -31,7 +31,6 @@ var hostile = []string{
 var garbage = []string{
 	`{"type":"ADDED","object":null}`,
 	`{"type":"ADDED"}`,
-	`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}`,
 	`{"type":"ADDED","object":[]}`,
 	`{"type":"RENAMED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","uid":"x","resourceVersion":"1000003"}}}`,
 	`{"type":"ERROR","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"e"}}}`,
