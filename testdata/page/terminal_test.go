@@ -277,7 +277,8 @@ func TestChangesLooks(t *testing.T) {
 	everywhere(`\+level: debug`)
 	c.kubectl(t, "", "-n", "shop", "patch", "deploy", "cart", "--field-manager", "kubectl-edit", "-p", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"cart","image":"cart:1.6"}]}}}}`)
 	c.crash(t, "cart", "cart:1.6")
-	everywhere(`CrashLoopBackOff`, `rollout not done`)
+	everywhere(`✗ po/cart-\S+\s+Failed: CrashLoopBackOff \(exit 1, 4 restarts\)`,
+		`> deploy/cart\s+rollout failed after \d+ s: po/cart-\S+\s+CrashLoopBackOff\s+\(exit 1, 4 restarts\);\s+\d+ changes;`)
 	b := open(t, "about:blank", look{})
 	for _, m := range all {
 		exec.Command("kill", "-USR1", strings.TrimSpace(m.tmux("display-message", "-p", "#{pane_pid}"))).Run()
