@@ -4,5 +4,5 @@
 // writes a batch in pieces of up to 64 KiB, all of them before Deliver returns. Once the writer has failed, each further call
 // returns its error.
 //
-// A new format needs a file with an encoder, and an entry in encoders and Formats in printer.go.
+// A new format needs a file with an encoder, and a line in encoders in printer.go.
 package output

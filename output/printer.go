@@ -68,14 +68,18 @@ type batchEncoder interface {
 	end(dst []byte) []byte
 }
 
-var encoders = map[string]func(Options) encoder{
-	"json":  func(o Options) encoder { return &jsonEncoder{Options: o} },
-	"yaml":  func(o Options) encoder { return &yamlEncoder{Options: o} },
-	"kyaml": func(o Options) encoder { return &kyamlEncoder{o} },
-	"name":  func(o Options) encoder { return nameEncoder{o} },
-	"table": newTable,
-	"wide":  newTable,
-	"none":  func(Options) encoder { return noEncoder{} },
+// encoders are the formats besides TemplateFormats, in the order in which help and messages list them.
+var encoders = []struct {
+	format string
+	create func(Options) encoder
+}{
+	{"json", func(o Options) encoder { return &jsonEncoder{Options: o} }},
+	{"yaml", func(o Options) encoder { return &yamlEncoder{Options: o} }},
+	{"kyaml", func(o Options) encoder { return &kyamlEncoder{o} }},
+	{"name", func(o Options) encoder { return nameEncoder{o} }},
+	{"table", newTable},
+	{"wide", newTable},
+	{"none", func(Options) encoder { return noEncoder{} }},
 }
 
 func newEncoder(o Options) (encoder, error) {
@@ -88,14 +92,23 @@ func newEncoder(o Options) (encoder, error) {
 	case slices.Contains(TemplateFormats, o.Format):
 		return nil, fmt.Errorf("-o %s takes a template", o.Format)
 	}
-	if err := CheckFormat(o.Format, Formats); err != nil {
-		return nil, err
+	for _, e := range encoders {
+		if e.format == o.Format {
+			return e.create(o), nil
+		}
 	}
-	return encoders[o.Format](o), nil
+	return nil, CheckFormat(o.Format, Formats)
 }
 
 // Formats are the valid values of Options.Format that are not in TemplateFormats.
-var Formats = []string{"json", "yaml", "kyaml", "name", "table", "wide", "none"}
+var Formats = formatNames()
+
+func formatNames() (names []string) {
+	for _, e := range encoders {
+		names = append(names, e.format)
+	}
+	return names
+}
 
 // CheckFormat returns kubectl's error if name is not among formats.
 func CheckFormat(name string, formats []string) error {

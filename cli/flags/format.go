@@ -11,10 +11,9 @@ import (
 	"dwatch/output"
 )
 
-// The formats that package output does not have.
 const (
-	FormatChanges = "changes" // prints the changed fields, for people
-	FormatNone    = "none"    // nothing is printed
+	FormatChanges = "changes" // prints the changed fields, for people; package output does not have it
+	FormatNone    = "none"    // prints nothing
 )
 
 // StreamFormats are the values of --output for a stream, without the formats that take a template.

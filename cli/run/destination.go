@@ -57,7 +57,7 @@ type Environment struct {
 	// State is the file of --state, or nil.
 	State   *State
 	Metrics *metrics.Metrics
-	// RecordingURL...: Offer gives a recording that the run writes to other runs of dwatch. It is nil without --record.
+	// Recordings are the recordings that the run writes. It is nil without --record.
 	Recordings *Recordings
 	// Fail ends the run with an error. It may be called at any time.
 	Fail context.CancelCauseFunc

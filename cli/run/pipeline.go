@@ -14,6 +14,12 @@ import (
 // stages are all steps between a source and a destination, in the order in which an event passes them.
 //
 // The stages up to merge exist once for each cluster, and run in the goroutine of its watch. The others exist once.
+//
+// build goes through the slice backwards, so a stage may read fields of pipeline that a later stage sets. "printed" must be the last
+// one: it sets pipeline.printed, which "count" reads when it is built.
+//
+// No stage below "state" may queue events, or the state file would contain events that were not delivered. "async" queues: it needs
+// --until or --fail-if, which cannot be combined with --state (flags.StopConditions.Check).
 var stages = []Stage{
 	{"fields", Layout.namesFields, (*pipeline).checkFields},               // warns about fields in flags that no object can have
 	{"cluster", Layout.hasClusters, (*pipeline).nameCluster},              // adds the name of the cluster to each event
@@ -28,7 +34,7 @@ var stages = []Stage{
 	{"count", Layout.hasCount, (*pipeline).stopAtCount},                   // --count
 	{"condition", Layout.hasConditions, (*pipeline).evaluate},             // --until, --fail-if
 	{"settle", Layout.settles, (*pipeline).settle},                        // --settle: waits until an object is quiet
-	{"state", Layout.hasState, (*pipeline).remember},                      // --state: checkpoint. Below it nothing may queue
+	{"state", Layout.hasState, (*pipeline).remember},                      // --state: checkpoint
 	{"unevaluated", Layout.mayNotEvaluate, (*pipeline).reportUnevaluated}, // --state with --where: what could not be evaluated
 	{"past", Layout.hasPast, (*pipeline).addPastOfOnlyCluster},            // --since, --before
 	{"count all", Layout.countsAll, (*pipeline).countAll},                 // counts what the filter drops
