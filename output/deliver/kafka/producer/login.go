@@ -135,9 +135,12 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
 	var wrong *tls.CertificateVerificationError
+	// A failed dial comes before isLoginCut, which also reports logins to other brokers that are still in progress.
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Errorf("%s rejected the login: %w; check --kafka-login and --kafka-sasl", r.place(), err)
+	case errors.As(err, &op) && op.Op == "dial":
+		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", op)}
 	case ctx.Err() == nil && r.isLoginCut(began):
 		return fmt.Errorf("%s closed the connection during the login, probably because of an invalid user or password; check --kafka-login and --kafka-sasl", r.place())
 	case errors.As(err, &inClear):
@@ -152,8 +155,6 @@ func (r *Receiver) notConnected(ctx context.Context, began time.Time, err error)
 			other = "no TLS (kafka://)"
 		}
 		return &deliver.DownError{Err: fmt.Errorf("it closed the connection at once: it may require another login (--kafka-login) or %s", other)}
-	case errors.As(err, &op) && op.Op == "dial":
-		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", op)}
 	case ctx.Err() != nil:
 		return &deliver.DownError{Err: fmt.Errorf("no broker answers within %s", openTimeout)}
 	}

@@ -503,6 +503,21 @@ func TestRefusedAndAway(t *testing.T) {
 	}
 }
 
+// TestAwayDuringLogin checks that a broker that does not run is not reported as one that rejected the login, while a login to
+// another broker is in progress.
+func TestAwayDuringLogin(t *testing.T) {
+	t.Parallel()
+	r, err := New(kafka.Options{Brokers: []string{"127.0.0.1:1"}, Topic: topic, Login: secret.Source{Name: "l", Text: "dw:" + password}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	r.logins.Store("127.0.0.1:2", time.Now().Add(time.Hour))
+	if err := r.Check(t.Context()); !isDown(err) || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("got %v, want a DownError about the connection", err)
+	}
+}
+
 // TestDenied checks that Send returns a DownError for a user that may read the topic and not write to it.
 func TestDenied(t *testing.T) {
 	t.Parallel()
