@@ -34,19 +34,21 @@ func TestProblems(t *testing.T) {
 		!strings.Contains(got, "since ") || !strings.Contains(got, "after kubectl-set: image nginx:1.27 → nginx:1.28") {
 		t.Errorf("the problems: %s", got)
 	}
-	const states = `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent).join()`
-	b.await(states + `.includes("0/2 pods available") && ` + states + `.includes("CrashLoopBackOff")`)
+	// The row of the Deployment shows how many pods are ready, and names a pod that crashes. The rows of both pods show their reason.
+	b.await(row("web") + `.textContent.includes("0/2") && /^po\/web-\w+-\w+ CrashLoopBackOff$/.test(` + row("web") + `.querySelector(".state").textContent)`)
+	const states = `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent)`
+	b.await(states + `.filter((state) => state === "CrashLoopBackOff").length === 2`)
 	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent.includes("web-")`)
 	// The panel shows what is wrong with the containers, and the owners.
 	panel := func(part string) string {
 		return `document.querySelector('#detail section[aria-label="` + part + `"]')?.innerText.replace(/\s+/g, " ")`
 	}
-	// The changes in the ten minutes before are shown, including those of the owners, and that the rest was not seen.
+	// The changes in the ten minutes before are shown, including those of the owners, and that the rest dwatch has no data before .
 	value[bool](b, `document.querySelector("#problems .leads").click() ?? true`)
 	leadUp := panel("The 10 minutes before it went wrong")
 	b.await(leadUp + `?.includes("image nginx:1.27 → nginx:1.28")`)
-	if got := value[string](b, leadUp); !strings.Contains(got, "what it belongs to") || !strings.Contains(got, "deployment/web") || !strings.Contains(got, "kubectl-set") || !strings.Contains(got, "was not seen") {
+	if got := value[string](b, leadUp); !strings.Contains(got, "The object, its owners, and objects that they refer to") || !strings.Contains(got, "deployment/web") || !strings.Contains(got, "kubectl-set") || !strings.Contains(got, "dwatch has no data before ") {
 		t.Errorf("what changed before: %s", got)
 	}
 	b.await(panel("Containers") + `?.includes("CrashLoopBackOff")`)
