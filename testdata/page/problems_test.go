@@ -44,7 +44,7 @@ func TestProblems(t *testing.T) {
 	panel := func(part string) string {
 		return `document.querySelector('#detail section[aria-label="` + part + `"]')?.innerText.replace(/\s+/g, " ")`
 	}
-	// The changes in the ten minutes before are shown, including those of the owners, and that the rest dwatch has no data before .
+	// The changes in the ten minutes before are shown, including those of the owners, and since when dwatch has data.
 	value[bool](b, `document.querySelector("#problems .leads").click() ?? true`)
 	leadUp := panel("The 10 minutes before it went wrong")
 	b.await(leadUp + `?.includes("image nginx:1.27 → nginx:1.28")`)
