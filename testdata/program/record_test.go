@@ -244,7 +244,7 @@ func (w *recordRun) ask(args ...string) (lines []string, complete bool) {
 			w.Fatalf("%v: %v: %s", args, err, stderr.String())
 		}
 	}
-	known := strings.Contains(stderr.String(), " complete ")
+	known := strings.Contains(strings.ReplaceAll(stderr.String(), "incomplete", ""), "complete ")
 	if known != (err == nil) {
 		w.Errorf("%v: %v, and %s", args, err, stderr.String())
 	}
