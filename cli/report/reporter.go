@@ -181,7 +181,7 @@ func (r *Reporter) statusf(at time.Time, format string, args ...any) {
 	r.statusTo(r.Out, at, format, args...)
 }
 
-// missingf reports a change of the watch because of which events are missing or may be missing.
+// missingf reports a change of the watch that means that events are missing or may be missing.
 func (r *Reporter) missingf(at time.Time, format string, args ...any) {
 	r.statusTo(r.Err, at, format, args...)
 }

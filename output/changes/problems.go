@@ -217,7 +217,7 @@ func (l *problemView) short(r schema.GroupResource) string {
 	return r.Resource
 }
 
-// currentState returns the current state of an object with the failures of what it owns, or nil if it does not exist.
+// currentState returns the current state of an object with the failures of the objects that it owns, or nil if it does not exist.
 func (l *problemView) currentState(o *inventory.Entry) *inventory.State {
 	for _, s := range l.inventory.ExistingByID([]string{o.ID}) {
 		return l.inventory.WithOwned(s, l.now)
