@@ -158,10 +158,10 @@ func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 			return nil, err
 		}
 		defer known.WarnIfSame(ctx, c, k)()
-		objects, err := l.list(ctx, s)
+		objects, unread := l.list(ctx, s)
 		switch {
-		case err != nil:
-			return nil, s.Rights.DescribeDenials(ctx, err)
+		case unread != nil && !watcher.IsOnlyUnreadable(unread):
+			return nil, s.Rights.DescribeDenials(ctx, unread)
 		case len(objects) == 0 && !l.ignoreMissing:
 			s.SayMissingNamespaces(ctx)
 		}
@@ -170,7 +170,7 @@ func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 		mu.Lock()
 		defer mu.Unlock()
 		l.fillTable(s)
-		return l.filter(c, objects, time.Now()), nil
+		return l.filter(c, objects, time.Now()), unread
 	})
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), run.ErrTimeout) {
 		return run.EndOf(ctx, ctx.Err(), true)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -87,7 +86,7 @@ type UnreadableError struct {
 }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("%s objects of %s are missing, as they are not valid JSON: %s", strconv.Itoa(len(e.Names)), e.Target.Resource().GroupResource(), strings.Join(e.Names[:min(len(e.Names), 10)], ", "))
+	return fmt.Sprintf("%d objects of %s are missing, as they are not valid JSON: %s", len(e.Names), e.Target.Resource().GroupResource(), strings.Join(e.Names[:min(len(e.Names), 10)], ", "))
 }
 
 func isUnreadable(err error) bool {

@@ -68,6 +68,10 @@ func TestOnStatus(t *testing.T) {
 			"! as: the server does not finish the initial events; listing what exists instead\n" +
 				"! as can't be read, trying again: conversion webhook for v1, Kind=A failed: refused; " + where,
 		},
+		"the connection is lost after a vague cause": {
+			[]event.Event{{Type: event.Disconnected, Target: a, Err: event.ErrSilentSync}, lost[0], {Type: event.Reconnected, Target: a}},
+			"! as: the server does not finish the initial events; listing what exists instead\n! connection lost, trying again: down\n! reconnected, nothing missed\n",
+		},
 		"the list succeeds": {
 			[]event.Event{{Type: event.Disconnected, Target: a, Err: event.ErrSilentSync}, {Type: event.Synced, Target: a, Count: 1}},
 			"! as: the server does not finish the initial events; listing what exists instead\n",

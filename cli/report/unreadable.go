@@ -37,7 +37,10 @@ func (r *Reporter) reportUnreadable(e event.Event) bool {
 			r.statusf(e.Time, "%s can't be read, trying again: %s%s", describe(e.Target), text, unreadableHint(e.Target, text))
 		}
 		return false
-	case !known || e.Type == event.Disconnected:
+	case !known:
+		return true
+	case e.Type == event.Disconnected:
+		delete(r.unreadable, key) // the connection was lost, which the caller reports
 		return true
 	}
 	delete(r.unreadable, key)

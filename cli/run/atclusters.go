@@ -13,6 +13,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/output"
+	"dwatch/watcher"
 )
 
 // ClusterResult is the result of a function that AtEachCluster has called for one cluster.
@@ -56,9 +57,9 @@ func HaveDifferentNamespaces(contexts []cluster.KubeContext) bool {
 }
 
 // TolerateMissingResource turns the error of a cluster that lacks the resource into a message, if another cluster has answered. It
-// reports whether one has.
+// reports whether one has. A cluster with unreadable objects has answered, because its other objects are known.
 func TolerateMissingResource[T any](c *console.Console, all []ClusterResult[T]) bool {
-	answered := slices.ContainsFunc(all, func(o ClusterResult[T]) bool { return o.Err == nil })
+	answered := slices.ContainsFunc(all, func(o ClusterResult[T]) bool { return o.Err == nil || watcher.IsOnlyUnreadable(o.Err) })
 	for i := range all {
 		if o := &all[i]; answered && mapper.IsUnknown(o.Err) {
 			c.ForCluster(o.Cluster).Say(strings.Join(fail.Explain(o.Err), "; "))

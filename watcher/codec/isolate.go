@@ -10,7 +10,8 @@ import (
 )
 
 // isolateItems returns a list in which unreadable objects take the place of items, or of rows of a table, that are not valid JSON. It
-// names each of them in a warning, and leaves out those that can't be identified. It returns false if that does not make the list valid.
+// names each of them in a warning. It returns false if that does not make the list valid, or if an item can't be identified: without
+// that item, an object that exists would count as deleted.
 func (s scanner) isolateItems(list string) (string, bool) {
 	from, items, to := splitItems(list)
 	if to == 0 {
@@ -30,8 +31,7 @@ func (s scanner) isolateItems(list string) (string, bool) {
 			id := find(object)
 			id.typeMeta = typeMeta{cmp.Or(id.apiVersion, gjson.Get(list, "apiVersion").Str), cmp.Or(id.kind, kind)}
 			if id.name == "" || id.uid == "" {
-				s.warn(fmt.Sprintf("an item of a %s list is not valid JSON and has no name and uid: it is left out", kind))
-				continue
+				return "", false
 			}
 			s.warn(id.describe() + " is not valid JSON: its state is unknown until it changes")
 			if item = id.unreadable(); isTable {

@@ -69,10 +69,6 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
 	return s.collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
 		u, err := s.cells(row)
-		if err == errRowWithoutObject {
-			s.warn(err.Error() + ": it is left out")
-			return nil, nil
-		}
 		if err == nil {
 			columns.Complete(u)
 		}
@@ -80,13 +76,11 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 	})
 }
 
-var errRowWithoutObject = errors.New("the server sent a row of a table without its object")
-
 // cells makes a raw object from a row.
 func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	object := row.Get("object")
 	if !object.IsObject() {
-		return nil, errRowWithoutObject
+		return nil, errors.New("the server sent a row of a table without its object")
 	}
 	u, err := s.object(object.Raw, typeMeta{})
 	if err == nil && u == nil {

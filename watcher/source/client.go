@@ -172,8 +172,7 @@ func (c *session) take(list *unstructured.UnstructuredList) error {
 	return nil
 }
 
-// removeUnreadable observes the objects of a list whose content is not valid JSON, and items without a name. The informer does not
-// receive them.
+// removeUnreadable observes the objects of a list whose content is not valid JSON. The informer does not receive them.
 func (c *session) removeUnreadable(list *unstructured.UnstructuredList) {
 	list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool {
 		if !codec.IsUnreadable(&u) {

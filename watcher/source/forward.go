@@ -25,15 +25,9 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	u, ok := e.Object.(*unstructured.Unstructured)
-	if ok && u.GetName() == "" && e.Type != watch.Bookmark && s.isOwnKind(u) {
-		s.noteEvent()
-		if s.session.options.Warn != nil {
-			s.session.options.Warn("the server sent an event without an object's name in a watch of " + s.session.target.Resource().GroupResource().String() + ": it is left out, so a change may be missing")
-		}
-		if !s.syncing {
-			s.advance(u.GetResourceVersion())
-		}
-		return nil
+	if ok && u.GetName() == "" && e.Type != watch.Bookmark && s.isOwnKind(u) && !s.syncing {
+		// A change may be missing, which only a new list shows.
+		return apierrors.NewResourceExpired("the server sent an event without an object's name")
 	}
 	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {
 		return fmt.Errorf("the server sent a %T instead of an object in a watch", e.Object)
