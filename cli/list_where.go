@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dwatch/cli/console"
@@ -11,12 +12,25 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
+// stateExpressions maps words that describe a change to expressions for the state after it.
+var stateExpressions = map[string]string{
+	"evicted":   "evicted(object)",
+	"restarted": "restarts(object) > 0",
+	"unready":   "!ready(object)",
+}
+
 // checkListWhere refuses conditions that compare two states of an object, as a list has one state of each.
 func checkListWhere(where []flags.Condition) error {
 	for _, c := range where {
-		if r := c.Requirements(); r.Old || r.Changes {
-			return fmt.Errorf("%s compares an object with an earlier state, but a list has only one state of each object: use dwatch RESOURCE --where, with --since for the past", c)
+		r := c.Requirements()
+		if !r.Old && !r.Changes {
+			continue
 		}
+		instead := "use dwatch RESOURCE --where, with --since for the past"
+		if state, ok := stateExpressions[strings.TrimSpace(c.Text)]; ok {
+			instead = fmt.Sprintf("use --where '%s' for the present state, or dwatch RESOURCE --where for changes, with --since for the past", state)
+		}
+		return fmt.Errorf("%s compares an object with an earlier state, but a list has only one state of each object: %s", c, instead)
 	}
 	return nil
 }

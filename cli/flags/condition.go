@@ -66,7 +66,8 @@ func Where(to *[]Condition) Adder {
 func ListWhere(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		Where(to)(f)
-		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. unready or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/expressions.md"
+		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. failed, \"!ready(object)\" or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/expressions.md"
+		offers(f, "where", slices.Concat(expression.StatePresets(), expression.StateCompletions())...)
 	}
 }
 

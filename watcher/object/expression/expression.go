@@ -24,7 +24,12 @@ type Expression struct {
 
 // Completions returns the texts that shell completion offers as the start of an expression.
 func Completions() []string {
-	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "managers.exists(m, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
+	return append(StateCompletions(), "changed(", "changes.exists(c, ", "initial", "managers.exists(m, ", "old.", "type")
+}
+
+// StateCompletions returns the Completions for conditions on one state of each object.
+func StateCompletions() []string {
+	return []string{"age(object)", "cluster", "evicted(object)", "jsonpath(object, ", "now()", "object.", "ready(object)", "restarts(object)", "status(object)", "time", "unready(object)"}
 }
 
 // Compile compiles a CEL expression with a boolean result. The names in [Presets] are

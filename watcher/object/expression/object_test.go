@@ -1,6 +1,9 @@
 package expression
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestMatchesObject checks that current objects are evaluated like initial events, and that expressions on changes are
 // rejected.
@@ -30,6 +33,21 @@ func TestMatchesObject(t *testing.T) {
 	for _, text := range []string{"old == null", "changes.size() == 0", "changed('spec')", "changed", "scaled", "manual", "object."} {
 		if _, err := CompileForObjects(text); err == nil {
 			t.Errorf("%s: got no error", text)
+		}
+	}
+}
+
+// TestStatePresets checks that these presets need no earlier state, and that all others do. deleted needs none, but no existing object
+// matches it.
+func TestStatePresets(t *testing.T) {
+	for _, name := range Presets() {
+		x, err := Compile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs := x.Requirements()
+		if got, want := slices.Contains(StatePresets(), name), !needs.Old && !needs.Changes && name != "deleted"; got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }

@@ -16,6 +16,8 @@ type preset struct {
 	forEvents string
 	// forObjectsOnly is the expression for current objects. If empty, forEvents is used.
 	forObjectsOnly string
+	// describesState is set if forEvents needs only one state of an object.
+	describesState bool
 }
 
 // forObjects returns the expression for current objects.
@@ -28,10 +30,10 @@ var presets = map[string]preset{
 	"config":    {forEvents: "object.kind in ['ConfigMap', 'Secret'] && (changed('data') || changed('binaryData')) || changed('spec..env') || changed('spec..envFrom') || changed('spec..command') || changed('spec..args')"},
 	"deleted":   {forEvents: "type == 'DELETED'"},
 	"evicted":   {forEvents: "type != 'DELETED' && evicted(object) && !(type == 'MODIFIED' && evicted(old))", forObjectsOnly: "evicted(object)"},
-	"failed":    {forEvents: "type != 'DELETED' && status(object) == 'Failed'"},
+	"failed":    {forEvents: "type != 'DELETED' && status(object) == 'Failed'", describesState: true},
 	"manual":    {forEvents: "managers.exists(m, m.matches('^(kubectl|oc|k9s)(-|$)'))"},
 	"newimage":  {forEvents: "changed('spec..image')"},
-	"ready":     {forEvents: "type != 'DELETED' && ready(object)"},
+	"ready":     {forEvents: "type != 'DELETED' && ready(object)", describesState: true},
 	"restarted": {forEvents: "type == 'MODIFIED' && restarts(old, object) > 0", forObjectsOnly: "restarts(object) > 0"},
 	"scaled":    {forEvents: "changed('spec.replicas')"},
 	"unready":   {forEvents: "type == 'MODIFIED' && !unready(old) && unready(object) && status(object) != 'Terminating'", forObjectsOnly: "unready(object)"},
@@ -96,14 +98,15 @@ func (x *Expression) compileExpanded(e *environment, issues []*cel.Error, expand
 // Presets returns the names that stand for conditions, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// presetsForObjects returns the presets that can be evaluated on current objects.
+// StatePresets returns the presets that [Compile] evaluates with one state of an object, sorted. The others describe a change.
+func StatePresets() []string {
+	return slices.DeleteFunc(Presets(), func(name string) bool { return !presets[name].describesState })
+}
+
+// presetsForObjects returns the presets that [CompileForObjects] accepts and that an existing object can match.
 func presetsForObjects() []string {
 	return slices.DeleteFunc(Presets(), func(name string) bool {
-		w := presets[name]
-		if w.forObjectsOnly != "" {
-			return false
-		}
-		x, err := Compile(w.forEvents)
-		return err != nil || x.Requirements().Old || x.Requirements().Changes || name == "deleted"
+		p := presets[name]
+		return !p.describesState && p.forObjectsOnly == ""
 	})
 }
