@@ -8,7 +8,7 @@
 //	           status.phase  Pending → Running
 //	           status.containerStatuses[name=web].ready  false → true
 //	10:28:07 - po/web-6965-r2qvh  was Current, 13 min old
-//	10:28:09 > deploy/web  12 changes followed in 3 s, done; +2 -1 po
+//	10:28:09 > deploy/web  12 changes followed, done in 3 s; +2 -1 po
 //	10:28:31 ! connection lost, trying again: 10.0.0.1:6443: connect: connection refused
 //	10:28:40 ! reconnected, nothing missed
 //	10:31:09 ! deploy/web  fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 40 s
