@@ -178,11 +178,8 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			switch {
 			case errors.Is(err, mapper.ErrNoResource) && t.IsTerminal && !cmd.HasParent():
 				return printFirstSteps(cmd.Context(), s.Err, display, &common.connection)
-			case errors.Is(err, mapper.ErrNoResource):
-				err = fmt.Errorf("%w, for example: %s pods, %[2]s deploy/web or %[2]s -r crontabs", err, pathOf(cmd))
-			}
-			if err != nil {
-				return fail.Usage(err)
+			case err != nil:
+				return fail.Usage(explainArguments(cmd, err))
 			}
 			task := o.task()
 			if !common.readiness.IsSet() && judgesStates(task) {
@@ -288,6 +285,25 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		return fmt.Errorf("%w; did you mean --%s?", err, meant)
 	}
 	return explained
+}
+
+// explainArguments adds command lines of cmd to errors about its arguments.
+func explainArguments(cmd *cobra.Command, err error) error {
+	if errors.Is(err, mapper.ErrNoResource) {
+		return fmt.Errorf("%w: name a type, as in '%s pods', or an object, as in '%[2]s deploy/web'", err, pathOf(cmd))
+	}
+	if mixed, ok := errors.AsType[*mapper.MixedFormsError](err); ok {
+		explained := *mixed
+		explained.Command, explained.HasSubcommands = pathOf(cmd), !cmd.HasParent()
+		switch cmd.Name() {
+		case recordDescription.name:
+			explained.Command += " DIR"
+		case exportDescription.name:
+			explained.Command += " FILE"
+		}
+		return &explained
+	}
+	return err
 }
 
 // flagsHelp is the command line that prints all flags of a command.

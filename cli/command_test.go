@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -66,7 +67,7 @@ func TestRedeliverFlags(t *testing.T) {
 	}
 }
 
-// TestMoved: a command that gets a flag of another command names that command, with the named resources.
+// TestMoved checks errors that suggest a command line: they name the command, and the resources that were named.
 func TestMoved(t *testing.T) {
 	for line, want := range map[[3]string]string{
 		{"--live", "deploy,po", "-A"}:         "dwatch has no flag --live: use dwatch live deploy,po",
@@ -76,7 +77,13 @@ func TestMoved(t *testing.T) {
 		{"--redeliver=f"}:                     "dwatch has no flag --redeliver: use dwatch send --redeliver FILE --to URL",
 		{"deploy", "--print-rbac"}:            "dwatch has no flag --print-rbac: use dwatch rbac deploy",
 		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, not of dwatch; see 'dwatch send --help'",
-		{"list", "pods", "--until=true"}:      "--until is a flag of dwatch live, dwatch send, dwatch, not of dwatch list; see 'dwatch live --help'",
+		{"list", "pods", "--until=true"}:      "--until is a flag of dwatch, dwatch live, dwatch send, not of dwatch list; see 'dwatch help flags'",
+		{"wait", "pods", "--marks"}:           "--marks is a flag of dwatch, not of dwatch wait; see 'dwatch help flags'",
+		{"wait"}:                              "no resource given: name a type, as in 'dwatch wait pods', or an object, as in 'dwatch wait deploy/web'",
+		{"explain-readiness"}:                 "no resource given: name a type, as in 'dwatch explain-readiness pods', or an object, as in 'dwatch explain-readiness deploy/web'",
+		{"pods", "pods/a"}:                    "\"pods\" is neither a command ('dwatch --help' lists them) nor TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch pods/a pods/b', and all objects of a type with -r, as in 'dwatch deploy/web -r pods'",
+		{"list", "pods", "pods/a"}:            "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch list pods/a pods/b', and all objects of a type with -r, as in 'dwatch list deploy/web -r pods'",
+		{"record d", "pods/a", "pods"}:        "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch record DIR pods/a pods/b', and all objects of a type with -r, as in 'dwatch record DIR deploy/web -r pods'",
 		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, not of dwatch wait; see 'dwatch serve --help'",
 		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it chooses the page size itself, so leave the flag out",
 		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",
@@ -85,9 +92,7 @@ func TestMoved(t *testing.T) {
 	} {
 		var args []string
 		for _, arg := range line {
-			if arg != "" {
-				args = append(args, arg)
-			}
+			args = append(args, strings.Fields(arg)...)
 		}
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {

@@ -36,9 +36,10 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	if instead, ok := became[flag]; ok {
 		return fmt.Errorf("%[4]s has no flag --%[3]s: use "+instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag), flag, pathOf(cmd))
 	}
+	root := cmd.Root().DisplayName()
 	var others []string
-	for _, d := range append(slices.Clone(commands), streamDescription) {
-		path := cmd.Root().DisplayName()
+	for _, d := range append([]description{streamDescription}, commands...) {
+		path := root
 		if d.name != streamDescription.name {
 			path += " " + d.name
 		}
@@ -49,7 +50,11 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--%s is a flag of %s, not of %s; see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
+	help := others[0] + " --help"
+	if others[0] == root {
+		help = root + " help flags"
+	}
+	return fmt.Errorf("--%s is a flag of %s, not of %s; see '%s'", flag, strings.Join(others, ", "), pathOf(cmd), help)
 }
 
 func (d description) flag(name string) *pflag.Flag {

@@ -25,15 +25,27 @@ func (a Argument) String() string {
 }
 
 // ErrNoResource means that the user gave no resource.
-var ErrNoResource = errors.New("no resource given: say what to watch")
+var ErrNoResource = errors.New("no resource given")
 
-// mixedFormsError is the error for a word among arguments of the form TYPE/NAME. isFirst means that it may be meant as a command.
-func mixedFormsError(word string, isFirst bool) error {
-	is := "is not TYPE/NAME"
-	if isFirst {
-		is = "is neither a command ('dwatch --help' lists them) nor TYPE/NAME"
+// MixedFormsError is the error for a word among positional arguments of the form TYPE/NAME.
+type MixedFormsError struct {
+	Word    string
+	IsFirst bool // Word is the first argument
+	// Command is the command line before the arguments, such as "dwatch list". If empty, the message has examples without one.
+	Command string
+	// HasSubcommands is set if the first argument of Command may be a subcommand.
+	HasSubcommands bool
+}
+
+func (e *MixedFormsError) Error() string {
+	is, command := "is not TYPE/NAME", e.Command
+	if e.IsFirst && e.HasSubcommands {
+		is = fmt.Sprintf("is neither a command ('%s --help' lists them) nor TYPE/NAME", command)
 	}
-	return fmt.Errorf("%q %s: name each object as TYPE/NAME, as in 'dwatch pods/a pods/b', and all objects of a type with -r, as in 'dwatch deploy/web -r pods'", word, is)
+	if command != "" {
+		command += " "
+	}
+	return fmt.Sprintf("%q %s: name each object as TYPE/NAME, as in '%spods/a pods/b', and all objects of a type with -r, as in '%[3]sdeploy/web -r pods'", e.Word, is, command)
 }
 
 // ParseArguments parses the values of the flag --resource and the positional arguments. Each value of the
@@ -118,7 +130,7 @@ func parsePairs(args []string) ([]Argument, error) {
 	if hint := kubectlHint(args[0]); hint != "" {
 		return nil, fmt.Errorf("%q is not a resource: %s", args[0], hint)
 	}
-	return nil, mixedFormsError(parsed[plain].Resource, parsed[plain].Resource == args[0])
+	return nil, &MixedFormsError{Word: parsed[plain].Resource, IsFirst: parsed[plain].Resource == args[0]}
 }
 
 func parseLists(lists []string) ([]Argument, error) {

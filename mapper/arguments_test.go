@@ -80,7 +80,7 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"pods,sts", "a,", "b"}, want: `invalid name "a,": names are separated by spaces, as in "pods,sts a b", or come with their type, as in "pods/a,pods/b,sts/a,sts/b"`},
 		{args: []string{"pods", ","}, want: `invalid name ",": names are separated by spaces`},
 		{args: []string{"pods", "a,\x1b[31m"}, want: `invalid name "a,\x1b[31m": names are separated by spaces, as in "pods a \x1b[31m"`},
-		{args: []string{"pods", "pods/web"}, want: "\"pods\" is neither a command ('dwatch --help' lists them) nor TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch pods/a pods/b', and all objects of a type with -r, as in 'dwatch deploy/web -r pods'"},
+		{args: []string{"pods", "pods/web"}, want: "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'pods/a pods/b', and all objects of a type with -r, as in 'deploy/web -r pods'"},
 		{args: []string{"pods/web", "web"}, want: "\"web\" is not TYPE/NAME: name each object as TYPE/NAME"},
 		{args: []string{"pods,deploy/web"}, want: "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME"},
 		{args: []string{"get", "pods/web"}, want: `"get" is not a resource: dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists`},
