@@ -83,6 +83,7 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"pods", "pods/web"}, want: "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'pods/a pods/b', and all objects of a type with -r, as in 'deploy/web -r pods'"},
 		{args: []string{"pods/web", "web"}, want: "\"web\" is not TYPE/NAME: name each object as TYPE/NAME"},
 		{args: []string{"pods,deploy/web"}, want: "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME"},
+		{args: []string{"explain", "deploy/web"}, want: `"explain" is not a resource: dwatch explain-readiness TYPE/NAME explains why an object is ready or not`},
 		{args: []string{"get", "pods/web"}, want: `"get" is not a resource: dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists`},
 	}
 	for _, test := range tests {

@@ -107,6 +107,8 @@ func kubectlHint(verb string) string {
 		return "dwatch always watches: leave it out"
 	case "describe":
 		return "dwatch live RESOURCE... shows an object with its Events"
+	case "explain":
+		return "dwatch explain-readiness TYPE/NAME explains why an object is ready or not; only kubectl explains fields"
 	case "rollout":
 		return "dwatch wait TYPE/NAME waits for a rollout"
 	case "version":
@@ -114,7 +116,7 @@ func kubectlHint(verb string) string {
 	case "list", "top", "wait":
 		return "dwatch " + verb + " is a command: write it first"
 	case "annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cordon",
-		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "explain", "expose", "label", "logs",
+		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "expose", "label", "logs",
 		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "uncordon":
 		return "only kubectl has this command"
 	}

@@ -305,6 +305,7 @@ func TestUnknown(t *testing.T) {
 		{"statefullsets", false, `the server doesn't have a resource type "statefullsets"; did you mean statefulsets (apps/v1)?`},
 		{"qqqqqqqq", false, `the server doesn't have a resource type "qqqqqqqq"`},
 		{"logs", true, `the server doesn't have a resource type "logs": only kubectl has this command`},
+		{"explain", true, `the server doesn't have a resource type "explain": dwatch explain-readiness TYPE/NAME explains why an object is ready or not; only kubectl explains fields`},
 		{"version", true, `the server doesn't have a resource type "version": --version prints the version of dwatch`},
 		{"describe", true, `the server doesn't have a resource type "describe": dwatch live RESOURCE... shows an object with its Events`},
 		{"pods\x1b[2J", false, `the server doesn't have a resource type "pods\x1b[2J"`},
