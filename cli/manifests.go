@@ -60,6 +60,8 @@ var notInPod = []struct {
 	why   string
 }{
 	{[]string{"until", "fail-if", "count", "timeout", "before"}, "ends the run, and Kubernetes would restart the pod each time"},
+	{[]string{"until-for"}, "is for --until, which ends the run"},
+	{[]string{"logs"}, "is for --until and --fail-if, which end the run"},
 	{[]string{"since"}, "prints past changes, which would be repeated at each start"},
 	{[]string{"redeliver"}, "sends a file and ends"},
 	{[]string{"wait"}, "waits for resources, but the roles must name them"},
