@@ -266,6 +266,9 @@ func monitored(t *testing.T) {
 
 func isSame(t *testing.T, args []string, types ...string) {
 	t.Helper()
+	if len(types) > 0 {
+		args = append([]string{"--monitoring"}, args...)
+	}
 	printed := manifests(t, args...)
 	text, err := rendered([]byte(manifests(t, append([]string{"--helm-values"}, args...)...)), types...)
 	if err != nil {
