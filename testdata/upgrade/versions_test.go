@@ -85,14 +85,14 @@ func built(t *testing.T, commit string) string {
 	return program
 }
 
-// lastChange returns the parent of the last commit that changed a line of file that matches pattern.
+// lastChange returns the parent of the last commit that changed how often pattern matches in file. A renamed constant is no change.
 func lastChange(t *testing.T, pattern, file string) string {
 	t.Helper()
 	root, err := testenv.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit, err := output(root, "git", "log", "-1", "--format=%H", "-G", pattern, "--", file)
+	commit, err := output(root, "git", "log", "-1", "--format=%H", "--pickaxe-regex", "-S", pattern, "--", file)
 	if err != nil {
 		t.Skipf("there is no history: %v", err)
 	}
