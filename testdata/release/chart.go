@@ -64,7 +64,7 @@ func versioned(text []byte, version string) ([]byte, error) {
 	for _, name := range []string{"version", "appVersion"} {
 		none := []byte("\n" + name + ": 0.0.0\n")
 		if bytes.Count(text, none) != 1 {
-			return nil, fmt.Errorf("Chart.yaml must have exactly one line %q", none)
+			return nil, fmt.Errorf("the file Chart.yaml must have exactly one line %q", none)
 		}
 		text = bytes.Replace(text, none, []byte("\n"+name+": "+version+"\n"), 1)
 	}
