@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,9 @@ type description struct {
 	short    string
 	long     string
 	examples string // %[1]s is dwatch
-	options  func() options
+	// mainFlags are the names of the flags that short help shows, in this order: those that most users of the command need.
+	mainFlags []string
+	options   func() options
 	// wrap returns the options of a command that takes another command line, such as dwatch rbac send. of are the options of the inner
 	// command or of the stream, and typed is the whole command line. wrap is nil for other commands.
 	wrap    func(of options, typed []string) options
@@ -100,14 +103,18 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 		display = "kubectl dwatch"
 	}
 	root, groups := newCommand(streamDescription, display, args, s)
+	script := complete.NewScriptCommand(display)
+	help := newHelpCommand(display, &helpPrinter{groups, streamDescription.mainFlags, helpWidth(s.Out)})
+	flags.AddHelp(script.Flags())
+	flags.AddHelp(help.Flags())
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: display}
 	root.Version = version.Text()
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCommands(root, display, args, commands, s)
-	root.AddCommand(complete.NewScriptCommand(display))
-	root.SetHelpCommand(newHelpCommand(groups, helpWidth(s.Out)))
+	root.AddCommand(script)
+	root.SetHelpCommand(help)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }
@@ -131,6 +138,7 @@ func wrappedBy(by description, some []description, args []string) (wrapped []des
 		if of := d.options; slices.Contains(by.wrapped, d.name) {
 			d.options = func() options { return by.wrap(of(), args) }
 			d.wrap, d.wrapped = by.wrap, nil
+			d.long, d.examples, d.mainFlags = by.long, by.examples, by.mainFlags // that is what the command line does
 			wrapped = append(wrapped, d)
 		}
 	}
@@ -202,7 +210,14 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		},
 	}
 	groups := addFlags(cmd.Flags(), o)
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
+	help := &helpPrinter{groups, d.mainFlags, helpWidth(s.Out)}
+	cmd.SetHelpFunc(help.printHelp)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		var b strings.Builder
+		help.writeUsage(&b, cmd, wantsAll(cmd))
+		_, err := io.WriteString(cmd.OutOrStderr(), b.String())
+		return err
+	})
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		s.SetFormat(flags.DetectLogFormat(args))
 		return fail.Usage(flagError(cmd, args, err))
@@ -311,7 +326,7 @@ func flagsHelp(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return cmd.DisplayName() + " help flags"
 	}
-	return pathOf(cmd) + " --help"
+	return pathOf(cmd) + " --" + flags.HelpAll
 }
 
 func pathOf(cmd *cobra.Command) string {

@@ -76,7 +76,7 @@ func TestMoved(t *testing.T) {
 		{"jobs", "--to=https://a.example"}:    "dwatch has no flag --to: use dwatch send jobs --to URL",
 		{"--redeliver=f"}:                     "dwatch has no flag --redeliver: use dwatch send --redeliver FILE --to URL",
 		{"deploy", "--print-rbac"}:            "dwatch has no flag --print-rbac: use dwatch rbac deploy",
-		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, not of dwatch; see 'dwatch send --help'",
+		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, not of dwatch; see 'dwatch send --help-all'",
 		{"list", "pods", "--until=true"}:      "--until is a flag of dwatch, dwatch live, dwatch send, not of dwatch list; see 'dwatch help flags'",
 		{"wait", "pods", "--marks"}:           "--marks is a flag of dwatch, not of dwatch wait; see 'dwatch help flags'",
 		{"wait"}:                              "no resource given: name a type, as in 'dwatch wait pods', or an object, as in 'dwatch wait deploy/web'",
@@ -84,10 +84,10 @@ func TestMoved(t *testing.T) {
 		{"pods", "pods/a"}:                    "\"pods\" is neither a command ('dwatch --help' lists them) nor TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch pods/a pods/b', and all objects of a type with -r, as in 'dwatch deploy/web -r pods'",
 		{"list", "pods", "pods/a"}:            "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch list pods/a pods/b', and all objects of a type with -r, as in 'dwatch list deploy/web -r pods'",
 		{"record d", "pods/a", "pods"}:        "\"pods\" is not TYPE/NAME: name each object as TYPE/NAME, as in 'dwatch record DIR pods/a pods/b', and all objects of a type with -r, as in 'dwatch record DIR deploy/web -r pods'",
-		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, not of dwatch wait; see 'dwatch serve --help'",
+		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, not of dwatch wait; see 'dwatch serve --help-all'",
 		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it chooses the page size itself, so leave the flag out",
 		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",
-		{"serve", "pods", "--open=perhaps"}:   `invalid argument "perhaps" for "--open" flag: strconv.ParseBool: parsing "perhaps": invalid syntax; see 'dwatch serve --help'`,
+		{"serve", "pods", "--open=perhaps"}:   `invalid argument "perhaps" for "--open" flag: strconv.ParseBool: parsing "perhaps": invalid syntax; see 'dwatch serve --help-all'`,
 		{"send", "--deadline=1s", "--batch2"}: "unknown flag: --batch2; did you mean --batch?",
 	} {
 		var args []string

@@ -12,8 +12,8 @@ prints {"type":"ADDED","object":{...}}, MODIFIED and DELETED; existing objects
 come first, with "initial":true. It resumes a lost connection.
 
 Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).`,
-	examples: `  # Watch the deployments of a namespace
-  %[1]s deployments -n default
+	examples: `  # Watch a rollout: deployments with their ReplicaSets and pods
+  %[1]s deploy,rs,po -n default
 
   # Start with the changes of the last two hours that the cluster retains
   %[1]s deploy,cm,po -A --since 2h
@@ -26,11 +26,9 @@ Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).
 
   # Watch the Events about a deployment and the objects that it owns
   %[1]s events --for deploy/web
-
-  # In a CI job: exit code 0 after the rollout, 3 if it fails, 124 on timeout
-  %[1]s wait deploy/web --timeout 5m
 `,
-	options: func() options { return new(streamOptions) },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "for", "since", "from", "where", "types", "watch-only", "only", "output", "until", "timeout", "state"},
+	options:   func() options { return new(streamOptions) },
 }
 
 var listDescription = description{
@@ -48,7 +46,8 @@ read, nothing is printed: an incomplete List would look complete.`,
   # Print one value of each object
   %[1]s list pods -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
 `,
-	options: func() options { return &listOptions{common: common{listOnly: true}} },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "for", "where", "output", "sort-by", "show-labels", "from", "at", "timeout", "context"},
+	options:   func() options { return &listOptions{common: common{listOnly: true}} },
 }
 
 var liveDescription = description{
@@ -67,7 +66,8 @@ keys, and ? explains all of them.`,
   # Show a recording from 02:55, and step from change to change
   %[1]s live deploy,po --from rec --at 02:55
 `,
-	options: func() options { return new(liveOptions) },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "for", "where", "only", "show-labels", "until", "fail-if", "timeout", "from", "at", "context"},
+	options:   func() options { return new(liveOptions) },
 }
 
 var serveDescription = description{
@@ -86,7 +86,8 @@ content in memory.`,
   # Serve the page to other machines over TLS
   %[1]s serve deploy,po --addr :8443 --tls-cert cert.pem --tls-key key.pem
 `,
-	options: func() options { return new(serveOptions) },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "for", "addr", "open", "tls-cert", "tls-key", "serve-insecure", "record", "from", "at", "context"},
+	options:   func() options { return new(serveOptions) },
 }
 
 var sendDescription = description{
@@ -112,14 +113,9 @@ survive a restart, which then sends only what changed.`,
 
   # Run several rules, each with its own resources and receiver
   %[1]s send -f rules.yaml --state directory
-
-  # Send dead letters again
-  %[1]s send --redeliver failed.jsonl --to https://broker.example.com
-
-  # Send the recorded events of the last two hours again, with the same ids
-  %[1]s send jobs -A --from rec --since 2h --to https://broker.example.com
 `,
-	options: func() options { return new(sendOptions) },
+	mainFlags: []string{"all-namespaces", "selector", "where", "settle", "to", "to-file", "to-token-file", "template", "workers", "state", "give-up-after", "dead-letters", "filename"},
+	options:   func() options { return new(sendOptions) },
 }
 
 var recordDescription = description{
@@ -140,7 +136,8 @@ does not cover. Values of Secrets are recorded as size and hash, unless
   # List the objects of an hour ago
   %[1]s list deploy,po -n prod --from rec --at 1h -o wide
 `,
-	options: func() options { return new(recordOptions) },
+	mainFlags: []string{"namespace", "all-namespaces", "exclude", "selector", "keep", "max-size", "mask", "show-secrets", "timeout", "listen", "context"},
+	options:   func() options { return new(recordOptions) },
 }
 
 var diffDescription = description{
@@ -167,7 +164,8 @@ docs/clusters.md.`,
   # Compare two namespaces
   %[1]s diff deploy,cm,secrets -n staging,prod
 `,
-	options: func() options { return new(diffOptions) },
+	mainFlags: []string{"namespace", "context", "from", "at", "before", "selector", "only", "ignore", "output", "full", "exit-code"},
+	options:   func() options { return new(diffOptions) },
 }
 
 var exportDescription = description{
@@ -186,11 +184,15 @@ were masked in the recording stay masked.`,
 	examples: `  # Export the hour from 02:00 to 03:00
   %[1]s export incident.html --from rec --since 02:00 --before 03:00
 
+  # Export the whole recording, but not more than 5 MB
+  %[1]s export incident.html --from rec --max-size 5M
+
   # Export one namespace, and mask the values of a field
   %[1]s export incident.html deploy,po,events -n prod --from rec \
       --mask ..env
 `,
-	options: func() options { return new(exportOptions) },
+	mainFlags: []string{"from", "since", "before", "namespace", "all-namespaces", "only", "mask", "max-size", "complete", "force"},
+	options:   func() options { return new(exportOptions) },
 }
 
 var waitDescription = description{
@@ -218,7 +220,8 @@ other events (restarted, scaled, newimage, ...) match the next such event.`,
   # Wait for a CEL expression
   %[1]s wait deploy/web --for "object.status.?updatedReplicas.orValue(0) >= 3"
 `,
-	options: func() options { return new(waitOptions) },
+	mainFlags: []string{"for", "fail-if", "until-for", "timeout", "logs", "namespace", "selector", "wait", "quiet", "context"},
+	options:   func() options { return new(waitOptions) },
 }
 
 var rbacDescription = description{
@@ -226,16 +229,21 @@ var rbacDescription = description{
 	use:   "[COMMAND] RESOURCE... [flags]",
 	short: "Print the minimal RBAC roles for a command line",
 	long: `Print the minimal roles that allow a dwatch command line, with bindings for the
-current user or the user of --as, and end. The command line follows: COMMAND is
-list, live, record, send, serve, top or wait; without it, it is the stream.`,
+current user or the user of --as, and end. The command line follows, with its
+flags: COMMAND is list, live, record, send, serve, top or wait. Without COMMAND,
+the roles are for watching RESOURCE.`,
 	examples: `  # Print the role that lets a service account watch deployments
   %[1]s rbac deploy --as system:serviceaccount:ops:watcher
 
   # Print the role for delivering their events, with a state file
   %[1]s rbac send deploy -A --state s --to https://broker.example.com
+
+  # Create the roles for a page that shows all namespaces
+  %[1]s rbac serve deploy,po -A | kubectl apply -f -
 `,
-	wrap:    newRBACOptions,
-	wrapped: []string{"list", "live", "serve", "send", "record", "wait", "top"},
+	mainFlags: []string{"output", "namespace", "all-namespaces", "selector", "exclude", "as", "context", "all-contexts"},
+	wrap:      newRBACOptions,
+	wrapped:   []string{"list", "live", "serve", "send", "record", "wait", "top"},
 }
 
 var manifestsDescription = description{
@@ -244,9 +252,10 @@ var manifestsDescription = description{
 	short: "Print manifests that run a command line in a cluster",
 	long: `Print manifests that run a dwatch command line in the cluster permanently, ready
 for kubectl apply -f -, and end: a StatefulSet with a volume for state, minimal
-roles, a NetworkPolicy, probes and alerts. The command line follows: COMMAND is
-send, serve or record; without it, it is the stream. In the pod, dwatch writes
-files to the volume, and reads files from a Secret, which is not printed.`,
+roles, a NetworkPolicy, probes and alerts. The command line follows, with its
+flags: COMMAND is send, serve or record. Without COMMAND, the pod watches
+RESOURCE. In the pod, dwatch writes files to the volume, and reads files from a
+Secret, which is not printed.`,
 	examples: `  # Deliver the events of deployments permanently
   %[1]s manifests send deploy -A --to https://broker.example.com --state file \
       --image registry.example.com/dwatch:v1 | kubectl apply -f -
@@ -259,6 +268,7 @@ files to the volume, and reads files from a Secret, which is not printed.`,
   %[1]s manifests send -f rules.yaml --state kept --helm-values \
       --image registry.example.com/dwatch:v1 >values.yaml
 `,
-	wrap:    newManifestsOptions,
-	wrapped: []string{"serve", "send", "record"},
+	mainFlags: []string{"image", "name", "into", "kustomize", "helm-values", "monitoring", "volume-per-pod", "memory", "cpu", "api-port", "namespace", "all-namespaces"},
+	wrap:      newManifestsOptions,
+	wrapped:   []string{"serve", "send", "record"},
 }

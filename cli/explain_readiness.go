@@ -32,10 +32,14 @@ a rule that teaches it the kind; see docs/readiness.md.`,
 	examples: `  # Find out why wait does not end
   %[1]s explain-readiness httpproxy/shop
 
+  # Explain the state of all pods of an app
+  %[1]s explain-readiness pods -l app=web
+
   # Try a rule before using it
   %[1]s explain-readiness gauge/a --readiness readiness.yaml
 `,
-	options: func() options { return &explainReadinessOptions{common: common{listOnly: true}} },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "readiness", "timeout", "quiet", "log", "context"},
+	options:   func() options { return &explainReadinessOptions{common: common{listOnly: true}} },
 }
 
 // explainReadinessOptions are the flags of dwatch explain-readiness.

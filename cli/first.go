@@ -95,6 +95,6 @@ func (f *firstSteps) text() string {
 	for _, s := range steps {
 		fmt.Fprintf(&b, "  %s %-*s  %s\n", f.display, width, s[0], s[1])
 	}
-	fmt.Fprintf(&b, "\nIn a pipe, each change is a line of JSON. All commands and flags: %s --help\n", f.display)
+	fmt.Fprintf(&b, "\nIn a pipe, each change is a line of JSON. More tasks and all commands: %s help\n", f.display)
 	return b.String()
 }

@@ -50,7 +50,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	if len(others) == 0 {
 		return nil
 	}
-	help := others[0] + " --help"
+	help := others[0] + " --" + flags.HelpAll
 	if others[0] == root {
 		help = root + " help flags"
 	}

@@ -201,6 +201,11 @@ func TestHelpExamples(t *testing.T) {
 			t.Errorf("the help of %s shows no example", c.Name())
 		}
 	}
+	for _, task := range helpTasks {
+		if n := checkCommands(t, "dwatch "+task.line); n != 1 {
+			t.Errorf("%s: %d command lines", task.goal, n)
+		}
+	}
 	words := regexp.MustCompile(`Name resources as with kubectl: ((?s).*?), or a category`).FindStringSubmatch(cmd.Long)
 	if words == nil {
 		t.Fatal("the help does not say how resources are named")

@@ -161,7 +161,7 @@ func (s *sendOptions) parseRule(of *rules.Rule) (*supervisor.Rule, error) {
 	}
 	for _, g := range given {
 		if err := f.Set(g.Name, g.Value); err != nil {
-			fails(g.Position, flags.ExplainParseError(err, "dwatch send --help"))
+			fails(g.Position, flags.ExplainParseError(err, "dwatch send --help-all"))
 		}
 	}
 	if len(wrong) > 0 {

@@ -69,7 +69,7 @@ func TestFlagsWithRules(t *testing.T) {
 		{asResources, hook, map[string]string{"resource": "cm"}},
 		{ofAll, hook, map[string]string{
 			"state": filepath.Join(dir, "kept"), "listen": "127.0.0.1:0", "verify": "1h", "shard": "1/2", "lease": "ops/feed", "check": "true",
-			"quiet": "true", "v": "6", "log": "json", "utc": "true", "help": "true", "readiness": some,
+			"quiet": "true", "v": "6", "log": "json", "utc": "true", "help": "true", "help-all": "true", "readiness": some,
 		}},
 		{inNeither, hook, map[string]string{
 			"until": "ready", "fail-if": "failed", "until-for": "any", "count": "1", "timeout": "1m", "logs": "3",

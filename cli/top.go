@@ -85,5 +85,6 @@ printed every --interval, or with --timeout once, at the end.`,
   # In a script: print the changes within a minute as JSON
   %[1]s top deploy,cm -A --timeout 1m -o json
 `,
-	options: func() options { return new(topOptions) },
+	mainFlags: []string{"namespace", "all-namespaces", "selector", "by", "rows", "interval", "timeout", "count", "output", "only", "ignore", "from", "since"},
+	options:   func() options { return new(topOptions) },
 }

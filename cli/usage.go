@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,58 +11,80 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 )
 
-// printUsage prints the help of a command after its description: examples first, since people read them first. The help of the
-// stream fits a screen.
-func printUsage(c *cobra.Command, groups []flags.Group, width int) error {
+// helpPrinter prints the help of a command. Short help fits two screens of a terminal and shows the main flags. Complete help shows all
+// flags in groups.
+type helpPrinter struct {
+	groups    []flags.Group
+	mainFlags []string // the names of the flags in short help
+	width     int
+}
+
+// printHelp is called by cobra for --help, and for --help-all, which sets --help.
+func (h *helpPrinter) printHelp(c *cobra.Command, _ []string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Examples:\n%s\n\nUsage:\n  %s\n", c.Example, strings.ReplaceAll(c.UseLine(), "PATH", pathOf(c)))
-	if c.HasParent() {
-		writeFlags(&b, c, groups, width)
+	if wantsOverview(c) {
+		writeOverview(&b, c)
 	} else {
-		fmt.Fprintf(&b, "  %s COMMAND RESOURCE... [flags]\n", c.DisplayName())
-		writeCommands(&b, c)
-		writeOverview(&b, c, width)
+		h.writeHelp(&b, c, wantsAll(c))
 	}
-	_, err := io.WriteString(c.OutOrStderr(), b.String())
-	return err
+	_, _ = io.WriteString(c.OutOrStdout(), b.String()) // cobra's function returns no error
 }
 
-func writeCommands(b *strings.Builder, c *cobra.Command) {
-	b.WriteString("\nCommands:\n")
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			fmt.Fprintf(b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
-		}
+// wantsOverview reports whether help is about dwatch as a whole: the command line names neither a command nor a resource.
+func wantsOverview(c *cobra.Command) bool {
+	return !c.HasParent() && !wantsAll(c) && c.Flags().NArg() == 0 && !c.Flags().Changed("resource")
+}
+
+// wantsAll reports whether --help-all is given.
+func wantsAll(c *cobra.Command) bool {
+	all, err := c.Flags().GetBool(flags.HelpAll)
+	return err == nil && all
+}
+
+// writeHelp writes the description of c and what writeUsage writes.
+func (h *helpPrinter) writeHelp(b *strings.Builder, c *cobra.Command, all bool) {
+	fmt.Fprintf(b, "%s\n\n", strings.TrimSpace(cmp.Or(c.Long, c.Short)))
+	h.writeUsage(b, c, all)
+}
+
+// writeUsage writes what follows the description: examples first, since people read them first.
+func (h *helpPrinter) writeUsage(b *strings.Builder, c *cobra.Command, all bool) {
+	if c.Example != "" {
+		fmt.Fprintf(b, "Examples:\n%s\n\n", c.Example)
+	}
+	fmt.Fprintf(b, "Usage:\n  %s\n", strings.ReplaceAll(c.UseLine(), "PATH", pathOf(c)))
+	switch {
+	case !all:
+		h.writeMainFlags(b, c)
+	case !c.HasParent():
+		fmt.Fprintf(b, "  %s COMMAND ...\n", c.DisplayName())
+		writeCommands(b, c)
+		fallthrough
+	default:
+		h.writeFlags(b, c)
 	}
 }
 
-// inOverview lists the flags that most people need.
-var inOverview = []string{"namespace", "all-namespaces", "selector", "output", "where", "types", "watch-only", "until", "timeout", "state"}
-
-// inHelpOnly are texts at which the overview cuts off a flag's description. The complete help shows the rest.
-var inHelpOnly = []string{";", ", kyaml", ", e.g. \"", ", with exit code 0, or", " when they come", ": added", " when EXPR", ": keep in it"}
-
-// writeOverview writes the flags of inOverview, and where the other flags are.
-func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
+// writeMainFlags writes nothing for a command without flags of its own, such as completion.
+func (h *helpPrinter) writeMainFlags(b *strings.Builder, c *cobra.Command) {
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
 	some.SortFlags = false
-	for _, name := range inOverview {
-		f := *c.Flags().Lookup(name)
-		for _, rest := range inHelpOnly {
-			f.Usage, _, _ = strings.Cut(f.Usage, rest)
+	for _, name := range h.mainFlags {
+		if f := c.Flags().Lookup(name); f != nil {
+			some.AddFlag(flags.Brief(f))
 		}
-		some.AddFlag(&f)
 	}
-	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))
-	fmt.Fprintf(b, "\nAll others, and --version: %s help flags, %[1]s COMMAND --help\n", c.DisplayName())
+	if some.HasFlags() {
+		fmt.Fprintf(b, "\nMain flags:\n%s\nAll flags: %s --%s\n", some.FlagUsagesWrapped(h.width), pathOf(c), flags.HelpAll)
+	}
 }
 
-func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, width int) {
-	for _, g := range groups {
+// writeFlags writes all flags of c.
+func (h *helpPrinter) writeFlags(b *strings.Builder, c *cobra.Command) {
+	for _, g := range h.groups {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		own.SortFlags = false
 		g.Flags.VisitAll(func(f *pflag.Flag) {
@@ -70,46 +93,17 @@ func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, widt
 			}
 		})
 		if own.HasAvailableFlags() {
-			fmt.Fprintf(b, "\n%s:\n%s", g.Title, own.FlagUsagesWrapped(width))
+			fmt.Fprintf(b, "\n%s:\n%s", g.Title, own.FlagUsagesWrapped(h.width))
 		}
 	}
 }
 
-// newHelpCommand returns the command help, which also prints all flags of the stream.
-func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
-	return &cobra.Command{
-		Use:                   "help [COMMAND | flags]",
-		Short:                 "Print help; help flags prints the flags of the stream",
-		DisableFlagsInUseLine: true,
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			words := []cobra.Completion{"flags"}
-			for _, c := range cmd.Root().Commands() {
-				if c.IsAvailableCommand() { // the completion command is hidden
-					words = append(words, c.Name())
-				}
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			if len(args) == 1 && args[0] == "flags" {
-				var b strings.Builder
-				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. For the flags of a command, see\n%[1]s COMMAND --help.\n", root.DisplayName())
-				writeFlags(&b, root, groups, width)
-				_, err := io.WriteString(cmd.OutOrStdout(), b.String())
-				return err
-			}
-			topic, rest, err := root.Find(args)
-			if len(args) == 1 && root.Flags().Lookup(args[0]) != nil {
-				return fail.Usage(fmt.Errorf("there is no help topic %q; '%s help flags' describes the flag --%[1]s", args[0], root.DisplayName()))
-			}
-			if err != nil || len(rest) > 0 {
-				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; to watch a resource named help, use -r help",
-					strings.Join(args, " "), root.DisplayName()))
-			}
-			topic.InitDefaultHelpFlag()
-			return topic.Help()
-		},
+func writeCommands(b *strings.Builder, c *cobra.Command) {
+	b.WriteString("\nCommands:\n")
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ const PluginName = "kubectl_complete-dwatch"
 
 const long = `Print the completion script of %[1]s for a shell.
 
-With it, TAB completes flags and their values, resource types, namespaces and the
-names of objects. Completion waits at most two seconds for the server.`
+With it, TAB completes flags and their values, resource types, namespaces and
+the names of objects. Completion waits at most two seconds for the server.`
 
 const scriptExamples = `  # bash: for this shell, and for new shells
   source <(%[1]s completion bash)

@@ -23,6 +23,7 @@ type Chat struct {
 func (c *Chat) AddTo(f *pflag.FlagSet) {
 	forms := chat.Formats()
 	f.StringVar(&c.given, "template", "", "Send changes as messages for people, without noise: in the format of "+strings.Join(forms, ", ")+", or rendered by the Go template in `FILE`")
+	describeBriefly(f, "template", "Send chat messages, e.g. slack, or use the template in `FILE`")
 	offers(f, "template", forms...)
 	f.StringVar(&c.Cluster, "cluster-name", "", "With --template, call the cluster `NAME` instead of its kubeconfig name or address")
 	notEmpty(f, "template", "cluster-name")

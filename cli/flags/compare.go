@@ -23,6 +23,7 @@ func PreviousState(p *output.Options) Adder {
 func ExitCode(to *bool) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(to, "exit-code", false, "Exit with code 1 if something differs, 0 if nothing does, and 2 or more if the comparison failed")
+		describeBriefly(f, "exit-code", "Exit with code 1 if something differs")
 	}
 }
 
@@ -45,6 +46,7 @@ type Noise struct {
 
 func (n *Noise) AddTo(f *pflag.FlagSet) {
 	paths(f, &n.only, "only", "Show only changes at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
+	describeBriefly(f, "only", "Show only changes at or below `PATH`, e.g. spec")
 	paths(f, &n.ignore, "ignore", "Treat changes at or below `PATH` as noise (repeatable)")
 	f.BoolVar(&n.all, "noise", false, "Show noise, too, such as changes of resourceVersion, managedFields and heartbeats")
 }

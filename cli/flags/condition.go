@@ -67,6 +67,7 @@ func ListWhere(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		Where(to)(f)
 		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. failed, \"!ready(object)\" or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/expressions.md"
+		describeBriefly(f, "where", "List only objects that match `EXPR`, e.g. failed")
 		offers(f, "where", slices.Concat(expression.StatePresets(), expression.StateCompletions())...)
 	}
 }
@@ -75,6 +76,7 @@ func ListWhere(to *[]Condition) Adder {
 func Timeout(to *time.Duration, then string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.DurationVar(to, "timeout", 0, "End after `DURATION`, e.g. 10m, "+then)
+		describeBriefly(f, "timeout", "End after `DURATION`, e.g. 10m")
 		takes(f, "timeout", func(text string) error {
 			if *to < 0 {
 				return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", text)
@@ -105,6 +107,7 @@ const maxLogs = 1000
 
 func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
 	f.IntVar(&l.Lines, "logs", byDefault, usage)
+	describeBriefly(f, "logs", "After a failure, print the last `N` log lines")
 	takes(f, "logs", func(text string) error {
 		l.Explicit = true
 		if l.Lines < 0 || l.Lines > maxLogs {
@@ -132,6 +135,7 @@ func (e *StopConditions) AddTo(f *pflag.FlagSet) {
 
 func (e *StopConditions) addOf(f *pflag.FlagSet, usage string) {
 	f.String("until-for", string(until.All), usage)
+	describeBriefly(f, "until-for", "How many objects must match: `WHICH` is all, any or each")
 	offers(f, "until-for", until.Quantifiers...)
 	takes(f, "until-for", func(text string) (err error) {
 		e.Quantifier, err = until.ParseQuantifier(text)

@@ -47,6 +47,7 @@ func StatusEvents(on *bool, heartbeat *time.Duration) Adder {
 func State(path *string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringVar(path, "state", "", "Resume from `FILE`; dwatch saves in it reported states and undelivered events; after a restart, only differences are reported")
+		describeBriefly(f, "state", "Save the progress in `FILE`, and resume from it")
 		takes(f, "state", func(text string) error {
 			if text == "" {
 				return errors.New("--state takes a file")

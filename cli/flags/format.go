@@ -19,6 +19,9 @@ const (
 // StreamFormats are the values of --output for a stream, without the formats that take a template.
 var StreamFormats = append([]string{FormatChanges}, output.Formats...)
 
+// commonFormats are the formats that short help lists.
+var commonFormats = []string{FormatChanges, "json", "yaml", "table"}
+
 // Format holds --output and the flags for its templates.
 type Format struct {
 	Template
@@ -42,6 +45,9 @@ func (o *Format) FlagsWithTemplates(formats []string, usage string) Adder {
 	return func(f *pflag.FlagSet) {
 		o.Flags(formats, strings.Join(formats, ", ")+", and kubectl's formats with a template: "+
 			strings.Join(output.TemplateFormats, "=, ")+"="+usage)(f)
+		describeBriefly(f, "output", "Output `FORMAT`: "+strings.Join(slices.DeleteFunc(slices.Clone(formats), func(format string) bool {
+			return !slices.Contains(commonFormats, format)
+		}), ", ")+", ...")
 		o.Allowed = slices.Concat(formats, output.TemplateFormats)
 		completed := slices.Clone(formats)
 		for _, format := range output.TemplateFormats {

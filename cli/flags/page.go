@@ -25,6 +25,7 @@ type Page struct {
 func (p *Page) AddTo(f *pflag.FlagSet) {
 	p.flags = f
 	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`, by default at a free port of the loopback interface; the URL is printed to stderr")
+	describeBriefly(f, "addr", "Serve at `HOST:PORT`; port 0 means any free port")
 	f.BoolVar(&p.OpenBrowser, "open", false, "Open the page in a browser")
 	f.StringVar(&p.CertFile, "tls-cert", "", "Serve over TLS with the certificate in `FILE`; required if other machines can reach the address, unless --serve-insecure is set")
 	f.StringVar(&p.KeyFile, "tls-key", "", "Use the private key in `FILE` for --tls-cert")

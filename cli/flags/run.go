@@ -35,11 +35,13 @@ func DetectLogFormat(args []string) string {
 	return LogText
 }
 
-// AddTo also adds --help. Otherwise cobra would add its own, which would be in no group.
+// AddTo also adds the flags of AddHelp.
 func (m *Logging) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Print only errors to stderr, and warnings about missing data and about expressions that can't be evaluated")
+	describeBriefly(f, "quiet", "Print only errors and important warnings to stderr")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
 	f.StringVar(&m.Format, "log", LogText, "Write messages to stderr in this `FORMAT`: text, or json, with one object per line")
+	describeBriefly(f, "log", "Write messages to stderr as `FORMAT`: text or json")
 	offers(f, "log", LogText, LogJSON)
 	takes(f, "log", func(text string) error {
 		if text != LogText && text != LogJSON {
@@ -48,7 +50,23 @@ func (m *Logging) AddTo(f *pflag.FlagSet) {
 		return nil
 	})
 	f.BoolVar(&m.UTC, "utc", false, "Show times in UTC, and read times in flags such as --since as UTC if they have no zone")
-	f.BoolP("help", "h", false, "Print this help and exit")
+	AddHelp(f)
+}
+
+// HelpAll is the name of the flag for help with all flags.
+const HelpAll = "help-all"
+
+// AddHelp adds --help and --help-all. Otherwise cobra would add a --help of its own, which would be in no group.
+func AddHelp(f *pflag.FlagSet) {
+	var all bool
+	f.BoolP("help", "h", false, "Print help with the main flags, and exit")
+	f.BoolVar(&all, HelpAll, false, "Print help with all flags, and exit")
+	takes(f, HelpAll, func(string) error {
+		if !all {
+			return nil
+		}
+		return f.Set("help", "true") // cobra prints help only for the flag of this name
+	})
 }
 
 // minVerify limits the load of lists on the server.
@@ -71,6 +89,7 @@ func Verify(every *time.Duration) Adder {
 func Listen(to *string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringVar(to, "listen", "", "Serve /metrics for Prometheus, /healthz and /readyz over HTTP on `ADDR`, such as :9090")
+		describeBriefly(f, "listen", "Serve metrics and health checks on `ADDR`, e.g. :9090")
 		offers(f, "listen", ":9090", "127.0.0.1:9090")
 		takes(f, "listen", func(text string) error {
 			if _, port, err := net.SplitHostPort(text); err != nil || port == "" {

@@ -23,6 +23,7 @@ const (
 func (s *Settle) AddTo(f *pflag.FlagSet) {
 	s.flags = f
 	f.DurationVar(&s.Quiet, "settle", 0, "Wait until an object and the objects that it owns have not changed for `DURATION`, e.g. 30s, and send one event for all changes, such as for a rollout")
+	describeBriefly(f, "settle", "Send one event when an object has not changed for `DURATION`, e.g. 30s")
 	f.DurationVar(&s.Max, "max-settle", defaultSettle, "With --settle, send the event after `DURATION` even if the changes continue")
 }
 

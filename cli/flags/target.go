@@ -161,6 +161,7 @@ func checkSelectors(r plan.Request) error {
 func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
 		f.String("for", "", "Select only objects that belong to `TYPE/NAME`, e.g. deploy/web: objects that it owns, refers to or is reached by, and Events about any of them; see docs/subject.md")
+		describeBriefly(f, "for", "Select only objects that belong to `TYPE/NAME`")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseSubject(text)
 			return invalid("for", text, err)

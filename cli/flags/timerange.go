@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -64,6 +65,10 @@ func readTime(f *pflag.FlagSet, name string, to *time.Time, now time.Time) (err 
 func past(f *pflag.FlagSet, name, usage string) {
 	now := time.Now()
 	f.String(name, "", usage)
+	if start, _, cut := strings.Cut(usage, ": how long ago"); cut {
+		start, _, _ = strings.Cut(start, ", as far as")
+		describeBriefly(f, name, start+", e.g. 2h")
+	}
 	offers(f, name, "10m", "2h", "1d", now.Format("15:04"), now.Format("2006-01-02T15:04:05"))
 	notEmpty(f, name)
 }

@@ -46,6 +46,7 @@ func (t *Top) AddTo(f *pflag.FlagSet) {
 func (t *Top) AddRowsTo(f *pflag.FlagSet) {
 	all := []string{string(top.ByObject), string(top.ByField), string(top.ByManager)}
 	f.StringVar((*string)(&t.By), "by", all[0], "Rank by `WHAT` changes: object, field (of each object) or manager (who changes it)")
+	describeBriefly(f, "by", "Rank by `WHAT` changes: object, field or manager")
 	offers(f, "by", all...)
 	takes(f, "by", func(text string) error {
 		if !slices.Contains(all, text) {

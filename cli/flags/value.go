@@ -105,6 +105,29 @@ func offers(f *pflag.FlagSet, name string, values ...string) {
 // CompletionValues returns values of a flag for shell completion, or nil. The flag may accept others.
 func CompletionValues(f *pflag.Flag) []string { return f.Annotations[offered] }
 
+// brief is the annotation with the description of a flag for short help.
+const brief = "brief"
+
+// describeBriefly sets the description for short help. text contains the name of the value in backquotes, as the full description.
+func describeBriefly(f *pflag.FlagSet, name, text string) {
+	if err := f.SetAnnotation(name, brief, []string{text}); err != nil {
+		panic(err) // no flag has that name
+	}
+}
+
+// Brief returns a copy of a flag with the description for short help: by default the first clause of its full description.
+func Brief(f *pflag.Flag) *pflag.Flag {
+	short := *f
+	if text := f.Annotations[brief]; text != nil {
+		short.Usage = text[0]
+		return &short
+	}
+	for _, rest := range []string{";", " (repeatable", ", see docs/"} {
+		short.Usage, _, _ = strings.Cut(short.Usage, rest)
+	}
+	return &short
+}
+
 // invalid adds the flag and its value to err. It returns nil if err is nil.
 func invalid(flag, text string, err error) error {
 	if err != nil {

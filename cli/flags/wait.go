@@ -23,8 +23,10 @@ type Wait struct {
 
 func (a *Wait) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for a CEL expression or a word: "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must match); see docs/expressions.md")
+	describeBriefly(f, "for", "Wait for `WHAT`: ready, failed, delete, condition=NAME, ...")
 	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Completions())...)
 	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, a CEL expression or a word, is true for any object; with --for ready, the default is failed")
+	describeBriefly(f, "fail-if", "End with exit code 3 when `EXPR` is true for any object")
 	a.addOf(f, "How many objects must match: `WHICH` is all (at the same time), any (one object) or each (at some time)")
 	Timeout(&a.Timeout, "with exit code 124; by default dwatch waits without a limit")(f)
 	a.Logs.addTo(f, 20, "If the wait fails, print the last `N` lines of the failed container, from before its restart if it has restarted; 0 disables this; see docs/reasons.md")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dwatch/cli"
+	"dwatch/cli/flags"
 )
 
 // completions are the names of the completion files by shell, as the packages install them.
@@ -51,13 +52,16 @@ func pages(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// manPage returns the help of a command as a man page. The help is already formatted, so its lines are kept.
+// manPage returns the complete help of a command as a man page. The help is already formatted, so its lines are kept.
 func manPage(root, c *cobra.Command, when time.Time) []byte {
 	var b bytes.Buffer
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 	fmt.Fprintf(&b, ".TH %s 1 %s dwatch \"User Commands\"\n", strings.ToUpper(roff(name)), when.Format(time.DateOnly))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(c.Short)))
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(strings.TrimSpace(c.Long)))
+	if err := c.Flags().Set(flags.HelpAll, "true"); err != nil {
+		panic(err) // all commands have the flag
+	}
 	for _, section := range sections(c.UsageString()) {
 		title, text, _ := strings.Cut(section, ":\n")
 		fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(roff(title)), roff(strings.TrimRight(text, "\n")))

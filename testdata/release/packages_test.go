@@ -85,7 +85,7 @@ func TestDeb(t *testing.T) {
 	dpkg("--install", made.file("dwatch_%s_amd64.deb"))
 	wantFiles(t, root, append(installed, "usr/share/zsh/vendor-completions/_dwatch")...)
 	wantVersion(t, mustRun(t, filepath.Join(root, "usr/bin/dwatch"), "--version"))
-	if help := mustRun(t, filepath.Join(root, "usr/bin/kubectl-dwatch"), "--help"); !strings.Contains(help, "kubectl dwatch deployments") {
+	if help := mustRun(t, filepath.Join(root, "usr/bin/kubectl-dwatch"), "--help"); !strings.Contains(help, "kubectl dwatch deploy,rs,po") {
 		t.Errorf("as a plugin it does not call itself kubectl dwatch: %s", help)
 	}
 	dpkg("--remove", "dwatch")
@@ -155,11 +155,13 @@ func TestManual(t *testing.T) {
 			t.Errorf("%s: %v: %s", page, err, wrong.String())
 		}
 		name := strings.TrimSuffix(filepath.Base(page), ".1")
-		flag := "--namespace"
+		wants := []string{"NAME", "DESCRIPTION", "EXAMPLES", "USAGE", name + " - ", "SEE ALSO"}
 		if name == "dwatch-completion" {
-			flag = "bash|zsh"
+			wants = append(wants, "bash|zsh")
+		} else { // not only the main flags
+			wants = append(wants, "--namespace", "--exclude-namespace", "--readiness", "--help-all", "CONNECTION TO THE CLUSTER", "--kubeconfig")
 		}
-		for _, want := range []string{"NAME", "DESCRIPTION", "EXAMPLES", "USAGE", name + " - ", flag, "SEE ALSO"} {
+		for _, want := range wants {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s has no %q", page, want)
 			}
