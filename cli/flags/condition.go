@@ -52,7 +52,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 // Where adds --where. Events must match all of *to.
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringArray("where", nil, "Include only events that match `EXPR`; a CEL expression or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must match); see docs/expressions.md")
+		f.StringArray("where", nil, "Include only events that match `EXPR`; a CEL expression or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must match); see docs/reference/expressions.md")
 		offers(f, "where", slices.Concat(expression.Presets(), expression.Completions())...)
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
@@ -66,7 +66,7 @@ func Where(to *[]Condition) Adder {
 func ListWhere(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		Where(to)(f)
-		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. failed, \"!ready(object)\" or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/expressions.md"
+		f.Lookup("where").Usage = "List only objects that match `EXPR`, a CEL expression or a word, e.g. failed, \"!ready(object)\" or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/reference/expressions.md"
 		describeBriefly(f, "where", "List only objects that match `EXPR`, e.g. failed")
 		offers(f, "where", slices.Concat(expression.StatePresets(), expression.StateCompletions())...)
 	}

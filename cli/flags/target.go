@@ -160,7 +160,7 @@ func checkSelectors(r plan.Request) error {
 // Subject adds --for, the object whose related objects and Events are selected. *to stays nil if the flag is not given.
 func Subject(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
-		f.String("for", "", "Select only objects that belong to `TYPE/NAME`, e.g. deploy/web: objects that it owns, refers to or is reached by, and Events about any of them; see docs/subject.md")
+		f.String("for", "", "Select only objects that belong to `TYPE/NAME`, e.g. deploy/web: objects that it owns, refers to or is reached by, and Events about any of them; see docs/reference/related-objects.md")
 		describeBriefly(f, "for", "Select only objects that belong to `TYPE/NAME`")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseSubject(text)

@@ -22,7 +22,7 @@ type Wait struct {
 }
 
 func (a *Wait) AddTo(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for a CEL expression or a word: "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must match); see docs/expressions.md")
+	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for a CEL expression or a word: "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must match); see docs/reference/expressions.md")
 	describeBriefly(f, "for", "Wait for `WHAT`: ready, failed, delete, condition=NAME, ...")
 	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Completions())...)
 	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, a CEL expression or a word, is true for any object; with --for ready, the default is failed")

@@ -134,7 +134,7 @@ func (b *comparison) compare(format string, args ...string) {
 }
 
 // sameTables reports whether the tables of kubectl and dwatch are equal except for one difference since Kubernetes 1.37
-// (docs/kubectl.md): kubectl makes a column as wide as its longest cell has bytes, including the text that it cuts off.
+// (docs/reference/kubectl.md): kubectl makes a column as wide as its longest cell has bytes, including the text that it cuts off.
 func sameTables(kubectl, dwatch string) bool {
 	of, got := strings.Split(kubectl, "\n\n"), strings.Split(dwatch, "\n\n")
 	return slices.EqualFunc(of, got, func(of, got string) bool {

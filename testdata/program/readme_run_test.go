@@ -251,7 +251,7 @@ var readmeSteps = map[string]func(*play, string) error{
 			}
 		}
 	},
-	// patch TYPE/NAME JSON
+	// patch TYPE/NAME or TYPE/NAMESPACE/NAME JSON
 	"patch": func(p *play, args string) error {
 		object, patch, _ := strings.Cut(args, " ")
 		return p.objects.patch(object, patch)
@@ -302,6 +302,8 @@ var (
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
 	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // followed by a time if that differs
 	anyRollout         = regexp.MustCompile(`(rollout done )(?:in \d+ s|within 1 s); \d+ changes`)
+	anyFailed          = regexp.MustCompile(`(rollout failed after )\d+ s`)
+	anyFollowed        = regexp.MustCompile(`(; )\d+( changes; \+1 rs\n)`)
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -323,6 +325,8 @@ func sameEachTime(text string) string {
 	text = anyHidden.ReplaceAllString(text, "20$1")
 	text = anyNoise.ReplaceAllString(text, "+3$1")
 	text = anyRollout.ReplaceAllString(text, "${1}in 2 s; 31 changes")
+	text = anyFailed.ReplaceAllString(text, "${1}10 s")
+	text = anyFollowed.ReplaceAllString(text, "${1}5$2")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)

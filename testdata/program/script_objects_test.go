@@ -179,14 +179,19 @@ func isEstablished(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME, and returns when it is gone.
-func (o *objects) remove(arg string) error {
-	ctx := context.Background()
-	resource, name, _ := strings.Cut(arg, "/")
-	namespace := ""
+// splitArg splits TYPE/NAME or TYPE/NAMESPACE/NAME. namespace is empty if there is none.
+func splitArg(arg string) (resource, namespace, name string) {
+	resource, name, _ = strings.Cut(arg, "/")
 	if before, after, found := strings.Cut(name, "/"); found {
 		namespace, name = before, after
 	}
+	return resource, namespace, name
+}
+
+// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME, and returns when it is gone.
+func (o *objects) remove(arg string) error {
+	ctx := context.Background()
+	resource, namespace, name := splitArg(arg)
 	client, err := o.resource(ctx, resource, namespace)
 	if err != nil {
 		return err
@@ -238,8 +243,8 @@ func (o *objects) await(
 
 func (o *objects) patch(arg, patch string) error {
 	ctx := context.Background()
-	resource, name, _ := strings.Cut(arg, "/")
-	client, err := o.resource(ctx, resource, "")
+	resource, namespace, name := splitArg(arg)
+	client, err := o.resource(ctx, resource, namespace)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Package expression evaluates conditions on events. Conditions are CEL expressions, as in
 // Kubernetes itself. Use [Compile], then [Expression.Matches] for each event. Conditions on
 // current objects use [CompileForObjects] and [Expression.MatchesObject]. The user
-// documentation is docs/expressions.md.
+// documentation is docs/reference/expressions.md.
 //
 //	text -> environment (shared) -> checked AST -> program, Requirements
 //	event -> Input: object, old, changes, each decoded on first use

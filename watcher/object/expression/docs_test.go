@@ -10,10 +10,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// readDocs returns the text of docs/expressions.md and the event of its section "The sample".
+// readDocs returns the text of docs/reference/expressions.md and the event of its section "Sample".
 func readDocs(t *testing.T) (string, event.Event) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/expressions.md")
+	text, err := os.ReadFile("../../../docs/reference/expressions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func blocks(text, language string) (found []string) {
 	return found
 }
 
-// TestDocsExamples checks that each CEL example in docs/expressions.md has the result stated there,
+// TestDocsExamples checks that each CEL example in docs/reference/expressions.md has the result stated there,
 // and that the indented examples compile.
 func TestDocsExamples(t *testing.T) {
 	text, e := readDocs(t)
@@ -64,6 +64,26 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
+// TestDocsRecipes checks that the expressions in tables with the header "To select" and "Write" compile.
+func TestDocsRecipes(t *testing.T) {
+	text, _ := readDocs(t)
+	count := 0
+	for _, table := range regexp.MustCompile("(?m)^\\| To select \\| Write \\|\n.*\n((?:\\|.*\n)*)").FindAllStringSubmatch(text, -1) {
+		for row := range strings.Lines(table[1]) {
+			count++
+			column := regexp.MustCompile("^\\| .* \\| `(.*)` \\|\n$").FindStringSubmatch(row)
+			if column == nil {
+				t.Errorf("%q has no expression", row)
+			} else if _, err := Compile(strings.ReplaceAll(column[1], `\|`, "|")); err != nil {
+				t.Errorf("%s does not compile: %v", column[1], err)
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("got %d recipes, want at least 10", count)
+	}
+}
+
 // TestDocsMistakes checks the messages in the section "Mistakes".
 func TestDocsMistakes(t *testing.T) {
 	text, e := readDocs(t)
@@ -87,7 +107,7 @@ func TestDocsMistakes(t *testing.T) {
 // TestDocsPresets checks that the table of words lists all presets with their expressions.
 func TestDocsPresets(t *testing.T) {
 	text, _ := readDocs(t)
-	_, text, _ = strings.Cut(text, "\n## Words that are expressions\n")
+	_, text, _ = strings.Cut(text, "\n## Words\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	var names []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*)` \\|$").FindAllStringSubmatch(text, -1) {

@@ -42,7 +42,7 @@ func outcome(ok bool, err error) string {
 }
 
 // TestMissingValues checks that expressions on missing values do not match, as described in
-// docs/expressions.md, and that mistakes are errors.
+// docs/reference/expressions.md, and that mistakes are errors.
 func TestMissingValues(t *testing.T) {
 	added := event.Event{Type: event.Added, Object: object(sample), Time: clock}
 	for _, test := range []struct{ text, want string }{
