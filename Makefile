@@ -138,7 +138,7 @@ soak: bin/cluster bin/nats bin/kafka ## make all certificates, tokens and rules 
 	@$(GO) run ./testdata/chaos -soak -dwatch bin/dwatch-soak $(SOAK)
 
 .PHONY: readme
-readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md and the pages of docs
+readme: bin/cluster bin/kubectl bin/nats bin/kafka ## write what dwatch really prints into README.md and the pages of docs
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
 .PHONY: images

@@ -76,6 +76,7 @@ type play struct {
 	closed chan struct{} // closed when no process has the terminal open
 	read   int           // "when" has matched the screen up to this offset
 	ended  bool          // the script has ended the command, or it ends by itself
+	readmeReceivers
 }
 
 // run runs an example and returns what its reader would see.
@@ -97,7 +98,7 @@ func (p *play) run(e example) string {
 			p.steps()
 		}
 		p.wait()
-		text += "$ " + command + "\n" + p.screen.String()
+		text += "$ " + command + "\n" + p.shown(p.screen.String())
 	}
 	return sameEachTime(text)
 }
@@ -106,7 +107,7 @@ func (p *play) run(e example) string {
 func (p *play) start(command string) {
 	master, terminal := openTerminal(p.T)
 	defer terminal.Close()
-	p.cmd = exec.Command("sh", "-c", command)
+	p.cmd = exec.Command("sh", "-c", p.real(command))
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1", "TZ="+midday(),
 		"PATH="+strings.Join([]string{binaries, readme.Path(p.T, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)))
@@ -234,8 +235,19 @@ var readmeSteps = map[string]func(*play, string) error{
 	// copy FILE of testdata/readme to the working directory
 	"copy": func(p *play, file string) error {
 		text, err := os.ReadFile(filepath.Join(readmeObjects, file))
-		return errors.Join(err, os.WriteFile(filepath.Join(p.dir, file), text, 0o755))
+		return errors.Join(err, os.WriteFile(filepath.Join(p.dir, file), []byte(p.real(string(text))), 0o755))
 	},
+	// receiver ADDRESS starts a receiver of webhooks. It appends its requests to the file "requests". The example shows
+	// ADDRESS instead of the receiver's real address.
+	"receiver": func(p *play, address string) error { return p.startWebhook(p.dir, address, p.Cleanup) },
+	// respond CODE sets the HTTP status code of the responses of the receiver
+	"respond": func(p *play, code string) error { return p.respond(code) },
+	// received PATTERN waits until the requests to the receiver match PATTERN
+	"received": func(p *play, pattern string) error { return p.received(pattern) },
+	// nats ADDRESS starts a NATS server, which the example shows at ADDRESS
+	"nats": func(p *play, address string) error { return p.startNATS(p.TempDir(), address, p.Cleanup) },
+	// kafka ADDRESS starts a Kafka broker with the topic k8s, which the example shows at ADDRESS
+	"kafka": func(p *play, address string) error { return p.startKafka(p.TempDir(), address, p.Cleanup) },
 	// mkdir DIRECTORY in the working directory
 	"mkdir": func(p *play, name string) error { return os.Mkdir(filepath.Join(p.dir, name), 0o755) },
 	// delete TYPE/NAME or TYPE/NAMESPACE/NAME
@@ -291,6 +303,9 @@ var readmeSteps = map[string]func(*play, string) error{
 var (
 	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // dwatch may notice the loss in several ways
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	anyOffsetTime      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d`) // in messages to people
+	anyRequestHeader   = regexp.MustCompile(`(?m)^(Content-Length: |User-Agent: dwatch/).*`)
+	anyDuration        = regexp.MustCompile(`(rollout took )\d+ s`)
 	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 	anySpan            = regexp.MustCompile(`(reconstructed since )\d\d:\d\d:\d\d( before )\d\d:\d\d:\d\d`)
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
@@ -307,13 +322,21 @@ var (
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
-	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|states since )(\d+)`)
+	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|states since |Ce-Resourceversion: |\b[0-9a-f]{12}/)(\d+)`)
 )
 
 // sameEachTime replaces what differs from run to run. Equal values stay equal, and resourceVersions keep their order.
 func sameEachTime(text string) string {
 	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
+	text = anyOffsetTime.ReplaceAllString(text, "2026-01-31T09:00:00.000+00:00")
+	text = anyRequestHeader.ReplaceAllStringFunc(text, func(line string) string {
+		if strings.HasPrefix(line, "User-Agent") {
+			return "User-Agent: dwatch/1.0.0 (linux/amd64)"
+		}
+		return "Content-Length: 292"
+	})
+	text = anyDuration.ReplaceAllString(text, "${1}2 s")
 	text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	text = anySpan.ReplaceAllString(text, "${1}07:00:00${2}09:00:00")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")

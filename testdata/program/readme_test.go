@@ -40,6 +40,9 @@ import (
 // If the first line is "controllers", the cluster has controllers and nodes. The lines of the output may come in any order,
 // because events of different resources have none.
 //
+// If the first line is "unordered", the lines of the output may come in any order, for example because rules end at the same
+// time.
+//
 // Steps before the first "when" run before the commands. A "when" waits until the output after the previous match matches a
 // regular expression. The steps are in readmeSteps. Lines after "end" or "ends" belong to the next command.
 
@@ -47,6 +50,7 @@ import (
 type example struct {
 	name      string   // name of its section, or else page:line
 	stage     string   // kind of its stage: controllers, clusters, or "" for one plain cluster
+	unordered bool     // the lines of the output may come in any order
 	meanwhile []string // the steps of its section
 	commands  []string // commands, without the prompt
 	text      string   // the block with prompts and output
@@ -57,6 +61,9 @@ const (
 	controllers = "controllers"
 	clusters    = "clusters"
 )
+
+// unordered is the first line of a section whose output has no order in a plain cluster.
+const unordered = "unordered"
 
 var (
 	consoleBlock = regexp.MustCompile("(?m)(?:^<!-- example: (\\S+) -->\n+)?^```console\n((?:.*\n)*?)^```$")
@@ -99,7 +106,9 @@ func parseExamples(page, text string, sections map[string][]string) ([]example, 
 				return nil, fmt.Errorf("%s:%d: testdata/readme/examples.txtar has no section %s", page, line, e.name)
 			}
 			if first := e.meanwhile[0]; first == controllers || first == clusters {
-				e.stage, e.meanwhile = first, e.meanwhile[1:]
+				e.stage, e.unordered, e.meanwhile = first, true, e.meanwhile[1:]
+			} else if first == unordered {
+				e.unordered, e.meanwhile = true, e.meanwhile[1:]
 			}
 		}
 		for line := range strings.Lines(e.text) {
@@ -144,7 +153,7 @@ func TestParseExamples(t *testing.T) {
 	sections := map[string][]string{"pods": {"controllers", "when added", "end"}}
 	examples, err := parseExamples("a.md", "text\n\n<!-- example: pods -->\n"+block+block, sections)
 	want := []example{
-		{name: "pods", stage: controllers, meanwhile: []string{"when added", "end"}, commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
+		{name: "pods", stage: controllers, unordered: true, meanwhile: []string{"when added", "end"}, commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
 		{name: "a.md:9", commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
 	}
 	if diff := cmp.Diff(want, examples, cmp.AllowUnexported(example{})); err != nil || diff != "" {
@@ -163,9 +172,9 @@ func TestParseExamples(t *testing.T) {
 	}
 }
 
-// isShownBy reports whether text equals the output in the block of e, in any order if events have none.
+// isShownBy reports whether text equals the output in the block of e, in any order if the output has none.
 func (e example) isShownBy(text string) bool {
-	if e.stage == "" {
+	if !e.unordered {
 		return e.text == text
 	}
 	lines := func(s string) []string { return slices.Sorted(strings.SplitSeq(s, "\n")) }

@@ -2,6 +2,7 @@
 package readme
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,16 +33,21 @@ func Read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// PageNames returns the names of README.md and of the pages in docs.
+// PageNames returns the names of README.md and of the pages in docs and its subdirectories.
 func PageNames(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(Path(t, "docs/*.md"))
+	pages := []string{"README.md"}
+	root := Path(t, "")
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".md" {
+			return err
+		}
+		page, err := filepath.Rel(root, file)
+		pages = append(pages, filepath.ToSlash(page))
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	pages := []string{"README.md"}
-	for _, file := range files {
-		pages = append(pages, "docs/"+filepath.Base(file))
 	}
 	return pages
 }
