@@ -11,7 +11,7 @@ import (
 
 // TestRulesSchema: the published schema has the members that a rule may have.
 func TestRulesSchema(t *testing.T) {
-	const page = "docs/rules.schema.json"
+	const page = "docs/reference/rules.schema.json"
 	known := ruleFlags()
 	fresh, err := rules.JSONSchema(known)
 	if err != nil {

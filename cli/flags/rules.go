@@ -13,7 +13,7 @@ type Rules struct {
 }
 
 func (r *Rules) AddTo(f *pflag.FlagSet) {
-	f.StringVarP(&r.File, "filename", "f", "", "Send events by the rules in `FILE`, which share their watches; - is stdin; see docs/rules.md")
+	f.StringVarP(&r.File, "filename", "f", "", "Send events by the rules in `FILE`, which share their watches; - is stdin; see docs/reference/rules-file.md")
 	describeBriefly(f, "filename", "Send events by the rules in `FILE`")
 	f.BoolVar(&r.CheckOnly, "check", false, "With -f, report errors in the rules and end, without connecting to a cluster")
 	notEmpty(f, "filename")

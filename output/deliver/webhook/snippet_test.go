@@ -15,7 +15,7 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// TestVerifySnippet runs the code in docs/delivery.md that verifies a signature.
+// TestVerifySnippet runs the code in docs/reference/receivers.md that verifies a signature.
 func TestVerifySnippet(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -25,14 +25,14 @@ func TestVerifySnippet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "delivery.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "receivers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, code, _ := strings.Cut(string(page), "```python\n")
 	code, _, found := strings.Cut(code, "```\n")
 	if !found {
-		t.Fatal("docs/delivery.md has no code in Python")
+		t.Fatal("docs/reference/receivers.md has no code in Python")
 	}
 	const old, current = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	secrets, err := parseSecrets(old + " " + current)
