@@ -1,4 +1,5 @@
-// Package page serves a web page that shows the watched objects and their changes. docs/page.md describes its protocol.
+// Package page serves a web page that shows the watched objects and their changes. docs/reference/page-api.md describes
+// its protocol.
 //
 //	events -> Hub -> inventory -> row views, log -> viewers -> WebSocket
 //	                                             -> /api

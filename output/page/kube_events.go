@@ -14,7 +14,7 @@ const maxKubeEvents = 50
 
 var errNoEvents = errors.New("of that time, Events are shown where they are watched: name events, too")
 
-// kubeEventItem is a Kubernetes Event in an API answer. docs/page.md describes its members.
+// kubeEventItem is a Kubernetes Event in an API answer. docs/reference/page-api.md describes its members.
 type kubeEventItem struct {
 	Time    int64  `json:"time"`
 	Warning bool   `json:"warning,omitempty"`

@@ -10,7 +10,7 @@ import (
 // protocol is the version of the protocol. It increases with incompatible changes.
 const protocol = 3
 
-// docs/page.md describes the messages below.
+// docs/reference/page-api.md describes the messages below.
 
 // hello is the first message to a viewer. Its fields are the members of the JSON message.
 type hello struct {

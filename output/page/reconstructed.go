@@ -12,7 +12,7 @@ import (
 // maxReconstructed limits how many changes from before dwatch started are sent. The newest are sent.
 const maxReconstructed = 50
 
-// reconstructedItem is a change from before dwatch started, in an API answer. docs/page.md describes its members.
+// reconstructedItem is a change from before dwatch started, in an API answer. docs/reference/page-api.md describes its members.
 type reconstructedItem struct {
 	Time int64 `json:"time"`
 	// From is the source of the evidence: see event.EvidenceSource.

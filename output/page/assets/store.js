@@ -1,5 +1,5 @@
 // The state that the page has received: objects with their history, the feed of changes, and the state of the
-// watches. It applies the messages that docs/page.md describes, and has no part in how they are displayed.
+// watches. It applies the messages that docs/reference/page-api.md describes, and has no part in how they are displayed.
 import { moment } from "./format.js";
 
 /** Limits of the feed: messages and characters. Older messages are dropped, and the page reports that. */
