@@ -58,7 +58,7 @@ func (s *streamOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.Subject(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", flags.SinceBefore(
-			"First print the changes since `TIME`, as far as the cluster retains them, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
+			"First print the changes since `TIME`, as far as the cluster retains them, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/reference/times.md",
 			"Print only changes before `TIME`, and end"), s.from.AddTo),
 		flags.NewGroup("Which events", flags.Events(&c.Filter), flags.Where(&c.Where), flags.StatusEvents(&c.Filter.PassStatus, &c.Heartbeat)),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {

@@ -116,6 +116,7 @@ func (v *topView) around(ctx context.Context, cancel context.CancelCauseFunc, wa
 	case err != nil || o.Every > 0 && !o.InPlace:
 		return err
 	}
+	v.table.Note(v.scope.Now(), "") // Release prints the messages below the last table
 	if err := v.table.Print(v.scope.Now()); err != nil {
 		return run.LossError{Err: err}
 	}

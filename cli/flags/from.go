@@ -30,7 +30,7 @@ const FromCAFlag = "--from-ca"
 
 // AddTo adds --from and the flags for a recording at a URL.
 func (r *From) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&r.text, "from", "", "Read the recording in `DIR`, or at the URL that dwatch serve --record prints, instead of a cluster; see docs/recording.md")
+	f.StringVar(&r.text, "from", "", "Read the recording in `DIR`, or at the URL that dwatch serve --record prints, instead of a cluster; see docs/reference/recordings.md")
 	describeBriefly(f, "from", "Read the recording in `DIR` instead of a cluster")
 	notEmpty(f, "from")
 	takes(f, "from", r.parse)

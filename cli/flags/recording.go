@@ -44,7 +44,7 @@ type Recording struct {
 }
 
 func (b *Recording) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&b.Dir, "record", "", "Also record into `DIR`, as dwatch record does; see docs/recording.md")
+	f.StringVar(&b.Dir, "record", "", "Also record into `DIR`, as dwatch record does; see docs/reference/recordings.md")
 	notEmpty(f, "record")
 	b.Retention.AddTo(f)
 }

@@ -23,7 +23,7 @@ const (
 	ByManager RankBy = "manager"
 )
 
-// row is a row of the table, and its JSON. docs/top.md describes the members.
+// row is a row of the table, and its JSON. docs/reference/top.md describes the members.
 type row struct {
 	Time       event.Timestamp `json:"time"`
 	PerMinute  float64         `json:"perMinute"`

@@ -39,7 +39,7 @@ func TestReadmeExamples(t *testing.T) {
 			}
 			t.Run(e.name, func(t *testing.T) {
 				needTools(t, e)
-				play := &play{stage: stages[e.stage], T: t, dir: t.TempDir()}
+				play := &play{stage: stages[e.stage], T: t, dir: t.TempDir(), zone: midday()}
 				play.clear(t)
 				if text := play.run(e); !e.isShownBy(text) {
 					readme.CheckOrUpdate(t, page, e.text, text)
@@ -69,6 +69,7 @@ type play struct {
 	*stage
 	*testing.T
 	dir    string         // working directory of its commands
+	zone   string         // time zone of its commands
 	script []string       // its remaining steps
 	synced map[string]int // number of synced watches per resource before the example
 	cmd    *exec.Cmd
@@ -77,6 +78,8 @@ type play struct {
 	read   int           // "when" has matched the screen up to this offset
 	ended  bool          // the script has ended the command, or it ends by itself
 	readmeReceivers
+	// recorded means that the output has the times of a recording, which are the same in each run.
+	recorded bool
 }
 
 // run runs an example and returns what its reader would see.
@@ -98,9 +101,31 @@ func (p *play) run(e example) string {
 			p.steps()
 		}
 		p.wait()
-		text += "$ " + command + "\n" + p.shown(p.screen.String())
+		text += "$ " + command + "\n" + redrawn(p.shown(p.screen.String()))
+	}
+	if !p.recorded {
+		text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	}
 	return sameEachTime(text)
+}
+
+// anyRedraw matches what dwatch prints to draw a table of so many lines again.
+var anyRedraw = regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
+
+// redrawn returns what a terminal shows in the end. Without it, the text would have each version of a table.
+func redrawn(text string) string {
+	for {
+		at := anyRedraw.FindStringSubmatchIndex(text)
+		if at == nil {
+			return text
+		}
+		shown := strings.SplitAfter(text[:at[0]], "\n")
+		n, err := strconv.Atoi(text[at[2]:at[3]])
+		if err != nil || n >= len(shown) {
+			n = len(shown) - 1
+		}
+		text = strings.Join(shown[:len(shown)-1-n], "") + text[at[1]:]
+	}
 }
 
 // start runs a command in a new terminal.
@@ -109,7 +134,7 @@ func (p *play) start(command string) {
 	defer terminal.Close()
 	p.cmd = exec.Command("sh", "-c", p.real(command))
 	p.cmd.Dir = p.dir
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1", "TZ="+midday(),
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1", "TZ="+p.zone,
 		"PATH="+strings.Join([]string{binaries, readme.Path(p.T, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -214,7 +239,7 @@ func (p *play) steps() {
 		at := p
 		if verb == "us" {
 			verb, args, _ = strings.Cut(args, " ")
-			at = &play{stage: p.us, T: p.T, dir: p.dir}
+			at = &play{stage: p.us, T: p.T, dir: p.dir, zone: p.zone}
 		}
 		step, ok := readmeSteps[verb]
 		if !ok {
@@ -268,6 +293,23 @@ var readmeSteps = map[string]func(*play, string) error{
 		object, patch, _ := strings.Cut(args, " ")
 		return p.objects.patch(object, patch)
 	},
+	// write MANAGER[/SUBRESOURCE] TYPE/NAME JSON patches the object as a field manager
+	"write": func(p *play, args string) error {
+		manager, args, _ := strings.Cut(args, " ")
+		object, patch, _ := strings.Cut(args, " ")
+		manager, subresource, _ := strings.Cut(manager, "/")
+		return p.objects.patchAs(manager, subresource, object, patch)
+	},
+	// recorded DIR FILE writes a recording of the events in a file of testdata/readme, as if they had happened today
+	"recorded": func(p *play, args string) error {
+		dir, file, _ := strings.Cut(args, " ")
+		text, err := os.ReadFile(filepath.Join(readmeObjects, file))
+		if err != nil {
+			return err
+		}
+		p.recorded = true
+		return recordToday(filepath.Join(p.dir, dir), string(text), p.zone)
+	},
 	// warn TYPE/NAME REASON: MESSAGE creates a Warning Event about an object
 	"warn": func(p *play, args string) error {
 		object, text, _ := strings.Cut(args, " ")
@@ -314,6 +356,8 @@ var (
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
 	anyRow             = regexp.MustCompile(`(?m)^((?:ADDED|MODIFIED|DELETED) +)\d\d:\d\d:\d\d( .* )\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
+	anyFrequency       = regexp.MustCompile(`( \d+ times in )\d+ s\b`)
+	anyPageSize        = regexp.MustCompile(`(\.html has )[0-9.]+ MB`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
 	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // followed by a time if that differs
 	anyRollout         = regexp.MustCompile(`(rollout done )(?:in \d+ s|within 1 s); \d+ changes`)
@@ -337,10 +381,11 @@ func sameEachTime(text string) string {
 		return "Content-Length: 292"
 	})
 	text = anyDuration.ReplaceAllString(text, "${1}2 s")
-	text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	text = anySpan.ReplaceAllString(text, "${1}07:00:00${2}09:00:00")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")
 	text = anyWait.ReplaceAllString(text, "${1}0 s")
+	text = anyFrequency.ReplaceAllString(text, "${1}40 s")
+	text = anyPageSize.ReplaceAllString(text, "${1}0.4 MB")
 	text = anyRow.ReplaceAllString(text, "${1}09:00:00${2}13m")
 	text = anyElapsed.ReplaceAllString(text, "${1}4.2s")
 	text = anyKubectlAge.ReplaceAllString(text, "${1}13m")

@@ -242,6 +242,11 @@ func (o *objects) await(
 }
 
 func (o *objects) patch(arg, patch string) error {
+	return o.patchAs("kubectl-patch", "", arg, patch)
+}
+
+// patchAs patches TYPE/NAME as a field manager. If subresource is empty, it is the object, or status if only that is patched.
+func (o *objects) patchAs(manager, subresource, arg, patch string) error {
 	ctx := context.Background()
 	resource, namespace, name := splitArg(arg)
 	client, err := o.resource(ctx, resource, namespace)
@@ -249,10 +254,12 @@ func (o *objects) patch(arg, patch string) error {
 		return err
 	}
 	var subresources []string
-	if strings.Contains(patch, `"status"`) && !strings.Contains(patch, `"spec"`) {
+	if subresource != "" {
+		subresources = []string{subresource}
+	} else if strings.Contains(patch, `"status"`) && !strings.Contains(patch, `"spec"`) {
 		subresources = []string{"status"}
 	}
-	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"}, subresources...)
+	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresources...)
 	return err
 }
 

@@ -53,6 +53,45 @@ func writeRecording(dir, text string, last time.Time) (named map[string]string, 
 	return named, by, record(dir, moved(events, by))
 }
 
+var januaryTime = regexp.MustCompile(`"2026-01-\d\dT[0-9:.]+Z"`)
+
+// recordToday writes a recording of the events in text. Their times are in January 2026, in UTC. January 31 becomes the
+// current day in a zone. The server confirms every ten seconds that the recording is complete.
+func recordToday(dir, text, zone string) error {
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return err
+	}
+	year, month, day := time.Now().In(location).Date()
+	by := time.Date(year, month, day, 0, 0, 0, 0, location).Sub(time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC))
+	var wrong error
+	events, err := object.ReadEvents(januaryTime.ReplaceAllStringFunc(text, func(at string) string {
+		t, err := time.Parse(`"`+time.RFC3339+`"`, at)
+		wrong = errors.Join(wrong, err)
+		return t.Add(by).Format(`"` + time.RFC3339Nano + `"`)
+	}))
+	if err := errors.Join(wrong, err); err != nil {
+		return err
+	}
+	return record(dir, confirmed(events, recording.HeartbeatInterval))
+}
+
+// confirmed adds BOOKMARK events for all targets, so that no time between two events is longer than interval.
+func confirmed(events []event.Event, interval time.Duration) (all []event.Event) {
+	targets := watched(events)
+	for i, e := range events {
+		if i > 0 {
+			for at := events[i-1].Time.Add(interval); at.Before(e.Time); at = at.Add(interval) {
+				for _, t := range targets {
+					all = append(all, event.Event{Type: event.Bookmark, Target: t, Time: at, Heard: at})
+				}
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
 // moved adds by to the times of events.
 func moved(events []event.Event, by time.Duration) []event.Event {
 	for i := range events {

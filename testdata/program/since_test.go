@@ -166,7 +166,7 @@ spec:
 
 // TestSince compares the changes that dwatch reconstructs with those that a plain watch received, while several managers
 // write and workloads of each kind roll out and back. No line may be wrong. The test logs how many changes were
-// reconstructed, for docs/since.md.
+// reconstructed, for docs/contributing/measurements.md.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)

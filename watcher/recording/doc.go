@@ -5,7 +5,7 @@
 //
 // A recording consists of lines of JSON, compressed with zstd: the object and status events of the stream, and a few
 // more types (line.go). It is divided into segments. Each segment begins with the objects that exist, so that it can be
-// read separately, and ends with an index in a frame that other zstd readers skip. docs/recording.md specifies the layout.
+// read separately, and ends with an index in a frame that other zstd readers skip. docs/reference/recordings.md specifies the layout.
 //
 // The Recorder and readers derive the coverage from the lines in the same way (coverage.go). The Recorder writes its
 // state to the header of each segment, from which a reader continues.
