@@ -7,9 +7,9 @@ var streamDescription = description{
 	short: "Watch any Kubernetes resource",
 	long: `Watch any resource of a Kubernetes cluster and see each change.
 
-At a terminal it shows each change and which program made it. In a pipe it
-prints {"type":"ADDED","object":{...}}, MODIFIED and DELETED; existing objects
-come first, with "initial":true. It resumes a lost connection.
+At a terminal, dwatch shows each change and which program made it. In a pipe, it
+prints lines of JSON such as {"type":"ADDED","object":{...}}. Existing objects
+come first, with "initial":true. dwatch resumes a lost connection.
 
 Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).`,
 	examples: `  # Watch a rollout: deployments with their ReplicaSets and pods
@@ -149,9 +149,8 @@ dwatch prints one change, and who made it if the managed fields show that. If
 the recording does not cover one of the times, nothing is printed and the exit
 code is 4.
 
-Or compare the objects of several clusters with the objects of the first, or the
-objects of two namespaces, without the fields that each server sets itself; see
-docs/clusters.md.`,
+dwatch also compares two namespaces, or several clusters with the first one. It
+leaves out the fields that each server sets itself; see docs/clusters.md.`,
 	examples: `  # Show what has changed in the last hour
   %[1]s diff deploy,cm -n prod --from rec --at 1h
 
@@ -200,15 +199,17 @@ var waitDescription = description{
 	use:   "TYPE/NAME... [--for WHAT] [flags]",
 	short: "Wait until objects are ready, or have failed",
 	long: `Wait until the named objects are ready, and report the progress on stderr. The
-exit code is 0 if they are ready, 3 if an object has failed, 124 if --timeout
-passed before, and 1 after another error. Without --timeout, there is no limit.
-dwatch also waits for objects that do not exist yet. A type without a name means
-all existing objects of the type.
+objects need not exist yet. A type without a name means all existing objects of
+the type. Without --timeout, there is no limit.
 
-Words for --for: ready, the condition of kubectl rollout status for any kind;
-failed, if the status shows that the object has failed; deleted; changed, at the
-first object that is added, modified or deleted after the start. The words for
-other events (restarted, scaled, newimage, ...) match the next such event.`,
+The exit code is 0 if the objects are ready, 3 if one has failed, 124 if
+--timeout has passed, and 1 after another error.
+
+--for ready is the condition of kubectl rollout status, but for any kind.
+--for failed waits until the status shows a failure, --for delete until the
+objects are gone, and --for changed until an object is added, modified or
+deleted. Words such as restarted, scaled and newimage wait for the next event of
+that kind.`,
 	examples: `  # In a CI job: wait until the rollout is complete or has failed
   %[1]s wait deploy/web --timeout 5m
 
