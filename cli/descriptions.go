@@ -150,7 +150,8 @@ the recording does not cover one of the times, nothing is printed and the exit
 code is 4.
 
 dwatch also compares two namespaces, or several clusters with the first one. It
-leaves out the fields that each server sets itself; see docs/clusters.md.`,
+leaves out the fields that each server sets itself; see
+docs/tasks/compare-two-clusters.md.`,
 	examples: `  # Show what has changed in the last hour
   %[1]s diff deploy,cm -n prod --from rec --at 1h
 

@@ -82,15 +82,22 @@ func metricsOf(t *testing.T, server *metrics.Server) string {
 	return string(text)
 }
 
-// TestOperatingMetrics: the table and the alerts of the page name metrics that are there,
-// with their labels, and the table has all of ours.
+// operatingPages are the pages about running dwatch permanently.
+var operatingPages = []string{
+	"docs/reference/clusters.md", "docs/reference/environment-and-files.md", "docs/reference/manifests.md", "docs/reference/metrics.md",
+	"docs/reference/permissions.md", "docs/reference/replicas-and-shards.md", "docs/tasks/monitor-dwatch.md", "docs/tasks/run-as-a-systemd-service.md",
+	"docs/tasks/run-in-a-cluster.md", "docs/tasks/run-two-replicas.md", "docs/tasks/upgrade.md", "docs/tasks/work-behind-a-proxy.md",
+}
+
+// TestOperatingMetrics checks that the table of metrics has all metrics of dwatch, with their labels, and no others, and that the
+// pages and the alerts in them name no other metrics.
 func TestOperatingMetrics(t *testing.T) {
-	page, text := readme.Read(t, "docs/operating.md"), allMetrics(t)
+	text := allMetrics(t)
 	var there, named []string
 	for _, match := range regexp.MustCompile(`(?m)^# TYPE (dwatch_\w+) `).FindAllStringSubmatch(text, -1) {
 		there = append(there, match[1])
 	}
-	for _, match := range regexp.MustCompile("(?m)^\\| `(dwatch_\\w+)(?:\\{([a-z,]+)\\})?` \\|").FindAllStringSubmatch(page, -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `(dwatch_\\w+)(?:\\{([a-z,]+)\\})?` \\|").FindAllStringSubmatch(readme.Read(t, "docs/reference/metrics.md"), -1) {
 		named = append(named, match[1])
 		for label := range strings.SplitSeq(match[2], ",") {
 			if sample := regexp.MustCompile(`(?m)^` + match[1] + `\{.*\b` + label + `="`); label != "" && !sample.MatchString(text) {
@@ -104,44 +111,54 @@ func TestOperatingMetrics(t *testing.T) {
 	if !slices.Equal(there, named) {
 		t.Errorf("the table has %q, and there are %q", named, there)
 	}
-	for _, name := range regexp.MustCompile(`dwatch_\w+`).FindAllString(page, -1) {
-		if !slices.Contains(there, name) {
-			t.Errorf("there is no metric %s", name)
+	for _, page := range operatingPages {
+		for _, name := range regexp.MustCompile(`dwatch_\w+`).FindAllString(readme.Read(t, page), -1) {
+			if !slices.Contains(there, name) {
+				t.Errorf("%s: there is no metric %s", page, name)
+			}
 		}
 	}
 }
 
-// TestOperatingAlerts: the page says of each alert that dwatch manifests prints what to do, and of no other.
+// TestOperatingAlerts checks that one page lists when each alert of dwatch manifests fires, and another one what to do, and that they
+// list no other alerts.
 func TestOperatingAlerts(t *testing.T) {
 	text, err := os.ReadFile("manifest/chart/templates/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sets [2][]string
-	for i, found := range [][][]string{
-		regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(text), -1),
-		regexp.MustCompile("(?m)^\\| `(Dwatch\\w+)` \\|").FindAllStringSubmatch(readme.Read(t, "docs/operating.md"), -1),
-	} {
-		for _, match := range found {
-			sets[i] = append(sets[i], match[1])
+	names := func(text, pattern string) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			found = append(found, match[1])
 		}
-		slices.Sort(sets[i])
+		slices.Sort(found)
+		return found
 	}
-	if len(sets[0]) == 0 || !slices.Equal(sets[0], sets[1]) {
-		t.Errorf("alerts are %q, and the page has %q", sets[0], sets[1])
+	alerts := names(string(text), `- alert: (\w+)`)
+	for _, page := range []string{"docs/reference/metrics.md", "docs/tasks/monitor-dwatch.md"} {
+		if listed := names(readme.Read(t, page), "(?m)^\\| `(Dwatch\\w+)` \\|"); len(alerts) == 0 || !slices.Equal(alerts, listed) {
+			t.Errorf("alerts are %q, and %s has %q", alerts, page, listed)
+		}
 	}
 }
 
-// TestOperatingFiles: the files in docs/operating.md are valid, and start dwatch with valid flags.
+// TestOperatingFiles checks that the YAML in the pages is valid, and that the systemd unit starts dwatch with valid flags.
 func TestOperatingFiles(t *testing.T) {
-	page := readme.Read(t, "docs/operating.md")
-	for _, block := range blocks(page, "yaml") {
-		if err := yaml.UnmarshalStrict([]byte(block), &map[string]any{}); err != nil {
-			t.Errorf("%v in\n%s", err, block)
+	count := 0
+	for _, page := range operatingPages {
+		for _, block := range blocks(readme.Read(t, page), "yaml") {
+			count++
+			if err := yaml.UnmarshalStrict([]byte(block), &map[string]any{}); err != nil {
+				t.Errorf("%s: %v in\n%s", page, err, block)
+			}
 		}
 	}
-	start := regexp.MustCompile(`(?m)^ExecStart=\S+/dwatch (.*)$`).FindStringSubmatch(strings.Join(blocks(page, "ini"), ""))
-	if start == nil {
+	if count == 0 {
+		t.Error("the pages have no YAML")
+	}
+	units := blocks(readme.Read(t, "docs/tasks/run-as-a-systemd-service.md"), "ini")
+	start := regexp.MustCompile(`(?m)^ExecStart=\S+/dwatch (.*)$`).FindStringSubmatch(strings.Join(units, ""))
+	if len(units) != 1 || start == nil {
 		t.Fatal("no unit")
 	}
 	checkArguments(t, strings.Fields(os.Expand(start[1], func(string) string { return "/run" })))

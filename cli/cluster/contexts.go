@@ -30,8 +30,8 @@ type contexts struct {
 }
 
 func (c *contexts) addTo(set *pflag.FlagSet) {
-	set.StringArrayVar(&c.typed, "context", nil, "The `NAME` of the kubeconfig context to use, or several: a,b or 'prod-*'; repeatable, see docs/clusters.md")
-	set.BoolVar(&c.all, "all-contexts", false, "Use all contexts of the kubeconfig, see docs/clusters.md")
+	set.StringArrayVar(&c.typed, "context", nil, "The `NAME` of the kubeconfig context to use, or several: a,b or 'prod-*'; repeatable, see docs/reference/clusters.md")
+	set.BoolVar(&c.all, "all-contexts", false, "Use all contexts of the kubeconfig, see docs/reference/clusters.md")
 }
 
 // HasMultipleContexts reports whether several clusters are selected. It reads the kubeconfig only if a name looks like a list

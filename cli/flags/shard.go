@@ -19,7 +19,7 @@ const maxShards = 1000
 
 // AddShard adds --shard.
 func (t *Targets) AddShard(f *pflag.FlagSet) {
-	f.String("shard", "", "Select only the objects of shard `N/M`, by their UIDs, e.g. 2/5, or auto/5 to take N from the ordinal of a StatefulSet's pod; see docs/operating.md")
+	f.String("shard", "", "Select only the objects of shard `N/M`, by their UIDs, e.g. 2/5, or auto/5 to take N from the ordinal of a StatefulSet's pod; see docs/reference/replicas-and-shards.md")
 	offers(f, "shard", AutoShard+"/2", "1/2", "2/2")
 	takes(f, "shard", func(text string) (err error) {
 		t.request.Shard, err = parseShard(text)

@@ -30,7 +30,7 @@ const (
 var onlySends = &testenv.FakeServers{Objects: objectsOf, HangingServer: "c0"}
 
 // TestFifty checks that dwatch prints all objects of fifty clusters although one of the clusters hangs. With -v it logs
-// time and memory, which docs/clusters.md reports.
+// time and memory, which docs/contributing/measurements.md reports.
 func TestFifty(t *testing.T) {
 	server := httptest.NewServer(onlySends)
 	defer server.Close()

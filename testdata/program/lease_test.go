@@ -319,7 +319,7 @@ func TestLeaseFrozen(t *testing.T) {
 	a.waits(t)
 }
 
-// TestLeaseOwnFiles pins what docs/operating.md says of a state file for each replica: a deletion that happened while no
+// TestLeaseOwnFiles checks what docs/reference/replicas-and-shards.md promises for a state file per replica: a deletion while no
 // replica led is delivered when the replica leads again whose file has the object, and not before.
 func TestLeaseOwnFiles(t *testing.T) {
 	t.Parallel()
