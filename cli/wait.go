@@ -28,6 +28,9 @@ func (w *waitOptions) complete(args []string, _ console.Terminal) error {
 	if err := cmp.Or(w.selectTargets(args), w.played.Parse(w.all)); err != nil {
 		return err
 	}
+	if err := new(flags.Masks).Parse(&w.cfg.Print, false); err != nil { // messages quote values of the objects
+		return err
+	}
 	var err error
 	w.cfg.Ending, err = w.until.Parse()
 	return err

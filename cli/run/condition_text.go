@@ -148,10 +148,14 @@ func scalarAt(object map[string]any, path change.FieldPath) (string, bool) {
 	case map[string]any, []any:
 		return "", false
 	}
-	text, err := json.Marshal(at)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(at)
+	text := strings.TrimSuffix(b.String(), "\n")
 	const longest = 80
-	if runes := []rune(string(text)); len(runes) > longest {
+	if runes := []rune(text); len(runes) > longest {
 		return string(runes[:longest]) + "…", err == nil
 	}
-	return string(text), err == nil
+	return text, err == nil
 }

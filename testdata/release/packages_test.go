@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,8 +22,9 @@ func TestArchive(t *testing.T) {
 	mustRun(t, "tar", "-xzf", made.file("dwatch_%s_linux_amd64.tar.gz"), "-C", dir)
 	program := filepath.Join(dir, "dwatch")
 	wantVersion(t, mustRun(t, program, "--version"))
-	wantFiles(t, dir, "LICENSE", "README.md", "CHANGELOG.md", "docs/guarantees.md", "man/dwatch.1", "man/dwatch-live.1",
+	wantFiles(t, dir, "LICENSE", "README.md", "CHANGELOG.md", "docs/README.md", "man/dwatch.1", "man/dwatch-live.1",
 		"completions/dwatch.bash", "completions/_dwatch", "completions/dwatch.fish", "completions/dwatch.ps1")
+	checkLinks(t, dir)
 	f, err := elf.Open(program)
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +32,31 @@ func TestArchive(t *testing.T) {
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
 		t.Errorf("dwatch needs the libraries %q, %v", libraries, err)
+	}
+}
+
+// pageLink matches a link or an image of a Markdown page that leads to a file.
+var pageLink = regexp.MustCompile(`\]\(([^)#\s:]+)(?:#[^)]*)?\)`)
+
+// checkLinks checks that every file to which the pages in dir link is in dir, too.
+func checkLinks(t *testing.T, dir string) {
+	t.Helper()
+	links := 0
+	err := filepath.WalkDir(dir, func(page string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(page) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(page)
+		for _, link := range pageLink.FindAllSubmatch(text, -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(link[1]))); err != nil {
+				t.Errorf("%s links to a file that is not in the archive: %v", strings.TrimPrefix(page, dir), err)
+			}
+		}
+		return err
+	})
+	if err != nil || links < 100 {
+		t.Errorf("%v, got %d links, want at least 100", err, links)
 	}
 }
 
@@ -64,7 +91,7 @@ var installed = []string{
 	"usr/bin/dwatch", "usr/bin/kubectl-dwatch", "usr/bin/kubectl_complete-dwatch",
 	"usr/share/man/man1/dwatch.1", "usr/share/man/man1/dwatch-send.1",
 	"usr/share/bash-completion/completions/dwatch", "usr/share/fish/vendor_completions.d/dwatch.fish",
-	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md", "usr/share/doc/dwatch/docs/guarantees.md",
+	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md", "usr/share/doc/dwatch/docs/README.md", "usr/share/doc/dwatch/docs/explanations/guarantees.md",
 }
 
 // TestDeb checks that dpkg can install the package below an empty root, and remove it completely.
