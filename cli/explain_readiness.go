@@ -28,7 +28,7 @@ var explainReadinessDescription = description{
 	long: `Print the state of an object, the rule that decided it, the fields that the rule
 read, and what the object needs to be ready. wait, live, serve and expressions
 use the same state. For a custom resource whose state is unknown, dwatch prints
-a rule that teaches it the kind; see docs/readiness.md.`,
+a rule that teaches it the kind; see docs/tasks/teach-readiness-of-your-crd.md.`,
 	examples: `  # Find out why wait does not end
   %[1]s explain-readiness httpproxy/shop
 

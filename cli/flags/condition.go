@@ -130,7 +130,7 @@ func (e *StopConditions) AddTo(f *pflag.FlagSet) {
 	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, is true for any object")
 	e.addOf(f, "How many objects must match --until: `WHICH` is all (at the same time), any (one object) or each (at some time)")
 	Timeout(&e.Timeout, "with exit code 0, or 124 if the awaited condition is not met")(f)
-	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run with an error, print the last `N` lines of the failed container; see docs/reasons.md")
+	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run with an error, print the last `N` lines of the failed container; see docs/reference/reasons.md")
 }
 
 func (e *StopConditions) addOf(f *pflag.FlagSet, usage string) {

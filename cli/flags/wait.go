@@ -29,7 +29,7 @@ func (a *Wait) AddTo(f *pflag.FlagSet) {
 	describeBriefly(f, "fail-if", "End with exit code 3 when `EXPR` is true for any object")
 	a.addOf(f, "How many objects must match: `WHICH` is all (at the same time), any (one object) or each (at some time)")
 	Timeout(&a.Timeout, "with exit code 124; by default dwatch waits without a limit")(f)
-	a.Logs.addTo(f, 20, "If the wait fails, print the last `N` lines of the failed container, from before its restart if it has restarted; 0 disables this; see docs/reasons.md")
+	a.Logs.addTo(f, 20, "If the wait fails, print the last `N` lines of the failed container, from before its restart if it has restarted; 0 disables this; see docs/reference/reasons.md")
 	takes(f, "timeout", func(string) error {
 		if a.Timeout == 0 {
 			return errors.New("invalid --timeout 0: without --timeout it waits without a limit; to check once, use --for true --fail-if '!ready(object)'")

@@ -14,18 +14,18 @@ import (
 	"dwatch/testdata/testenv"
 )
 
-// world is a namespace in which the conditions of the examples in docs/waiting.md are met, or not met.
+// world is a namespace in which the conditions of the examples in docs/reference/waiting.md are met, or not met.
 type world struct {
 	*objects
 	kubeconfig string
 	column     int // column of the table with the expected exit codes
 }
 
-// TestInsteadOfKubectl runs each line of the table in docs/waiting.md with equivalents of kubectl wait and kubectl
+// TestInsteadOfKubectl runs each line of the table in docs/reference/waiting.md with equivalents of kubectl wait and kubectl
 // rollout status. It runs both commands where the condition is met and where it is not, and compares the exit codes.
 func TestInsteadOfKubectl(t *testing.T) {
 	t.Parallel()
-	_, section, _ := strings.Cut(readme.Read(t, "docs/waiting.md"), "\n## Instead of kubectl wait")
+	_, section, _ := strings.Cut(readme.Read(t, "docs/reference/waiting.md"), "\n## Instead of kubectl wait")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*?)` \\| (\\d+, \\d+) \\| (\\d+, \\d+) \\|$").FindAllStringSubmatch(section, -1)
 	if all := strings.Count(section, "\n| `"); len(rows) != all || all < 15 {

@@ -106,7 +106,7 @@ func (p *play) run(e example) string {
 	if !p.recorded {
 		text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	}
-	return sameEachTime(text)
+	return sameEachTime(strings.ReplaceAll(text, p.dir, "/home/me"))
 }
 
 // anyRedraw matches what dwatch prints to draw a table of so many lines again.
@@ -309,6 +309,11 @@ var readmeSteps = map[string]func(*play, string) error{
 		}
 		p.recorded = true
 		return recordToday(filepath.Join(p.dir, dir), string(text), p.zone)
+	},
+	// pending-pod DEPLOYMENT STATUS writes the status of its Pod on node-3, which has no kubelet
+	"pending-pod": func(p *play, args string) error {
+		deployment, status, _ := strings.Cut(args, " ")
+		return p.pendingPod(deployment, status)
 	},
 	// warn TYPE/NAME REASON: MESSAGE creates a Warning Event about an object
 	"warn": func(p *play, args string) error {

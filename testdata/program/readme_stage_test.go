@@ -18,6 +18,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,8 +131,13 @@ func (s *stage) back() error {
 	return s.start(s.port, s.kubeconfig)
 }
 
-// available waits until a deployment is rolled out.
+// available waits until a Deployment is rolled out.
 func (s *stage) available(name string) error {
+	return s.awaitDeployment(name, func(d *appsv1.Deployment) bool { return d.Status.AvailableReplicas == *d.Spec.Replicas })
+}
+
+// awaitDeployment waits until the controller has observed the latest generation of a Deployment, and done returns true.
+func (s *stage) awaitDeployment(name string, done func(*appsv1.Deployment) bool) error {
 	client, err := s.objects.resource(context.Background(), "deployments.v1.apps", metav1.NamespaceDefault)
 	if err != nil {
 		return err
@@ -140,8 +146,27 @@ func (s *stage) available(name string) error {
 		d := &appsv1.Deployment{}
 		u, ok := e.Object.(*unstructured.Unstructured)
 		return ok && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d) == nil &&
-			d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas == *d.Spec.Replicas
+			d.Status.ObservedGeneration == d.Generation && done(d)
 	})
+}
+
+// pendingPod writes the status of a Deployment's Pod on node-3, which has no kubelet. It waits until the Deployment reports
+// the Pod.
+func (s *stage) pendingPod(deployment, status string) error {
+	err := s.awaitDeployment(deployment, func(d *appsv1.Deployment) bool { return d.Status.UpdatedReplicas == *d.Spec.Replicas })
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	pods := s.objects.client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(metav1.NamespaceDefault)
+	found, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=node-3"})
+	if err != nil {
+		return err
+	}
+	for _, pod := range found.Items {
+		err = errors.Join(err, s.objects.patch("pods/"+pod.GetName(), `{"status":`+status+`}`))
+	}
+	return err
 }
 
 // clear resets the cluster to the objects of objects.yaml.

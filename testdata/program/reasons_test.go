@@ -52,7 +52,7 @@ type fault struct {
 	in *objects // objects in the fault's namespace
 }
 
-// Values of fault.listed, which are also cells of the table in docs/reasons.md.
+// Values of fault.listed, which are also cells of the table in docs/reference/reasons.md.
 const (
 	alwaysListed = ""
 	listedLate   = "after 2 min"
@@ -121,8 +121,8 @@ var faults = []fault{
 		status: `{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."}]}`,
 		shown:  "pods", state: "Unschedulable: 0/3 nodes: insufficient memory", waits: "deploy/room 0/1: po/room-x7 Unschedulable: 0/3 nodes: insufficient memory"},
 	{name: "an init container", objects: deployment("init", `nodeName: elsewhere, initContainers: [{name: migrate, image: db}], containers: [{name: web, image: web}]`), of: "pods", target: "deploy/init",
-		status: `{"phase":"Pending","initContainerStatuses":[{"name":"migrate","image":"db","imageID":"","ready":false,"restartCount":3,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}],"containerStatuses":[{"name":"web","image":"web","imageID":"","ready":false,"restartCount":0,"state":{"waiting":{"reason":"PodInitializing"}}}]}`,
-		shown:  "pods", state: "InProgress: init container migrate: CrashLoopBackOff (exit 1, 3 restarts)", waits: "deploy/init 0/1: po/init-x7 init container migrate: CrashLoopBackOff (exit 1, 3 restarts)"},
+		status: `{"phase":"Pending","initContainerStatuses":[{"name":"migrate","image":"db","imageID":"","ready":false,"restartCount":3,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error","containerID":"containerd://1","startedAt":"2026-01-31T09:00:00Z","finishedAt":"2026-01-31T09:00:01Z"}}}],"containerStatuses":[{"name":"web","image":"web","imageID":"","ready":false,"restartCount":0,"state":{"waiting":{"reason":"PodInitializing"}}}]}`,
+		shown:  "pods", state: "Failed: init container migrate: CrashLoopBackOff (exit 1, 3 restarts)", waits: "deploy/init 0/1: po/init-x7 init container migrate: CrashLoopBackOff (exit 1, 3 restarts)"},
 	{name: "a lost node", objects: deployment("node", placed), of: "pods", target: "deploy/node",
 		status:  `{"phase":"Running","conditions":[{"type":"Ready","status":"False"},{"type":"ContainersReady","status":"True"}],"containerStatuses":[{"name":"web","image":"nginx:1.288","imageID":"","ready":true,"restartCount":0,"started":true,"state":{"running":{}}}]}`,
 		warning: [2]string{"NodeNotReady", "Node is not ready"},
@@ -314,7 +314,7 @@ func problemsOn(t *testing.T, page *page, all []fault) {
 			case !is && f.listed == alwaysListed:
 				missing += fmt.Sprintf("%s, in %s: %s\n", f.name, f.in.namespace, cmp.Or(f.cause, f.why()))
 			case is && f.listed == neverListed:
-				t.Errorf("%s is listed as a problem, but docs/reasons.md denies that", f.name)
+				t.Errorf("%s is listed as a problem, but docs/reference/reasons.md denies that", f.name)
 			}
 		}
 		if missing == "" {
@@ -437,7 +437,7 @@ webhooks:
 `, namespace, url, bundle)
 }
 
-// TestReasonsPage checks that the table in docs/reasons.md has the faults of this test.
+// TestReasonsPage checks that the table in docs/reference/reasons.md has the faults of this test.
 func TestReasonsPage(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Fault | State | `dwatch wait` | Listed as a problem |\n|---|---|---|---|\n")
@@ -448,7 +448,7 @@ func TestReasonsPage(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | `%s` | `%s` | %s |\n", f.name, strings.TrimSpace(f.state), strings.TrimSpace(f.waits), listed)
 	}
-	path := readme.Path(t, "docs/reasons.md")
+	path := readme.Path(t, "docs/reference/reasons.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -461,7 +461,7 @@ func TestReasonsPage(t *testing.T) {
 		return
 	}
 	if os.Getenv("UPDATE_README") == "" {
-		t.Fatal("docs/reasons.md differs from the faults of this test: UPDATE_README=1 updates it")
+		t.Fatal("docs/reference/reasons.md differs from the faults of this test: UPDATE_README=1 updates it")
 	}
 	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package readiness decides whether a custom resource is ready, by its status.
 //
 // An answer needs evidence. "Ready" requires a positive sign and "failed" a negative one. Without either, the answer
-// is "unknown", which says what is missing. docs/readiness.md explains the algorithm.
+// is "unknown", which says what is missing. docs/explanations/readiness.md explains the algorithm.
 package readiness
 
 import (

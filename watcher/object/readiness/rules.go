@@ -26,7 +26,7 @@ const (
 	Kind       = "Readiness"
 )
 
-// Rule is what a file of rules says about some kinds. See docs/readiness.md.
+// Rule is what a file of rules says about some kinds. See docs/reference/readiness-rules.md.
 type Rule struct {
 	// Where is the file and line of the rule, such as "readiness.yaml:12".
 	Where string

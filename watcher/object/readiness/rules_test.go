@@ -23,9 +23,9 @@ func TestBuiltinRules(t *testing.T) {
 	}
 }
 
-// TestDocumentedWords compares the table of words in docs/readiness.md with the vocabulary. UPDATE_README=1 writes it.
+// TestDocumentedWords compares the table of words in docs/reference/readiness-rules.md with the vocabulary. UPDATE_README=1 writes it.
 func TestDocumentedWords(t *testing.T) {
-	const page, begin, end = "../../../docs/readiness.md", "<!-- words -->\n", "<!-- /words -->\n"
+	const page, begin, end = "../../../docs/reference/readiness-rules.md", "<!-- words -->\n", "<!-- /words -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestDocumentedWords(t *testing.T) {
 		return
 	}
 	if os.Getenv("UPDATE_README") == "" {
-		t.Fatal("docs/readiness.md has another table of words: UPDATE_README=1 updates it")
+		t.Fatal("docs/reference/readiness-rules.md has another table of words: UPDATE_README=1 updates it")
 	}
 	if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
 		t.Fatal(err)

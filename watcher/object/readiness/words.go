@@ -25,7 +25,7 @@ const (
 // vocabulary is the table of words. A state or a reason is split into its words: "CreateFailed", "create_failed" and
 // "Create failed" are all "create failed". Words that can be bad, busy or good win in this order.
 //
-// docs/readiness.md shows this table. A test compares them.
+// docs/reference/readiness-rules.md shows this table. A test compares them.
 var vocabulary = []struct {
 	meaning meaning
 	words   string
