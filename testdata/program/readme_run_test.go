@@ -370,6 +370,7 @@ var (
 	anyFollowed        = regexp.MustCompile(`(; )\d+( changes; \+1 rs\n)`)
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	anyPage            = regexp.MustCompile(`(page: http://127\.0\.0\.1):\d+/\?token=[0-9a-f]{32}`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
 	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|states since |Ce-Resourceversion: |\b[0-9a-f]{12}/)(\d+)`)
 )
@@ -402,6 +403,7 @@ func sameEachTime(text string) string {
 	text = anyFollowed.ReplaceAllString(text, "${1}5$2")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
+	text = anyPage.ReplaceAllString(text, "${1}:38247/?token=5f0c2a9e4b7d4c1e8a6f3b2d1c0e9f87")
 	uids := distinct(anyUID, text)
 	text = renumber(anyUID, text, uids, func(i int) string {
 		return fmt.Sprintf("6f1c2b9a-58d4-4c07-9e31-%012x", 0xa40c7e15d200+i)
