@@ -31,7 +31,7 @@ func newProgram(ts *testscript.TestScript, argv []string) (*program, error) {
 	}
 	p := &program{cmd: exec.Command(path, argv[1:]...), ended: make(chan struct{})}
 	p.cmd.Dir = ts.Getenv("PWD")
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "PATH", "KUBECONFIG", "NS", "GORACE", "HTTP_PROXY", "HTTPS_PROXY", "DWATCH_TO_TOKEN", "DWATCH_TO_HEADERS", "DWATCH_TO_SIGNING_SECRET", "DWATCH_KAFKA_LOGIN"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "PATH", "KUBECONFIG", "NS", "GORACE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "DWATCH_TO_TOKEN", "DWATCH_TO_HEADERS", "DWATCH_TO_SIGNING_SECRET", "DWATCH_KAFKA_LOGIN"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Dir = ts.MkAbs(".")

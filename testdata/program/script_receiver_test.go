@@ -24,7 +24,7 @@ import (
 //	mtls        the same, and requires the client certificate NAME.crt with the key NAME.key
 //	expired     https, with a certificate that expired yesterday
 //	otherhost   https, with a certificate for the host receiver.invalid
-//	proxy OF    a proxy that forwards each connection to the receiver OF
+//	proxy OF    a proxy that forwards each connection to the receiver OF, or to the API server if OF is "server"
 var receiverKinds = []string{"", "tls", "mtls", "expired", "otherhost", "proxy"}
 
 // hook is a receiver of webhooks, or a proxy in front of one.
@@ -58,8 +58,11 @@ func startReceiver(ts *testscript.TestScript, neg bool, args []string) {
 	switch h.kind {
 	case "":
 	case "proxy":
-		of := of(ts).receivers[args[2]]
-		h.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.lead(w, r, of.address) })
+		to := strings.TrimPrefix(ts.Getenv("SERVER"), "https://")
+		if args[2] != "server" {
+			to = of(ts).receivers[args[2]].address
+		}
+		h.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.lead(w, r, to) })
 	default:
 		scheme = "https://"
 		h.tls = newIdentity(ts, h)
