@@ -4,7 +4,7 @@
 //	                                                               |
 //	server -> watcher -> stages (cli/run/pipeline.go, in order) -> destination
 //
-// docs/architecture.md describes the parts.
+// docs/contributing/architecture.md describes the parts.
 package main
 
 import (

@@ -100,7 +100,7 @@ func wrongImports(imported map[string][]string) []string {
 	for importer, imports := range imported {
 		r, known := importRules[importer]
 		if !known {
-			wrong = append(wrong, fmt.Sprintf("%s has no rule: add one to importRules in cli/imports_test.go, and the package to docs/architecture.md", importer))
+			wrong = append(wrong, fmt.Sprintf("%s has no rule: add one to importRules in cli/imports_test.go, and the package to docs/contributing/architecture.md", importer))
 			continue
 		}
 		for _, i := range imports {

@@ -28,7 +28,7 @@ type Manifests struct {
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&m.Image, "image", "", "Run the container `IMAGE` of dwatch (required); see docs/release.md for how to build it")
+	f.StringVar(&m.Image, "image", "", "Run the container `IMAGE` of dwatch (required); see docs/contributing/releasing.md for how to build it")
 	f.StringVar(&m.Name, "name", "dwatch", "Name all objects `NAME`, also the Secret that is mounted")
 	f.StringVar(&m.Namespace, "into", "dwatch", "Run in `NAMESPACE`, which must exist; -n selects what to watch")
 	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a kustomize base into a new `DIRECTORY` instead of YAML to stdout")
@@ -53,7 +53,7 @@ const longestName = 52
 // Parse returns an error for missing or invalid values.
 func (m *Manifests) Parse() error {
 	if m.Image == "" {
-		return errors.New("give the image of dwatch with --image REGISTRY/NAME:TAG; see docs/release.md for how to build it")
+		return errors.New("give the image of dwatch with --image REGISTRY/NAME:TAG; see docs/contributing/releasing.md for how to build it")
 	}
 	switch {
 	case m.HelmValues && m.KustomizeDir != "":

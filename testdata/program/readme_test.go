@@ -181,11 +181,11 @@ func (e example) isShownBy(text string) bool {
 	return slices.Equal(lines(e.text), lines(text))
 }
 
-// TestGuarantees checks that the tests named in docs/guarantees.md and docs/delivery.md exist.
+// TestGuarantees checks that the tests named on the pages for contributors exist.
 func TestGuarantees(t *testing.T) {
-	text := readme.Read(t, "docs/guarantees.md") + readme.Read(t, "docs/delivery.md")
+	text := readme.Read(t, "docs/contributing/testing.md") + readme.Read(t, "docs/contributing/measurements.md")
 	var tests strings.Builder
-	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "watcher/*/*/*_test.go", "cli/*/*_test.go", "cli/*_test.go", "output/*/*_test.go", "output/*/*/*_test.go", "output/*/*/*/*_test.go", "testdata/chaos/*_test.go", "testdata/program/*_test.go"} {
+	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "watcher/*/*/*_test.go", "cli/*/*_test.go", "cli/*_test.go", "output/*_test.go", "output/*/*_test.go", "output/*/*/*_test.go", "output/*/*/*/*_test.go", "testdata/*/*_test.go"} {
 		files, err := filepath.Glob(readme.Path(t, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestGuarantees(t *testing.T) {
 			tests.Write(source)
 		}
 	}
-	named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z_]+\\.txtar)`").FindAllStringSubmatch(text, -1)
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z_]+(?:/[a-z_]+)?\\.txtar)`").FindAllStringSubmatch(text, -1)
 	if len(named) == 0 {
 		t.Error("the pages name no test")
 	}
