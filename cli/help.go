@@ -56,7 +56,7 @@ func writeOverview(b *strings.Builder, root *cobra.Command) {
 		{name + " help stream", "the same for watching RESOURCE..."},
 		{name + " help COMMAND flags", "all flags of a command"},
 		{name + " help flags", "all flags for watching RESOURCE..."},
-		{"README.md, docs/", "explanations; docs/flags.md lists all flags"},
+		{"docs/README.md", "tasks, reference pages and explanations"},
 	} {
 		fmt.Fprintf(b, "  %-*s  %s\n", len(name)+len(" help COMMAND flags"), line[0], line[1])
 	}

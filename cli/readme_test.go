@@ -22,21 +22,19 @@ import (
 
 var flagTables = regexp.MustCompile(`(?ms)^## dwatch RESOURCE\.\.\.\n.*?^(## Connection)`)
 
-// TestReadmeFlags: there is a table for each command with each flag of its own, and each
+// TestReadmeFlags: there is a table for each command with each of its flags, and each
 // connection flag that the text after them names exists.
 func TestReadmeFlags(t *testing.T) {
-	text := readme.Read(t, "docs/flags.md")
+	text := readme.Read(t, "docs/reference/flags.md")
 	old := flagTables.FindString(text)
 	if old == "" {
-		t.Fatal("docs/flags.md has no tables of flags")
+		t.Fatal("docs/reference/flags.md has no tables of flags")
 	}
 	fresh := flagTable("dwatch RESOURCE...", streamDescription)
 	for _, d := range commands {
-		if d.wrap == nil { // otherwise it has the flags of other commands
-			fresh += flagTable("dwatch "+d.name, d)
-		}
+		fresh += flagTable("dwatch "+d.name, d)
 	}
-	readme.CheckOrUpdate(t, "docs/flags.md", old, fresh+"## Connection")
+	readme.CheckOrUpdate(t, "docs/reference/flags.md", old, fresh+"## Connection")
 
 	_, rest, _ := strings.Cut(text, old)
 	connection := connectionFlags()
@@ -47,12 +45,16 @@ func TestReadmeFlags(t *testing.T) {
 	}
 }
 
-// flagTable is what docs/flags.md has of a command.
+// flagTable is what docs/reference/flags.md has of a command.
 func flagTable(title string, d description) string {
 	table := "## " + title + "\n\n| Flag | Meaning |\n|---|---|\n"
 	c := d.newOptions(nil)
 	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c)
-	for _, g := range append(d.newOptions(nil).groups(), flags.NewGroup("State of custom resources", c.shared().readiness.AddTo), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
+	groups := append(d.newOptions(nil).groups(), flags.NewGroup("State of custom resources", c.shared().readiness.AddTo), flags.NewGroup("Messages", c.shared().messages.AddTo))
+	if d.wrap != nil { // the rest are flags of the inner command
+		groups = groups[:1]
+	}
+	for _, g := range groups {
 		table += "| **" + g.Title + "** | |\n"
 		g.Flags.VisitAll(func(f *pflag.Flag) { table += flagRow(f) })
 	}
