@@ -193,6 +193,35 @@ func TestDiscoveryFails(t *testing.T) {
 	}
 }
 
+// TestUnservedForAMoment checks that a target does not become Gone, and its objects are not reported as deleted, if the server
+// and its discovery lack the resource only for a moment.
+func TestUnservedForAMoment(t *testing.T) {
+	t.Parallel()
+	r := newSandbox(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	var resolutions atomic.Int32
+	resolver := resolverFunc(func() (event.Resolution, error) {
+		if resolutions.Add(1) == 1 {
+			return event.Resolution{}, nil
+		}
+		return event.Resolution{Targets: []event.Target{r.target()}}, nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response {
+		f.set(nil)
+		return respond(http.StatusNotFound, notFound)
+	})
+	f.cut()
+	w.await("SYNCED", 2)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "DISCONNECTED", "GAP", "SYNCED"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestBrokenAtStart checks that the others are watched if one resource fails at the start, and that
 // it joins them when it works.
 func TestBrokenAtStart(t *testing.T) {

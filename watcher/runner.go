@@ -3,6 +3,7 @@ package watcher
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -76,18 +77,36 @@ func (r *runner) runSessions(ctx context.Context, session func(context.Context) 
 	}
 }
 
+// goneConfirmation is how long discovery must have lacked a resource that the server served before. If a CRD is replaced
+// within a short time, the API server can remove and restore its API group while objects already exist.
+const goneConfirmation = time.Second
+
 // resolveAgain finds out why the server returned 404. It may no longer serve the resource, serve it
 // in another version, or be wrong for a moment.
 func (r *runner) resolveAgain(ctx context.Context, notFound error) (current event.Target, served bool) {
 	var backoff source.Backoff
+	var missingSince time.Time
 	for {
 		found, err := r.options.Resolver.Resolve(ctx)
 		if err == nil {
-			if current, served = found.Find(r.key); !served {
-				return r.current, !found.IsMissing(r.key)
+			current, served = found.Find(r.key)
+			switch {
+			case served:
+				return current, true
+			case !found.IsMissing(r.key):
+				return r.current, true
+			case missingSince.IsZero():
+				missingSince = time.Now()
 			}
-			return current, true
+			if !r.source.HasServerResponded() || time.Since(missingSince) >= goneConfirmation {
+				return r.current, false
+			}
+			if !backoff.Wait(ctx, nil) {
+				return event.Target{}, false
+			}
+			continue
 		}
+		missingSince = time.Time{}
 		if r.source.HasServerResponded() {
 			r.source.ReportLoss(notFound)
 		}
