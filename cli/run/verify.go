@@ -7,6 +7,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 )
@@ -22,9 +23,10 @@ func (s *Session) SayVerification(v watcher.Verification) {
 	case v.Err != nil:
 		s.Console.Warn(fmt.Sprintf("--verify: %s could not be compared with the server: %s", of, strings.Join(fail.Explain(v.Err), "; ")))
 	case len(v.Missed) > 0:
-		s.Console.Warn(fmt.Sprintf("--verify: of %s the last states of %d objects were missed: %s; listing it again", of, len(v.Missed), nameMissed(v)))
+		s.Console.Warn(fmt.Sprintf("--verify: missed changes of %s in %s: %s; listing all objects again",
+			text.Count(len(v.Missed), "object"), of, nameMissed(v)))
 	case len(s.Plan.Targets) <= maxVerified:
-		s.Console.Say(fmt.Sprintf("--verify: %s, %d in number: nothing was missed", of, v.Count))
+		s.Console.Say(fmt.Sprintf("--verify: nothing missed in %s (%s)", of, text.Count(v.Count, "object")))
 	}
 }
 
