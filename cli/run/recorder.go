@@ -45,7 +45,6 @@ func openRecordings(c *console.Console, cfg *Config) (*Recordings, error) {
 		if r.set, err = recording.OpenMultiClusterDir(r.dir); err != nil {
 			return nil, recordingError(r.dir, err)
 		}
-		c.WarnIfReadable("the recording", r.dir)
 		return r, nil
 	}
 	r.only, err = r.openRecorder(c, r.dir, "")
@@ -90,7 +89,6 @@ func (r *Recordings) openRecorder(c *console.Console, dir, cluster string) (_ *r
 	for _, note := range one.recorder.Warnings() {
 		c.Warn(one.failed(errors.New(note)).Error() + "; its content is unknown")
 	}
-	c.WarnIfReadable("the recording", dir)
 	return one, nil
 }
 

@@ -347,13 +347,7 @@ func (h *historyHubs) roomLocked() {
 	h.left = make(chan struct{})
 }
 
-// begin returns the Hub of a time. If there is none yet, it starts to fill one. The caller must call leave.
-func (h *historyHubs) begin(ctx context.Context, at time.Time) (*historyHub, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.beginLocked(ctx, at)
-}
-
+// beginLocked returns the Hub of a time. If there is none yet, it starts to fill one. The caller must hold h.mu, and call leave.
 func (h *historyHubs) beginLocked(ctx context.Context, at time.Time) (*historyHub, error) {
 	if h.closing {
 		return nil, errBye

@@ -229,3 +229,10 @@ func TestHistoryHubsRoom(t *testing.T) {
 		t.Errorf("%d are held", len(h.held))
 	}
 }
+
+// begin calls beginLocked.
+func (h *historyHubs) begin(ctx context.Context, at time.Time) (*historyHub, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beginLocked(ctx, at)
+}
