@@ -58,7 +58,12 @@ func (o *explainReadinessOptions) complete(args []string, _ console.Terminal) (e
 	return err
 }
 
-func (o *explainReadinessOptions) validate() error { return nil }
+func (o *explainReadinessOptions) validate() error {
+	if o.connection.HasMultipleContexts() {
+		return errors.New("dwatch explain-readiness reads one cluster: give one --context")
+	}
+	return nil
+}
 
 func (o *explainReadinessOptions) task() task {
 	return &explainReadinessTask{connection: &o.connection, selection: o.selection, timeout: o.timeout}
@@ -79,9 +84,6 @@ func (e *explainReadinessTask) needs() []run.Need {
 }
 
 func (e *explainReadinessTask) run(ctx context.Context, c *console.Console) error {
-	if e.connection.HasMultipleContexts() {
-		return errors.New("explain-readiness reads one cluster: give one --context")
-	}
 	return run.AtCluster(ctx, c, e.connection, e.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
 		s, err := run.OpenSession(ctx, c, k, e.selection)
 		if err != nil {

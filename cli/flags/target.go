@@ -172,10 +172,10 @@ func Subject(to **mapper.Argument) Adder {
 
 func parseSubject(text string) (*mapper.Argument, error) {
 	if slices.Contains(until.Quantifiers, text) {
-		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; use --until-for %s to say how many objects must match --until", text)
+		return nil, fmt.Errorf("it takes an object TYPE/NAME, e.g. deploy/web; use --until-for %s to say how many objects must match --until", text)
 	}
 	if condition, _, is := strings.Cut(text, "="); is || condition == "delete" || condition == "create" {
-		return nil, fmt.Errorf("it takes the object that Events are about, e.g. deploy/web; to wait for that, use dwatch wait TYPE/NAME --for %s", text)
+		return nil, fmt.Errorf("it takes an object TYPE/NAME, e.g. deploy/web; to wait for that, use dwatch wait TYPE/NAME --for %s", text)
 	}
 	parsed, err := mapper.ParseArguments([]string{text}, nil)
 	if err != nil {

@@ -74,10 +74,11 @@ func (s Selection) NamesNamespaces() bool {
 	return s.Request.AllNamespaces || s.Request.SelectsNamespaces() || len(s.Request.Namespaces) > 0
 }
 
-// CheckFixedNamespaces refuses namespaces that come and go, for a feature that cannot forget what was in them.
+// CheckFixedNamespaces refuses a choice of namespaces by pattern or label, for a feature that cannot forget the objects of a
+// namespace that no longer matches.
 func (s Selection) CheckFixedNamespaces(feature string) error {
 	if s.Request.SelectsNamespaces() {
-		return fmt.Errorf("%s cannot be combined with namespaces that come and go yet (%s): name them, or say -A", feature, s.Request.NamespaceFlag())
+		return fmt.Errorf("%s cannot be combined with %s yet: name the namespaces, or use -A", feature, s.Request.NamespaceFlag())
 	}
 	return nil
 }
