@@ -21,7 +21,7 @@ FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on the
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/testenv ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
+HELPERS := ./testdata/testenv ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/library ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
 SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/testenv ./testdata/home

@@ -117,6 +117,30 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
+// TestReadmeIndex checks that docs/README.md links to every other page in docs exactly once, and that README.md links to
+// docs/README.md.
+func TestReadmeIndex(t *testing.T) {
+	const index = "docs/README.md"
+	links := func(page string) (to []string) {
+		for _, link := range pageLink.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			to = append(to, path.Join(path.Dir(page), link[1]))
+		}
+		return to
+	}
+	if !slices.Contains(links("README.md"), index) {
+		t.Errorf("README.md does not link to %s", index)
+	}
+	listed := map[string]int{}
+	for _, page := range links(index) {
+		listed[page]++
+	}
+	for _, page := range readme.PageNames(t) {
+		if page != index && listed[page] != 1 {
+			t.Errorf("%s links to %s %d times, want 1", index, page, listed[page])
+		}
+	}
+}
+
 // TestAnchors: anchors are as GitHub makes them.
 func TestAnchors(t *testing.T) {
 	got := anchors("# dwatch RESOURCE...\n```\n# no heading\n```\n## The file of --state\n### `*` & co., 1.2\n")
@@ -127,8 +151,8 @@ func TestAnchors(t *testing.T) {
 
 // TestReadmeLength: the README is short, and longer texts are in docs.
 func TestReadmeLength(t *testing.T) {
-	if lines := strings.Count(readme.Read(t, "README.md"), "\n"); lines > 350 {
-		t.Errorf("README.md has %d lines, of at most 350", lines)
+	if lines := strings.Count(readme.Read(t, "README.md"), "\n"); lines > 200 {
+		t.Errorf("README.md has %d lines, of at most 200", lines)
 	}
 }
 

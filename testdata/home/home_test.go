@@ -82,5 +82,9 @@ func TestHome(t *testing.T) {
 	if err != nil || !strings.Contains(string(readme), "go install example.com/you/dwatch@latest") {
 		t.Errorf("README does not say how to get it: %v", err)
 	}
+	page, err := os.ReadFile(filepath.Join(dir, "docs/tasks/use-as-a-go-library.md"))
+	if err != nil || !strings.Contains(string(page), "go get example.com/you/dwatch@latest") || !strings.Contains(string(page), "\t\"example.com/you/dwatch/watcher\"\n") {
+		t.Errorf("the page about the library does not say how to get it: %v", err)
+	}
 	in(dir, "test", "-z", in(dir, "gofmt", "-l", "cli", "watcher", "output", "mapper", "main.go"))
 }

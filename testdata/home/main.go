@@ -1,5 +1,6 @@
 // Command home renames the module: it writes a new module path to go.mod, to the imports of all Go files and to
-// README.md. It changes tracked files below the working directory. make home runs it and commits the result.
+// the pages that say how to get it. It changes tracked files below the working directory. make home runs it and commits
+// the result.
 //
 //	home example.com/you/dwatch
 package main
@@ -65,11 +66,17 @@ type move struct{ from, to string }
 
 // rewrite changes a file if it contains the module path.
 func (m move) rewrite(name string) error {
-	change := map[string]func([]byte) ([]byte, error){"go.mod": m.goMod, "README.md": m.readme}[path.Base(name)]
-	if strings.HasSuffix(name, ".go") {
+	var change func([]byte) ([]byte, error)
+	switch {
+	case strings.HasSuffix(name, ".go"):
 		change = m.imports
-	}
-	if change == nil || name != path.Base(name) && path.Base(name) == "README.md" {
+	case path.Base(name) == "go.mod":
+		change = m.goMod
+	case name == "README.md":
+		change = m.readme
+	case name == "docs/tasks/use-as-a-go-library.md":
+		change = m.libraryPage
+	default:
 		return nil
 	}
 	text, err := os.ReadFile(name)
@@ -125,4 +132,10 @@ var noHome = regexp.MustCompile(`(?s)<!-- no home -->\n.*?<!-- /no home -->\n`)
 func (m move) readme(text []byte) ([]byte, error) {
 	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "Releases are at <https://%s/releases>. With Go, `go install %[1]s@latest` is enough; `go get %[1]s` adds\nit to a module that imports its packages.\n", m.to))
 	return bytes.ReplaceAll(text, []byte("<https://dwatch.invalid>"), fmt.Appendf(nil, "<https://%s>", m.to)), nil
+}
+
+// libraryPage replaces the set-up of a program that imports the module, and the import paths in the program.
+func (m move) libraryPage(text []byte) ([]byte, error) {
+	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "In the directory of your program:\n\n```sh\ngo mod init example.com/settings\ngo get %s@latest\n```\n", m.to))
+	return bytes.ReplaceAll(text, []byte(m.from+"/watcher"), []byte(m.to+"/watcher")), nil
 }
