@@ -17,7 +17,6 @@ type buffer struct {
 	batches  [][]event.Event // subscribers may share them
 	bytes    int64
 	blocked  bool // the Subscriber's Sink waits for another process
-	joining  bool // the Subscriber's first watch is running
 	detached bool
 	closed   bool
 }
@@ -70,41 +69,16 @@ func (b *buffer) hasRoom() bool {
 	return b.bytes < b.maxBytes || b.closed
 }
 
-// startJoining records that the Subscriber's first watch is running.
-func (b *buffer) startJoining() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.joining = true
-}
-
-// endJoining records that the Subscriber's first watch has ended. The buffered batches assume that
-// all existing objects have been reported. If isComplete is false, they have not, and the Subscriber
-// is detached.
-func (b *buffer) endJoining(isComplete bool) {
-	b.mu.Lock()
-	b.joining = false
-	if !isComplete {
-		b.detachLocked()
-	}
-	b.mu.Unlock()
-	signal(b.freed)
-}
-
-// detachIfBlocked detaches the Subscriber if it is blocked or its first watch is running.
+// detachIfBlocked detaches the Subscriber and discards the batches if it is blocked.
 func (b *buffer) detachIfBlocked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.blocked && !b.joining {
+	if !b.blocked {
 		return false
 	}
-	b.detachLocked()
-	return true
-}
-
-// detachLocked detaches the Subscriber and discards the batches. b.mu must be held.
-func (b *buffer) detachLocked() {
 	b.detached, b.batches, b.bytes = true, nil, 0
 	signal(b.ready)
+	return true
 }
 
 // takeAll removes and returns the batches, and whether the Subscriber was detached or closed.

@@ -25,11 +25,6 @@
 // then up to date, and a Gap event reports that states in between are missing. A full buffer does
 // not detach the only attached Subscriber of a Broadcaster, because it holds back no other.
 //
-// Joining: a Subscriber may be added while the watch runs. A watch of its own first reports the
-// existing objects. Then it continues with the events that the Broadcaster has received since it
-// was added, without those that its watch has reported, by resourceVersion. It misses nothing and
-// gets nothing twice. The others are not affected.
-//
 // Ending: a Subscriber that is removed delivers its buffer and ends. After Close of the
 // Broadcaster, all do. This does not end the own watch of a detached Subscriber, which runs until
 // the context of Run ends.

@@ -60,16 +60,6 @@ func (k *ledgers) get(t event.Target) *target {
 	return own
 }
 
-// isComplete reports whether the watch has reported all existing objects.
-func (k *ledgers) isComplete() bool {
-	for _, own := range k.targets {
-		if own.listing {
-			return false
-		}
-	}
-	return true
-}
-
 // prepareFallback records that events were discarded, and that another watch with k as its history
 // continues. It returns the targets of that watch in order.
 func (k *ledgers) prepareFallback() (targets []event.Target) {
@@ -94,15 +84,6 @@ func (k *ledgers) history(t event.Target, yield func(event.ReportedObject)) (com
 	}
 	own.ledger.Each(yield)
 	return own.complete, nil
-}
-
-// emptyHistory is an event.HistoryFunc for a watch that starts with all existing objects. Known
-// objects that it does not report are deleted.
-func (k *ledgers) emptyHistory(t event.Target, _ func(event.ReportedObject)) (complete bool, err error) {
-	own := k.get(t)
-	own.listing = true
-	own.ledger.BeginSync()
-	return false, nil
 }
 
 // eventsFor returns the events of batches for the Sink.

@@ -42,11 +42,7 @@ type Subscriber struct {
 	next    event.Sink
 	keys    map[event.Key]bool // of Targets
 	ledgers *ledgers           // used only by the goroutine that delivers
-
-	first   WatchFunc // nil unless it was added to a running Broadcaster
-	reached reached   // by first; used only by the goroutine that delivers
-
-	buffer *buffer
+	buffer  *buffer
 }
 
 // NewSubscriber returns a Subscriber for next. It returns errors of History.
@@ -134,22 +130,14 @@ func sizeOf(e *event.Event) int64 {
 // detached, Run delivers until FallbackWatch returns. It does not end with ctx alone, so that the
 // buffer is delivered. Run returns an error of the Sink or of a watch. It may be called only once.
 func (b *Subscriber) Run(ctx context.Context) error {
-	if b.first != nil {
-		err := b.first(ctx, b, b.Targets, b.ledgers.emptyHistory)
-		b.buffer.endJoining(b.ledgers.isComplete())
-		if err != nil {
-			return err
-		}
-	}
 	for {
 		<-b.buffer.ready // also signaled by close
 		waiting, dropped, closed := b.buffer.takeAll()
-		if err := b.deliver(ctx, b.reached.missing(waiting)...); err != nil {
+		if err := b.deliver(ctx, waiting...); err != nil {
 			return err
 		}
 		switch {
 		case dropped && ctx.Err() == nil:
-			b.reached = nil
 			return b.FallbackWatch(ctx, b, b.ledgers.prepareFallback(), b.ledgers.history)
 		case dropped, closed:
 			return nil
@@ -157,9 +145,8 @@ func (b *Subscriber) Run(ctx context.Context) error {
 	}
 }
 
-// Deliver implements event.Sink for the Subscriber's own watches.
+// Deliver implements event.Sink for the Subscriber's own watch.
 func (b *Subscriber) Deliver(ctx context.Context, batch []event.Event) error {
-	b.reached.note(batch)
 	return b.deliver(ctx, batch)
 }
 
