@@ -14,7 +14,7 @@ import (
 // goroutine of its member, so that the others do not wait.
 type clusterPast struct {
 	member         *member
-	reconstruction *reconstruction // nil once the past was delivered
+	reconstruction *reconstruction // nil once the past was delivered, also by an earlier try
 	next           event.Sink
 }
 
@@ -39,11 +39,11 @@ func (p *clusterPast) Deliver(ctx context.Context, batch []event.Event) error {
 	if err := p.next.Deliver(ctx, batch); err != nil {
 		return err
 	}
-	return p.tell(ctx)
+	return p.deliverIfSynced(ctx)
 }
 
-// tell delivers the past once all targets are synced.
-func (p *clusterPast) tell(ctx context.Context) error {
+// deliverIfSynced delivers the past once all targets are synced.
+func (p *clusterPast) deliverIfSynced(ctx context.Context) error {
 	if p.reconstruction == nil || !p.reconstruction.isSynced() {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *clusters) finishPast(ctx context.Context) {
 	}
 }
 
-// mergePasts merges the pasts of all clusters in the order of time. Within a second, the clusters keep their order.
+// mergePasts merges the pasts of all clusters in the order of time. Events with the same time keep the order of the clusters.
 func (c *clusters) mergePasts() (all reconstructed) {
 	for _, m := range c.all() {
 		known := c.pasts[m.name]

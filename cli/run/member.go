@@ -50,7 +50,7 @@ type memberState struct {
 	answered      bool           // an event came in this try
 	targets       []event.Target // that have joined
 	lost          event.Type     // the status event that was delivered since they were lost, or empty
-	pastDelivered bool           // --since: the past was delivered
+	pastDelivered bool           // --since, --before: the past was delivered
 	sameCluster   string         // another name of this cluster, which was reported
 }
 
@@ -265,7 +265,7 @@ func (m *member) follow(ctx context.Context, s *Session, note string, recorder *
 		return err
 	}
 	if of.past != nil {
-		if err := of.past.tell(ctx); err != nil { // nothing may be planned here
+		if err := of.past.deliverIfSynced(ctx); err != nil { // without targets no event would do that
 			return err
 		}
 	}
@@ -282,7 +282,7 @@ func (m *member) identify(ctx context.Context, k *cluster.Cluster) {
 	}
 }
 
-// begin reports what is watched, the first time with note.
+// begin reports what is watched. If the member has no targets yet, or has lost all of them, it announces all targets with note.
 func (m *member) begin(s *Session, reporter *report.Reporter, note string) {
 	if m.targets == nil {
 		reporter.AnnounceTargets(m.planned(s), note+s.subject.note())
@@ -346,8 +346,9 @@ func (m *member) missing(s *Session) (missing []until.AwaitedTarget) {
 	return missing
 }
 
-// lose delivers that the watch has ended with err. If the cluster had answered, a target will never be watched again in this try, and
-// all targets leave and join again in the next one.
+// lose delivers that the watch has ended with err. If the cluster had answered in this try, all targets leave, and the next try starts
+// without them. --until then waits for the cluster. Otherwise the targets are disconnected or denied. lose returns err, or the error
+// of the delivery.
 func (m *member) lose(ctx context.Context, err error) error {
 	kind := event.Disconnected
 	switch {
@@ -366,6 +367,7 @@ func (m *member) lose(ctx context.Context, err error) error {
 	}
 	if kind == event.Left {
 		m.targets = nil
+		m.of.run.condition.clusterRestarts(m.awaited()) // before the condition forgets the objects, which might decide it
 	}
 	if failed := m.of.Deliver(ctx, batch); failed != nil {
 		return failed
