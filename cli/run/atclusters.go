@@ -69,8 +69,8 @@ func TolerateMissingResource[T any](c *console.Console, all []ClusterResult[T]) 
 	return answered
 }
 
-// ErrorsOf joins the errors of all clusters, each with the name of its cluster. If some clusters have answered, the exit code says that
-// the output is incomplete.
+// ErrorsOf joins the errors of all clusters, each with the name of its cluster. If some clusters have no error, the exit code is
+// fail.ExitFailed whatever the errors are, because the output is incomplete. Otherwise the errors decide.
 func ErrorsOf[T any](all []ClusterResult[T]) error {
 	var errs []error
 	for _, o := range all {
@@ -129,7 +129,7 @@ func (u *ClusterUIDs) add(ctx context.Context, name string, k *cluster.Cluster) 
 	return ""
 }
 
-// WarnIfSame asks in the background which cluster k is, and warns if another context leads to it. wait waits for that.
+// WarnIfSame asks k for its UID in the background, and warns if another context leads to the same cluster. wait waits for that.
 func (u *ClusterUIDs) WarnIfSame(ctx context.Context, c *console.Console, k *cluster.Cluster) (wait func()) {
 	var asked sync.WaitGroup
 	asked.Go(func() {

@@ -24,11 +24,11 @@ type clusters struct {
 	run     *Run
 	console *console.Console
 	scope   *Scope
-	members atomic.Pointer[[]*member] // those at present; only follow changes them
+	members atomic.Pointer[[]*member] // the present members; after openClusters, only applyKubeconfig replaces the slice
 	left    sync.Map                  // the last session of each cluster that has left, by name
 	uids    ClusterUIDs
 	names   shortNames
-	stop    context.CancelFunc // ends the members
+	stop    context.CancelFunc // ends Run
 
 	mu       sync.Mutex               // guards what follows, and what the shared stages use
 	sink     event.Sink               // the shared stages
@@ -36,7 +36,7 @@ type clusters struct {
 	untried  int                      // members whose first try has not ended
 	answered bool                     // a member has answered
 	refusals map[string]error         // why the first try of a member failed, by name
-	warned   map[string]bool          // warnings that are the same in all clusters
+	warned   map[string]bool          // the warnings that warnOnce has printed
 	pasts    map[string]reconstructed // with --before, by name
 }
 
@@ -75,7 +75,8 @@ func (c *clusters) Scope() *Scope { return c.scope }
 
 func (c *clusters) all() []*member { return *c.members.Load() }
 
-// Run implements Source. It returns when all members have ended.
+// Run implements Source. It returns when ctx has ended or a member has ended the run (fail, tried, addPast), and all members have
+// ended.
 func (c *clusters) Run(ctx context.Context, sink event.Sink) error {
 	for _, m := range c.all() {
 		c.run.metrics.AddCluster(m.name)

@@ -29,13 +29,13 @@ const (
 
 const notServed = "the server does not have the resource"
 
-// conditionStage is the stage of --until and --fail-if: it ends the run when a condition decides, and reports progress.
-// Its methods accept nil, for a run without conditions.
+// conditionStage is the stage of --until and --fail-if: it ends the run when a condition decides, and reports progress. A run without
+// conditions has a nil conditionStage, which the methods named after a cluster and holdsWithoutObjects accept.
 type conditionStage struct {
 	run    *Run
 	stage  *until.Stage
 	cancel context.CancelCauseFunc // ends the run when something else than an event decides
-	causes *causePoller            // nil if progress is not reported
+	causes *causePoller            // nil if progress is not reported, or with --quiet
 
 	loops *crashLoops // nil unless --until ready is decided at a cluster
 
@@ -197,9 +197,10 @@ func (w *conditionStage) decidedByTime() bool {
 	return w.outcome != nil
 }
 
-// reportProgress reports which object the run waits for, and how far that is, if it is news. It waits until all targets are synced, and
-// if there are several objects, it reports at most once in reportInterval. The reporter reports what does not exist. If the status
-// of the object does not say why it is not ready, the causePoller reports it. The caller holds w.mu.
+// reportProgress reports which object the run waits for, and how far that is, if that has changed. If the run waits for several
+// objects, it reports at most once in reportInterval, which begins with the start of the run as long as targets are not synced. It
+// does not report objects that do not exist: the reporter does that. If the status of the object does not say why it is not ready,
+// the causePoller reports it. The caller holds w.mu.
 func (w *conditionStage) reportProgress() {
 	p, more := w.firstPending()
 	if p == nil {
@@ -222,8 +223,8 @@ func (w *conditionStage) reportProgress() {
 	w.reportWaiting(cmp.Or(w.notYet(*p), w.describe(*p)), more)
 }
 
-// firstPending returns the first existing object that the run waits for, and the number of others. It sets Unsynced unless all
-// targets are synced.
+// firstPending returns the first existing object that the run waits for, and the number of other pending items. It sets Unsynced unless
+// all targets are synced. It returns nil if no pending object exists. The caller holds w.mu.
 func (w *conditionStage) firstPending() (*until.PendingItem, int) {
 	some, more := w.stage.Pending()
 	first := slices.IndexFunc(some, func(p until.PendingItem) bool { return !p.Object.IsZero() })

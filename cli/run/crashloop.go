@@ -11,7 +11,7 @@ import (
 )
 
 // crashLoops finds workloads that are ready only between two crashes of their pods. The workload itself does not show
-// that. Its methods require conditionStage.mu to be held.
+// that. Its methods require conditionStage.mu to be held, or the stage to be stopped.
 type crashLoops struct {
 	run     *Run
 	ctx     context.Context

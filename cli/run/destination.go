@@ -14,11 +14,11 @@ import (
 type Destination interface {
 	// Requirements says what the destination needs of the events and of the run.
 	Requirements() Requirements
-	// Prepare does what needs no server, such as listening or reading files. Its errors are usage errors.
+	// Prepare does what needs no cluster, such as listening or reading files. Its errors are usage errors.
 	Prepare(*console.Console) error
 	// Open opens the destination once the source knows what the run is about.
 	Open(ctx context.Context, env *Environment) (Output, error)
-	// Close undoes Prepare. It is called once, after everything else.
+	// Close undoes Prepare. It is called once, after everything else, unless Prepare has failed.
 	Close()
 }
 

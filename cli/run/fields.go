@@ -27,8 +27,9 @@ type namedFields struct {
 	fields change.FieldPath
 }
 
-// fieldCheck is a Sink before next that finds fields which no object can have, so that a condition on one does not wait for ever. It searches the
-// first objects, and asks the server for the schema only if a field is in none of the existing objects.
+// fieldCheck is a Sink before next that finds fields which no object can have, so that the user learns why a condition on one never
+// holds. It searches the first maxFieldObjects objects. When all targets are synced, it asks the server for the schemas if a field was
+// in none of these objects.
 type fieldCheck struct {
 	session *Session
 	say     func(line string)
@@ -158,7 +159,7 @@ func (f *fieldCheck) check(ctx context.Context, named []namedFields, kinds map[s
 		for i, k := range of {
 			names[i] = k.Kind
 		}
-		schemas, _ := lookup.FetchSchemas(ctx, f.session.Cluster, version, names) // schemas that cannot be read are skipped
+		schemas, _ := lookup.FetchSchemas(ctx, f.session.Cluster, version, names) // after an error they are zero, and allow all fields
 		for i, s := range schemas {
 			for n := range found {
 				found[n].take(s, named[n].fields, kinds[of[i]])

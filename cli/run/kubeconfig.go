@@ -14,7 +14,7 @@ import (
 const kubeconfigInterval = time.Second
 
 // followKubeconfig starts and stops members as contexts come and go, if the command line selects all contexts or a pattern, and restarts a
-// member whose context has changed. working waits for new members.
+// member whose context has changed. working waits for new members. With --before it does nothing.
 func (c *clusters) followKubeconfig(ctx context.Context, working *sync.WaitGroup) {
 	if c.run.cfg.OnlyPast() {
 		return
@@ -100,7 +100,7 @@ func (c *clusters) expect(before, fresh []*member) {
 	c.untried += len(fresh)
 }
 
-// forget removes a member whose watch has ended. Unless it restarts, --until no longer waits for its cluster.
+// forget undoes what a member whose watch has ended has left in c. Unless it restarts, --until no longer waits for its cluster.
 func (c *clusters) forget(m *member, restarts bool) {
 	if !restarts {
 		c.run.condition.clusterLeaves(m.name)

@@ -170,7 +170,7 @@ func isPermanent(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err)
 }
 
-// refused is the error of a Lease that could never be read.
+// refused is the error of a Lease that has not been read or written yet, and cannot be.
 func (r *Replica) refused(err error) error {
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return fmt.Errorf("--lease: %w; dwatch rbac prints a role that allows it", err)
@@ -256,7 +256,8 @@ func (r *Replica) reportState(s lease.State, term *lease.Term) {
 
 func timeOfDay(at time.Time) string { return at.Local().Format(time.TimeOnly) }
 
-// retry calls Work until ctx ends. Once something has run, it tries again when the server does not answer.
+// retry calls Work until it returns without an error or ctx ends. Once something has run, it also calls Work again after an error,
+// except a loss of events and a usage error.
 func (r *Replica) retry(ctx context.Context, term *lease.Term) error {
 	var backoff source.Backoff
 	for reported := ""; ; {

@@ -28,7 +28,8 @@ func (e *exposedClusters) of(cluster string) *exposed {
 	return e.all[cluster]
 }
 
-// exposed is what this run shows of a cluster, so that --from gives no more than that. A nil one shows nothing.
+// exposed is what this run shows of a cluster, so that --from gives no more than that. A run that only records has none: begin and
+// observe accept nil.
 type exposed struct {
 	mu     sync.Mutex
 	about  *recording.RunInfo // nil until the recording has begun

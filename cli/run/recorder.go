@@ -51,7 +51,7 @@ func openRecordings(c *console.Console, cfg *Config) (*Recordings, error) {
 	return r, err
 }
 
-// close closes what no cluster has begun to record.
+// close closes the directory of several clusters, and the recording of the only cluster unless that has ended already.
 func (r *Recordings) close() {
 	if r == nil {
 		return
@@ -106,7 +106,7 @@ type recorder struct {
 	*Recordings
 	dir      string
 	exposed  *exposed
-	recorder *recording.Recorder // nil once it is closed
+	recorder *recording.Recorder // nil after end
 	doubts   chan struct{}       // signals the watches to report their progress
 }
 
@@ -118,8 +118,8 @@ func (r *recorder) failed(err error) error {
 	return fmt.Errorf("recording %s: %w", output.EscapeLine(r.dir), err)
 }
 
-// recordedWatch is the lifetime of a recorded watch. At its end the server confirms that it has sent everything, which it otherwise does
-// once a minute. The time since the last confirmation is unknown if dwatch is killed.
+// recordedWatch is the minimum lifetime of a recorded watch. At its end the server confirms that it has sent everything, which it
+// otherwise does once a minute. The time since the last confirmation is unknown if dwatch is killed.
 const recordedWatch = 30 * time.Second
 
 // confirmTimeout is how long the end of a run waits for the server to confirm what was recorded up to then. A renewed watch takes two to
@@ -274,7 +274,7 @@ func (r *recorder) endTry(answered bool, err error) error {
 	return err
 }
 
-// abandon closes a recording that has not begun.
+// abandon closes a recording that was not begun, or whose begin has failed.
 func (r *recorder) abandon() {
 	if r.recorder != nil {
 		r.recorder.Close()

@@ -120,7 +120,7 @@ func (r *Run) Needs() Requirements { return r.needs }
 // State is the file of --state, or nil.
 func (r *Run) State() *State { return r.state }
 
-// Metrics are the metrics of --listen, or nil.
+// Metrics are what SetMetrics was called with: the metrics of --listen, or nil.
 func (r *Run) Metrics() *metrics.Metrics { return r.metrics }
 
 // Prepare does what needs no server.

@@ -35,7 +35,8 @@ type Session struct {
 	Mapper  *mapper.Mapper
 	Planner *plan.Planner
 	Plan    *plan.Plan
-	// Lookup answers questions that help people. Nothing depends on its answers.
+	// Lookup reads objects besides the watch: causes, owners, Events and former templates. Answers that only help people may fail.
+	// --until ready (crash loops), --for and --since depend on their answers.
 	Lookup *lookup.Client
 	Rights *access.Checker
 
@@ -96,7 +97,8 @@ func (s *Session) accessOptions() access.Options {
 }
 
 // OpenOfflineSession resolves the names of a selection without a server. k may be unreachable. It returns false if a server has to be
-// asked, because a name is not that of a built-in resource, or stands for several. Nothing may be watched with the session.
+// asked, because of --for, or because a name is not that of a built-in resource or stands for several. Nothing may be watched with the
+// session.
 func OpenOfflineSession(ctx context.Context, c *console.Console, k *cluster.Cluster, of Selection) (*Session, bool) {
 	r := of.Request
 	r.DefaultNamespace = k.Namespace
