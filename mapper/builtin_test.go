@@ -9,7 +9,7 @@ import (
 // TestBuiltin checks each built-in resource against a real server, by each of its names.
 func TestBuiltin(t *testing.T) {
 	server, builtin := New(client(t, admin(t))), NewBuiltin()
-	resources, err := builtin.WatchableResources(t.Context())
+	resources, err := builtin.Resources(t.Context(), Watch)
 	if err != nil || len(resources) < 40 {
 		t.Fatalf("%d resources, %v", len(resources), err)
 	}

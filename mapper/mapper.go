@@ -81,11 +81,6 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	return s.watchable.shortName(r)
 }
 
-// WatchableResources is Resources with the use Watch.
-func (m *Mapper) WatchableResources(ctx context.Context) ([]Resource, error) {
-	return m.Resources(ctx, Watch)
-}
-
 // Resources returns the resources that allow a use, in the order of the server. Groups whose server does
 // not answer are missing without an error.
 func (m *Mapper) Resources(ctx context.Context, use Use) ([]Resource, error) {

@@ -132,12 +132,12 @@ func TestCategoryWinsOverResource(t *testing.T) {
 	if found := resolve(t, m, "all"); len(found) < 5 {
 		t.Errorf("got %v, want the resources of the category all", found)
 	}
-	all, err := m.WatchableResources(t.Context())
+	all, err := m.Resources(t.Context(), Watch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(all, func(r Resource) bool { return r.Name == "all.cat.example.com" }) {
-		t.Error("WatchableResources has no all.cat.example.com")
+		t.Error("Resources has no all.cat.example.com")
 	}
 }
 
@@ -251,7 +251,7 @@ func TestConcurrent(t *testing.T) {
 				t.Error(err)
 			}
 			m.ResolveCached(name)
-			if _, err := m.WatchableResources(t.Context()); err != nil {
+			if _, err := m.Resources(t.Context(), Watch); err != nil {
 				t.Error(err)
 			}
 		})
@@ -356,7 +356,7 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	wantRequests(t, count, 2)
-	if all, err := m.WatchableResources(t.Context()); err != nil || len(all) == 0 {
+	if all, err := m.Resources(t.Context(), Watch); err != nil || len(all) == 0 {
 		t.Errorf("got %d resources, %v, want some and no error", len(all), err)
 	}
 	// The Result of an unknown name contains the failed groups, for callers that wait for the name.
@@ -454,7 +454,7 @@ func TestContextEndsCall(t *testing.T) {
 
 func TestWatchableResources(t *testing.T) {
 	m, count := newCountingMapper(t)
-	all, err := m.WatchableResources(t.Context())
+	all, err := m.Resources(t.Context(), Watch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ func TestAllResources(t *testing.T) {
 	m, count := newCountingMapper(t)
 	found := answer(t, m, AllResources)
 	all := text(found.Mappings)
-	watchable, err := m.WatchableResources(t.Context())
+	watchable, err := m.Resources(t.Context(), Watch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func watchable(t *testing.T) []schema.GroupVersionResource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := mapper.New(client).WatchableResources(t.Context())
+	known, err := mapper.New(client).Resources(t.Context(), mapper.Watch)
 	if err != nil {
 		t.Fatal(err)
 	}

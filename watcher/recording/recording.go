@@ -210,9 +210,6 @@ func (r *Recording) Warnings() []string { return r.warnings }
 // LastRun returns what the last run recorded.
 func (r *Recording) LastRun() RunInfo { return r.lastRun }
 
-// Selections returns the selection of each segment.
-func (r *Recording) Selections() []event.Selection { return r.selections }
-
 // EndTime returns the time of the last line.
 func (r *Recording) EndTime() time.Time { return r.endTime }
 

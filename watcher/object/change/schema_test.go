@@ -173,7 +173,7 @@ func listAll(t *testing.T, c *testenv.Cluster) (objects []unstructured.Unstructu
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := mapper.New(discovery.NewDiscoveryClientForConfigOrDie(config)).WatchableResources(t.Context())
+	known, err := mapper.New(discovery.NewDiscoveryClientForConfigOrDie(config)).Resources(t.Context(), mapper.Watch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,11 +26,6 @@ type Requirements struct {
 	Status bool
 }
 
-// Union returns the requirements of both.
-func (n Requirements) Union(o Requirements) Requirements {
-	return Requirements{n.Object || o.Object, n.Content || o.Content, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now, n.Status || o.Status}
-}
-
 // Requirements returns the data that the expression can read. An evaluation may read less.
 func (x *Expression) Requirements() Requirements { return x.requirements }
 
