@@ -69,6 +69,7 @@ func connectionFlags() *pflag.FlagSet {
 
 func flagRow(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
+	usage = strings.ReplaceAll(usage, "*", `\*`) // two of them would make the text between them italic
 	flag := "--" + f.Name
 	if f.Shorthand != "" {
 		flag = "-" + f.Shorthand + ", " + flag
