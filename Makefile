@@ -16,6 +16,8 @@ RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
 LDFLAGS := -s -w -X $(MODULE_PATH)/cli/version.release=$(RELEASE)
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+# The last version of Hugo for Go 1.26.
+HUGO := github.com/gohugoio/hugo@v0.165.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
 PREFIX ?= $(HOME)/.local
@@ -145,6 +147,14 @@ readme: bin/cluster bin/kubectl bin/nats bin/kafka ## write what dwatch really p
 images: bin/cluster bin/kubectl ## take the pictures of the page in docs/images anew
 	cd testdata/page && UPDATE_IMAGES=1 $(GO) test -count 1 -run Looks .
 
+SITE ?= bin/site
+
+# A link to a file that is not part of the site is an error.
+.PHONY: site
+site: ## write the documentation as a website, with search, into bin/site
+	HUGO_PARAMS_RELEASE='$(RELEASE)' $(GO) run -trimpath '-gcflags=all=$(QUICK)' -gcflags=std= $(LINKED) $(HUGO) build --quiet --panicOnWarning \
+		--noBuildLock --cleanDestinationDir --source testdata/release/site/hugo --destination '$(abspath $(SITE))'
+
 .PHONY: golden
 golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
 	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
@@ -227,6 +237,12 @@ test/upgrade: bin/cluster ## have the version before, and this one, take turns w
 test/pod: bin/cluster ## run what dwatch manifests prints as a pod is, with the rights of its account, and with one fewer
 	$(AS_RELEASED) $(GO) vet ./testdata/pod && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/pod
 	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./testdata/pod
+
+# Hugo is compiled for it, in a few minutes of CPU.
+.PHONY: test/site
+test/site: ## check pages, links and search of the documentation as a website
+	cd testdata/release/site && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
+	cd testdata/release/site && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit
