@@ -36,7 +36,8 @@ var listDescription = description{
 	use:   "RESOURCE... [flags]",
 	short: "List objects once, and end",
 	long: `List objects as one List or as a table, and end. If a part of the list can't be
-read, nothing is printed: an incomplete List would look complete.`,
+read, nothing is printed: an incomplete List would look complete. If one of
+several clusters does not answer, the others are listed with exit code 1.`,
 	examples: `  # List objects as YAML
   %[1]s list cm,secrets -n kube-system -o yaml
 
@@ -204,7 +205,7 @@ objects need not exist yet. A type without a name means all existing objects of
 the type. Without --timeout, there is no limit.
 
 The exit code is 0 if the objects are ready, 3 if one has failed, 124 if
---timeout has passed, and 1 after another error.
+--timeout has passed, 2 if the command line is wrong, and 1 after another error.
 
 --for ready is the condition of kubectl rollout status, but for any kind.
 --for failed waits until the status shows a failure, --for delete until the
@@ -253,11 +254,11 @@ var manifestsDescription = description{
 	use:   "[COMMAND] RESOURCE... --image IMAGE [flags]",
 	short: "Print manifests that run a command line in a cluster",
 	long: `Print manifests that run a dwatch command line in the cluster permanently, ready
-for kubectl apply -f -, and end: a StatefulSet with a volume for state, minimal
-roles, a NetworkPolicy, probes and alerts. The command line follows, with its
-flags: COMMAND is send, serve or record. Without COMMAND, the pod watches
-RESOURCE. In the pod, dwatch writes files to the volume, and reads files from a
-Secret, which is not printed.`,
+for kubectl apply -f -, and end: a StatefulSet with probes and a volume for
+state, minimal roles and a NetworkPolicy. --monitoring adds alerts. The command
+line follows, with its flags: COMMAND is send, serve or record. Without COMMAND,
+the pod watches RESOURCE. In the pod, dwatch writes files to the volume, and
+reads files from a Secret, which is not printed.`,
 	examples: `  # Deliver the events of deployments permanently
   %[1]s manifests send deploy -A --to https://broker.example.com --state file \
       --image registry.example.com/dwatch:v1 | kubectl apply -f -

@@ -35,7 +35,7 @@ type diffOptions struct {
 
 func (d *diffOptions) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if the comparison is not complete")),
+		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if the comparison is not complete, or 4 with --from")),
 		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("Compare the state of the recording at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("The later state, at `TIME`; by default at the end of the recording")),

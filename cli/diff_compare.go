@@ -75,7 +75,8 @@ func (d *comparison) list(ctx context.Context, c *console.Console, k *cluster.Cl
 	return found, nil
 }
 
-// counterpart identifies an object in all places. Unless the command line names namespaces, objects are compared across the namespaces of the contexts.
+// counterpart identifies an object in all places. It has no namespace if namespaces are compared, or if the command line names none:
+// then each context has its own.
 type counterpart struct{ group, kind, namespace, name string }
 
 func (d *comparison) counterpart(o event.Object) counterpart {
@@ -125,8 +126,8 @@ func (d *comparison) differences(c *console.Console, first, other *contents, clu
 	return found
 }
 
-// compareClusters prints the differences of all clusters from the first. It returns an error if a cluster did not answer. recorded is the recording
-// that they come from, or nil.
+// compareClusters prints the differences of all clusters from the first. It returns an error if a cluster did not answer, or if a named
+// object exists nowhere. recorded is the recording that they come from, or nil.
 func (d *comparison) compareClusters(ctx context.Context, c *console.Console, all []place, recorded *replay.Recording, now func() time.Time) error {
 	first := all[0].Value
 	var found []event.Event

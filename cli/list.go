@@ -36,7 +36,7 @@ func (l *listOptions) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.Subject(&l.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.list.ignoreMissing, "ignore-not-found", false, "Print nothing if a named object does not exist")
-		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete")),
+		}, flags.ListWhere(&l.list.where), flags.Timeout(&l.list.timeout, "with exit code 1 if the list is not complete, or 4 with --from")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, list the objects that existed at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {
 			l.printing.addTo(f, &l.list.print, &l.list.keepManaged, output.Formats, "; by default json, and at a terminal table")

@@ -199,7 +199,7 @@ func (m *manifestsTask) run(ctx context.Context, c *console.Console) error {
 	return run.EndOf(ctx, m.make(ctx, c, k, isConfigured), true)
 }
 
-// make prints the manifests. A server is asked only for names that are not those of built-in resources.
+// make prints the manifests. It asks the server only if run.OpenOfflineSession needs that, for example for custom resources.
 func (m *manifestsTask) make(ctx context.Context, c *console.Console, k *cluster.Cluster, isConfigured bool) error {
 	var sessions []*run.Session
 	for _, of := range m.runs {

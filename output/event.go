@@ -90,7 +90,7 @@ func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
 
 // addCompared adds the members "changes" and "patch", if they are enabled and the old state is known.
 func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
-	changes := o.Changes || e.Reconstructed != nil // a reconstructed event never prints the old state
+	changes := o.Changes || e.Reconstructed != nil // a reconstructed event shows its changes in any case
 	if e.Old.IsZero() || !changes && !o.Patch {
 		return all, nil
 	}
@@ -119,7 +119,7 @@ func (o *Options) appendEvent(dst []byte, e event.Event, appendObject func(dst [
 		line, err := marshal(newStatusLine(e))
 		return append(dst, line...), err
 	}
-	var space [12]member // the maximum, to avoid an allocation
+	var space [12]member // enough for almost all events, to avoid an allocation
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
 		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)

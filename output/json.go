@@ -89,7 +89,7 @@ func (j *jsonEncoder) styled(piece []byte) []byte {
 	return piece
 }
 
-// palette has the colours of jq: keys blue, strings green, other values plain or faint.
+// palette has the colours of JSON: keys are blue and strings green, as in jq, numbers yellow, booleans cyan and null grey.
 var palette = &pretty.Style{
 	Key:    [2]string{"\x1b[34;1m", "\x1b[0m"},
 	String: [2]string{"\x1b[32m", "\x1b[0m"},

@@ -13,8 +13,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// CoalesceEventSeries returns a Sink that passes only the last state of each Kubernetes Event in a batch to next. A slow reader
-// does not get each count of a series.
+// CoalesceEventSeries returns a Sink that merges successive changes of a Kubernetes Event in a batch, and passes only its last state
+// to next. A slow reader does not get each count of a series. Existing and deleted Events are not merged, nor are changes before and
+// after a status event.
 func CoalesceEventSeries(next event.Sink) event.Sink {
 	return &seriesCoalescer{next: next}
 }

@@ -57,7 +57,8 @@ func (p *part) plan(ctx context.Context, of run.Selection) error {
 	return err
 }
 
-// replan is plan for a recording that was read again. It reports nothing a second time, and the earlier plan stays.
+// replan is plan for a recording that was read again. It reports nothing a second time. If the recording has none of the requested
+// objects any more, it keeps the earlier session and only makes the query again.
 func (p *part) replan(ctx context.Context, of run.Selection) error {
 	now := *p
 	now.console = p.console.Silent()

@@ -256,7 +256,7 @@ func (s *Supervisor) undo(rules []*activeRule) {
 	}
 }
 
-// apply removes rules and starts the others: new ones at once, and a changed one when its predecessor has ended.
+// apply removes rules and starts the others: new ones at once, and a changed one after its predecessor (succeed).
 func (s *Supervisor) apply(ctx context.Context, r *reloader, c *changeset, groups [][]*activeRule) {
 	for _, one := range c.removed {
 		s.leave(one, false)
@@ -315,8 +315,8 @@ func (s *Supervisor) startGroups(ctx context.Context, groups [][]*activeRule) {
 	}
 }
 
-// leave ends a rule as the end of the run does: its queue is drained for at most --drain. If keepsOn is set, it is drained for as long
-// as the process lives.
+// leave ends a rule as the end of the run does: its queue is drained for at most --drain. If keepsOn is set, it is drained until it is
+// empty, the process ends, or drain ends it.
 func (s *Supervisor) leave(one *activeRule, keepsOn bool) {
 	one.keepsOn.Store(keepsOn)
 	one.leaves.Store(true)
@@ -328,8 +328,8 @@ func (s *Supervisor) leave(one *activeRule, keepsOn bool) {
 	s.publishMetrics()
 }
 
-// drain notes that a changed rule without a state file delivers what waits while its successor runs. Of each name there is one: an earlier
-// one ends after --drain.
+// drain notes that a changed rule without a state file delivers what waits while its successor runs. If an earlier version of the rule
+// still does so, that version ends after --drain.
 func (s *Supervisor) drain(old *activeRule) {
 	s.mu.Lock()
 	before := s.draining[old.Name]
@@ -341,7 +341,7 @@ func (s *Supervisor) drain(old *activeRule) {
 	}
 }
 
-// succeed starts a changed rule once its predecessor has ended. It retries errors until the rule leaves.
+// succeed starts a changed rule after its predecessor (awaitPredecessor). It retries errors until the rule leaves or ctx ends.
 func (s *Supervisor) succeed(ctx context.Context, one *activeRule) {
 	own, stop := context.WithCancel(ctx)
 	one.stop = stop
@@ -361,7 +361,8 @@ func (s *Supervisor) succeed(ctx context.Context, one *activeRule) {
 	})
 }
 
-// awaitPredecessor waits until the predecessor has ended. It returns false if ctx ends first.
+// awaitPredecessor waits until the predecessor has ended. Without a state file it waits until the stages of the predecessor have all
+// events, and then for at most --drain: the predecessor may deliver them while r runs. It returns false if ctx has ended.
 func (r *activeRule) awaitPredecessor(ctx context.Context) bool {
 	if r.skipped != nil {
 		await(ctx, r.skipped.done, 0)

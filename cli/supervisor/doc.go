@@ -5,6 +5,7 @@
 //	                          \-> subscriber -> stages and receiver of another rule
 //
 // When the file changes (reload.go), unchanged rules keep their subscriber. A removed rule is unsubscribed and drained. A changed rule
-// is, too, and then starts again with a watch of its own from its checkpoint: its state file, or what its subscriber has delivered. A
-// new rule starts with a watch of its own. A watch ends with its last subscriber. Rules never join a watch that runs.
+// is, too, and then starts again with a watch of its own from its checkpoint: its state file, or what its subscriber has delivered. New
+// rules start with a watch that they share only with each other. A watch ends with its last subscriber. Rules never join a watch that
+// runs.
 package supervisor

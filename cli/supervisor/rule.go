@@ -43,13 +43,13 @@ type activeRule struct {
 
 	succession
 	stop         context.CancelFunc // ends the rule
-	draining     context.Context    // ends when a rule that keeps on has to end after --drain
+	draining     context.Context    // when it ends, a rule with keepsOn has --drain left to deliver what waits
 	stopDraining context.CancelFunc // ends draining; nil until the rule runs
 	drained      chan struct{}      // closed when the stages have all events
 	done         chan struct{}      // closed when all of the rule has ended
 	waits        atomic.Bool        // it does not run yet
 	leaves       atomic.Bool        // it was removed or changed, and ends nothing but itself
-	keepsOn      atomic.Bool        // it delivers what waits for as long as the process lives
+	keepsOn      atomic.Bool        // after it left, it delivers what waits until draining ends
 }
 
 // succession is how a rule continues another one.
@@ -237,7 +237,7 @@ func (r *activeRule) fails(err error) {
 	}
 }
 
-// drainUntil makes the receiver deliver what waits for as long as the process lives, if the rule was changed and has no state file.
+// drainUntil makes the receiver deliver what waits until draining ends, if the rule was changed and has no state file.
 func (r *activeRule) drainUntil() <-chan struct{} {
 	if !r.keepsOn.Load() {
 		return nil

@@ -228,7 +228,7 @@ func (s *Supervisor) status() (lines []string) {
 	return lines
 }
 
-// load is the number of goroutines that are busy at once. The caller holds s.mu.
+// loadLocked is about how many goroutines are busy at once. The caller holds s.mu.
 func (s *Supervisor) loadLocked() (n int) {
 	for _, w := range s.watches {
 		n += len(w.targets)

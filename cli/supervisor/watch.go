@@ -196,8 +196,9 @@ func (w *sharedWatch) start(ctx context.Context) {
 	})
 }
 
-// run watches again and again until ctx ends. A watch that the server refuses when it starts is tried again, unless the server refuses
-// all watches or calls the request malformed: then nothing has been delivered yet.
+// run watches again and again until ctx ends or events are lost. A watch that the server refuses when it starts is tried again. At the
+// start of the process, it is not tried again if the server refuses all watches or calls the request malformed: nothing has been
+// delivered yet, so run returns the error.
 func (w *sharedWatch) run(ctx context.Context) error {
 	var backoff source.Backoff
 	reported := ""

@@ -5,8 +5,9 @@
 //     Options.GiveUpAfter has passed. Each attempt has the same ID. Messages that the Queue gives up are reported and go to
 //     Options.DeadLetters.
 //   - The messages of one object are delivered in order, one at a time. Up to Options.Workers objects are served concurrently.
-//   - Failed messages are retried with backoff, which each object has for itself. If several objects fail in a row, the receiver
-//     counts as down. The Queue then sends one message at a time until one succeeds.
+//   - Failed messages are retried with backoff, which each object has for itself. If several objects fail in a row, or an attempt
+//     returns a DownError, the receiver counts as down. The Queue then sends one message at a time until the receiver accepts or
+//     refuses one.
 //   - The size of the waiting messages is bounded. Deliver blocks while there is no room, which applies backpressure to the
 //     server. It does not block once its context is done, because the byte budget of the watcher bounds the rest.
 //   - With Options.LatestOnly, a new event replaces the waiting one of the same object. Only the last state of each object is

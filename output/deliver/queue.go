@@ -27,7 +27,8 @@ type Options struct {
 	MaxBackoff time.Duration // the maximum delay between two attempts; 0 means a minute
 	Rate       float64       // the maximum number of attempts per second; 0 means no limit
 	// BeginAttempt waits until an attempt may begin, and returns its context. If that context is done early, the attempt is
-	// repeated and does not count. After an error, no further attempts are made. nil always permits attempts.
+	// repeated and does not count. After an error, the attempt is not made, and the message waits until Drain. nil always permits
+	// attempts.
 	BeginAttempt func(context.Context) (context.Context, context.CancelFunc, error)
 	// GiveUpAfter is the age at which a message is given up after a failed attempt. While the receiver is down, the attempt of
 	// another message counts, too. 0 means never.
@@ -43,9 +44,10 @@ type Options struct {
 	LatestOnly bool // delivers only the last state of each object, by merging waiting messages
 
 	// Log gets a line about the state of the delivery when it changes, and once a minute while messages wait for long. Warn gets
-	// a line for each message that is given up. Both are called from several goroutines. nil discards the lines.
+	// a line for each message that is given up. They are called concurrently. nil discards the lines.
 	Log, Warn func(line string)
-	// OnBlocked is called by Deliver with true when it begins to wait for room, and with false afterwards. It may be nil.
+	// OnBlocked is called with true when Deliver or Redelivery.Feed begins to wait for room, and with false afterwards. It may be
+	// nil.
 	OnBlocked func(held bool)
 	// OnStorageError is called if DeadLetters can't be written or the Store can't be read. The affected message keeps waiting,
 	// and Err returns the error. It may be nil.
@@ -92,7 +94,8 @@ func New(r Receiver, o Options) *Queue {
 	return q
 }
 
-// Run sends messages until ctx is done or, after Drain, until no message waits. It must be called once.
+// Run sends messages until ctx is done or, after Drain, until no message waits or, with a Store, the receiver is down. It must be
+// called once.
 func (q *Queue) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, q.schedule.work.ShutDown)()
 	reporting, silent := context.WithCancel(ctx)

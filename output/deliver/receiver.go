@@ -9,8 +9,8 @@ import (
 // Receiver sends messages to a destination.
 type Receiver interface {
 	// Send makes one attempt to send a message. It returns nil once the destination has accepted the message, and a RefusedError
-	// if that will never happen. After any other error the Queue calls it again. Send must return when ctx is done; the cause
-	// is a DeadlineError if the attempt took too long. It is called from several goroutines.
+	// if that will never happen. After any other error the Queue calls it again, unless it gives up the message. Send must return
+	// when ctx is done; the cause is a DeadlineError if the attempt took too long. It is called from several goroutines.
 	Send(ctx context.Context, m *Message) error
 }
 

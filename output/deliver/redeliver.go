@@ -18,7 +18,7 @@ import (
 	"dwatch/output"
 )
 
-// Redelivery sends the messages of a DeadLetterFile again. It reads the file once, up to the size at the time of opening, and does not
+// Redelivery sends the messages of a DeadLetterFile again. It reads the file up to its size at the time of opening, and does not
 // change it. Other processes may append lines.
 type Redelivery struct {
 	file *os.File

@@ -52,7 +52,7 @@ func (q *Queue) send(ctx context.Context, k key, it item) {
 	}
 }
 
-// open returns the message of an item. If the Store can't be read, it ends the delivery and returns nil.
+// open returns the message of an item. If the Store can't be read, it calls fail and returns nil.
 func (q *Queue) open(it item) *Message {
 	if it.message != nil {
 		return it.message
@@ -114,7 +114,7 @@ func (q *Queue) giveUpParked(reason error) {
 	}
 }
 
-// fail ends the delivery after an error of DeadLetters or the Store.
+// fail keeps the first error of DeadLetters or the Store for Err, and calls OnStorageError with it, which should end Run.
 func (q *Queue) fail(err error) {
 	if q.err.CompareAndSwap(nil, &err) && q.OnStorageError != nil {
 		q.OnStorageError(err)

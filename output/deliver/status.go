@@ -22,8 +22,8 @@ type Stats struct {
 	Waiting int
 	Bytes   int64
 	Oldest  time.Duration
-	// Reached is true if the receiver has ever answered, Down if it accepts no messages at present, and Full if there is no room
-	// for another message.
+	// Reached is true if the receiver has ever answered, and Down if it accepts no messages at present. Full is true from when
+	// there is no room for another message until half of the room is free.
 	Reached, Down, Full bool
 }
 
