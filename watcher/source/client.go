@@ -193,6 +193,7 @@ func (c *session) endSync(resourceVersion string) {
 		ended.From = *before
 	}
 	c.synced.Store(true)
+	c.cuts.Store(0)
 	c.observer.Observe(Observation{Kind: SyncEnded, Event: ended})
 	c.observeProved(c.ctx, c.syncBegan, resourceVersion)
 }
@@ -251,6 +252,6 @@ const (
 	// reported expiry in this way (kubernetes/kubernetes#104171).
 	shortWatch   = time.Second
 	shortWatches = 3
-	cutSyncs     = 3   // consecutive interruptions after which the informer lists
+	cutSyncs     = 3   // interruptions of initial events, without complete ones in between, after which the informer lists
 	pageSize     = 500 // client-go's for lists
 )

@@ -30,7 +30,7 @@ const (
 type connection struct {
 	*stream
 	opened time.Time
-	// life is how long the watch should be live. If bounded is true, the server was asked to end it
+	// life is how long the watch should be live. If bounded is true, the server is asked to end it
 	// then, and patience is the additional time that it may take for that.
 	life, patience time.Duration
 	bounded        bool
@@ -49,8 +49,8 @@ type connection struct {
 	deadline *time.Timer // of the phase
 }
 
-// newConnection returns a connection that has not been opened. Its life is random, so that watches
-// that began together are not renewed together.
+// newConnection returns a connection that has not been opened. Its life is random, unless watchLife shortens
+// it, so that watches that began together are not renewed together.
 func newConnection(s *stream) *connection {
 	least, now := s.session.options.MinWatchTimeout, time.Now()
 	return &connection{
@@ -82,8 +82,8 @@ func (c *connection) serve(ctx context.Context) error {
 	return c.checkEnd(time.Since(c.opened))
 }
 
-// open sends the request. The server has RequestTimeout to respond, or the silence timeout if that
-// is shorter and initial events are requested.
+// open sends the request, and checks the server's current resourceVersion if that is needed. The server has
+// RequestTimeout for both, or the silence timeout if that is shorter and initial events are requested.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
 	patience, late := c.session.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
@@ -111,10 +111,11 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 }
 
 // listOptions returns the informer's options, changed to resume where the stream has arrived.
-// Initial events may take any time, so the server is not asked to end them.
+// Initial events may take any time, so the server is not asked to end them after the informer's timeout.
 func (c *connection) listOptions() metav1.ListOptions {
 	options := c.options
 	options.ResourceVersion = c.resumeFrom
+	options.TimeoutSeconds = nil
 	if !c.syncing {
 		options.SendInitialEvents = nil
 		options.ResourceVersionMatch = ""
@@ -241,8 +242,8 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 var errRenewed = errors.New("renewed")
 
 // renew returns the error that ends a watch at the end of its life. Only the next request shows
-// whether a permission was revoked or the connection is dead. If the server did not end a bounded
-// watch in time and sent nothing during its life, the connection was dead.
+// whether a permission was revoked. If the server did not end a bounded watch in time and has sent
+// nothing for as long as its life, the connection is dead.
 func (c *connection) renew() error {
 	if c.bounded && time.Since(c.heard) >= c.life {
 		return ErrStalled
