@@ -118,7 +118,7 @@ func (w *Watcher) newRunState() *runState {
 	}
 	return &runState{
 		options:   o,
-		source:    source.Options{Client: w.client, Budget: source.NewByteBudget(), Warn: codec.Warner(o.Config), Request: o.Request},
+		source:    source.Options{Client: w.client, Budget: source.NewByteBudget(), Request: o.Request},
 		metadata:  w.metadata,
 		clock:     w.clock,
 		startTime: o.StartTime,

@@ -36,7 +36,7 @@ func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.Dy
 	config.GroupVersion = nil
 	config.AcceptContentTypes = runtime.ContentTypeJSON // never CBOR
 	config.APIPath = "/not-used-by-the-dynamic-client"
-	s.warn = Warner(config)
+	s.warn = warner(config)
 	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, s}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
@@ -45,8 +45,8 @@ func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.Dy
 	return dynamic.New(c), nil
 }
 
-// Warner returns a function that passes warnings to the handler of config.
-func Warner(config *rest.Config) func(string) {
+// warner returns a function that passes warnings to the handler of config.
+func warner(config *rest.Config) func(string) {
 	var handler rest.WarningHandler = rest.WarningLogger{}
 	if config.WarningHandler != nil {
 		handler = config.WarningHandler

@@ -19,8 +19,8 @@ import (
 type ByteBudget struct{ free *semaphore.Weighted }
 
 const (
-	// BudgetBytes is the limit. In addition, HTTP/2 buffers up to 4 MiB per connection, and one
-	// event at a time is being decoded.
+	// BudgetBytes is the limit. In addition, Go's HTTP/2 client buffers up to 4 MiB per watch, and
+	// each watch decodes one event at a time.
 	BudgetBytes = 4 << 20
 	// EventOverhead is the memory of an event in addition to its content.
 	EventOverhead = 1 << 10

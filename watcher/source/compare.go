@@ -23,7 +23,8 @@ import (
 // Clusters that write many revisions usually have Events, too.
 
 const (
-	// maxCompared is the maximum number of revisions that are compared for a probe. One list is requested for each.
+	// maxCompared is the maximum number of revisions that are compared for a probe. One list is requested for each, and
+	// one for the revision before them unless its objects are known.
 	maxCompared = 10
 	// maxComparedObjects is the maximum number of objects of a list that is compared.
 	maxComparedObjects = 100
@@ -39,7 +40,7 @@ type comparison struct {
 	objects []string
 }
 
-// hasNoBookmarks reports whether servers do not cache a resource, unless they have been configured to.
+// hasNoBookmarks reports whether servers do not cache a resource by default, and therefore send no bookmarks for it.
 func hasNoBookmarks(r schema.GroupResource) bool {
 	return r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
@@ -54,7 +55,7 @@ func (s *stream) compare(ctx context.Context, c comparison, to string, sent time
 	if err != nil || errLast != nil || last <= first || last-first > maxCompared {
 		return comparison{}
 	}
-	if c.objects != nil {
+	if c.objects != nil { // the objects at first are known
 		first++
 	}
 	for revision := first; revision <= last; revision++ {

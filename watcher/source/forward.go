@@ -55,7 +55,8 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	}
 }
 
-// isOwnKind reports whether an object without a name is one of the target's. Everything else is not an answer to the watch.
+// isOwnKind reports whether an object has the kind of the target's objects. The server may also have sent something else,
+// for example an error page of a proxy.
 func (s *stream) isOwnKind(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == s.session.target.Mapping.GroupVersionKind
 }
@@ -120,7 +121,7 @@ func (s *stream) advance(resourceVersion string) {
 	s.session.cursor.Store(&resourceVersion)
 }
 
-// stored is an object in the informer's store. It retains only the identity, in one allocation.
+// stored is an object in the informer's store. It retains only the identity of the object.
 type stored struct {
 	*metav1.ObjectMeta // &empty; implements the methods that client-go does not use
 	*event.Identity

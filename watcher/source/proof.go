@@ -23,7 +23,7 @@ import (
 // Each target has its own probes every few seconds, so 60 resources cause 12 requests per second.
 // Two ways to save requests do not work:
 //   - One probe for several resources. The resources of one server may be stored in different etcds (--etcd-servers-overrides, aggregated APIs), and clients can't tell which. Compared with a smaller number of another etcd, a stream would count as caught up although it is not. Kubernetes only defines the order of resourceVersions within one resource.
-//   - The bookmarks that servers send anyway. They show where a stream is, but not when the server was there. Only a probe that was sent before can show that. One probe just before each bookmark, every 30 seconds, would prove as much for quiet resources, but a change that arrives up to 30 seconds late would count as recent.
+//   - The bookmarks that servers send anyway, about once a minute. They show where a stream is, but not when the server was there. Only a probe that was sent before can show that. One probe just before each bookmark would prove as much for quiet resources, but a change that arrives up to a minute late would count as recent.
 //
 // One probe could serve all targets of one resource in several namespaces, whose resourceVersions
 // are comparable. All of them would then have to receive the answer immediately, even if the target
@@ -39,7 +39,7 @@ const maxShort = 3
 // proof tracks whether a stream has caught up with the server.
 type proof struct {
 	caughtUp bool
-	short    int // consecutive short watches
+	short    int // consecutive short watches that did not show that the stream has caught up
 	// lastEvent is when the last event other than a bookmark was passed on.
 	lastEvent time.Time
 	// probes are the probes that the stream has not reached, in order. lastProbe is when the last
@@ -53,7 +53,8 @@ type proof struct {
 // restart discards the knowledge that the stream has caught up.
 func (p *proof) restart() { p.caughtUp, p.short, p.lastEvent = false, 0, time.Time{} }
 
-// watchLife returns how long the next watch should be live: d, or less if the stream may be behind.
+// watchLife returns how long the next watch should be live: d, or shortLife if the stream may be
+// behind. It counts the short watches.
 func (s *stream) watchLife(d time.Duration) time.Duration {
 	if !s.session.options.Bookmarks || s.syncing || s.proof.caughtUp || s.proof.short >= maxShort {
 		return d
@@ -95,8 +96,8 @@ func (p *proof) addProbe(sent time.Time, resourceVersion string) {
 	}
 }
 
-// noteChange records that a change has arrived. Older probes are late if the change happened before
-// them.
+// noteChange records that a change has arrived. A probe that was sent more than ProbeTimeout ago is
+// late if the change is not newer than its answer.
 func (p *proof) noteChange(resourceVersion string) {
 	for i := range p.probes {
 		if a := &p.probes[i]; !a.late && elapsed(a.sent) > event.ProbeTimeout {
@@ -119,8 +120,8 @@ func (p *proof) takeReached(resourceVersion string) (reached []probe) {
 	return reached
 }
 
-// prove observes Proved if the stream has reached a probe. isBookmark is true if the last event was
-// a bookmark.
+// prove observes Proved if the stream has reached a probe, or if a bookmark arrived although no probe
+// was answered on this connection. isBookmark is true if the last event was a bookmark.
 func (c *connection) prove(ctx context.Context, isBookmark bool) {
 	if !c.session.options.Bookmarks {
 		return
@@ -150,6 +151,7 @@ func (c *connection) prove(ctx context.Context, isBookmark bool) {
 	}
 }
 
+// proved observes Proved up to the time heard, and notes whether the stream has caught up.
 func (c *connection) proved(ctx context.Context, heard time.Time) {
 	if c.session.observeProved(ctx, heard, c.resumeFrom) && event.IsCaughtUp(heard, c.proof.lastEvent, time.Now()) {
 		c.proof.caughtUp, c.proof.short = true, 0
@@ -164,8 +166,8 @@ type prober struct {
 	pending     int // messages that will be sent on answers and comparisons
 }
 
-// newProber returns a prober. Its first probe is at a random time, so that watches that began
-// together spread theirs.
+// newProber returns a prober. Its first probe is at a random time within ProbeInterval, so that
+// watches that began together spread theirs. For a stream without bookmarks, it is at once.
 func (c *connection) newProber() *prober {
 	q := &prober{answers: make(chan probe, 1), comparisons: make(chan comparison, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
 	if c.noBookmarks {
@@ -232,7 +234,7 @@ func (p *prober) wait() {
 }
 
 // observeProved observes Proved after all earlier events have been observed. It returns false if
-// that took too long.
+// that took too long, ctx ended, or Options.Bookmarks is not set.
 func (s *session) observeProved(ctx context.Context, heard time.Time, resourceVersion string) bool {
 	if !s.options.Bookmarks || !s.drain(ctx) {
 		return false

@@ -56,9 +56,9 @@ type session struct {
 // unlimited is the size of a semaphore that counts, but does not limit.
 const unlimited = math.MaxInt64
 
-// drainTimeout is how long the session waits for the informer to pass on its events. That usually
-// takes milliseconds, because the handler never blocks. The limit prevents an informer that loses
-// an event from blocking the end.
+// drainTimeout is how long drain waits for the informer to pass on its events. That usually takes
+// milliseconds, because the handler never blocks. The limit prevents an informer that loses an event
+// from blocking the session forever.
 const drainTimeout = 5 * time.Second
 
 // Run watches until ctx ends or the session fails. Before it returns the cause, it observes
@@ -148,8 +148,8 @@ func (s *session) beginSync(ctx context.Context) {
 }
 
 // drain waits until every event that the informer received after the list has been observed.
-// Otherwise, the informer would drop the rest when it stops. It returns false if that took too
-// long.
+// Otherwise, the informer would drop the rest when it stops. It returns false if that took longer
+// than drainTimeout or ctx ended.
 func (s *session) drain(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// silence limits initial events without progress. There is none if nothing arrives for the limit,
-// or if for busySilences times as long only events arrive that may be current changes. If objects
-// change all the time, something always arrives, even if a proxy withholds the end of the initial
-// events.
+// silence detects that the initial events make no progress: nothing arrives for the limit, or for
+// busySilences times as long only events arrive that may be current changes. The second condition is
+// needed because something always arrives if objects change all the time, even if a proxy withholds
+// the end of the initial events.
 //
 // Only the time of waiting for the server counts, not the time in which the Sink is busy.
 type silence struct {

@@ -15,7 +15,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Options says how to watch. Client and Budget are required.
+// Options says how to watch. Client is required, and so is Budget unless Snapshot is set.
 type Options struct {
 	// Client reads raw objects of package codec. It must not have a timeout, because that would
 	// end every watch.
@@ -25,8 +25,6 @@ type Options struct {
 	// informer's store retains whole objects. Budget does not limit them. A single named object is
 	// read with a GET request, unless selectors or a shard have to be applied.
 	Snapshot bool
-	// Warn receives a message about each event that has to be left out. If nil, they are not reported.
-	Warn func(string)
 	Request
 }
 
@@ -37,8 +35,8 @@ type Request struct {
 	// Shard selects the objects of one shard. It is part of the request, and objects of other
 	// shards are also dropped here, because most servers don't support shards.
 	Shard event.Shard
-	// RequestTimeout limits each list request and the wait for the response to a watch request. It
-	// never ends a watch. Zero means one minute.
+	// RequestTimeout limits each request for a list of objects and the wait for the response to a
+	// watch request. It never ends a watch, and does not limit the probes of one. Zero means one minute.
 	RequestTimeout time.Duration
 	// SyncSilenceTimeout is how long the server may send nothing during the initial events. After
 	// that, the objects are listed instead, because proxies and old servers accept the request and
@@ -47,12 +45,13 @@ type Request struct {
 	// MinWatchTimeout is the minimum time after which a watch is renewed where it stopped. The
 	// maximum is a third longer. If the server was asked to end the watch by then and does not,
 	// dwatch ends it after at most half as long again. A revoked permission or a silently dead
-	// connection is noticed by then. Zero means 90 seconds. Fractions of a second are ignored.
+	// connection is noticed by then. Zero means 90 seconds. The time is rounded to a full second.
 	MinWatchTimeout time.Duration
 	// Bookmarks makes the source observe Proved, which confirms that all changes before a certain
 	// time have been observed. That happens after each list, and whenever a probe or a bookmark
 	// shows that the watch has caught up. It costs a small list request every few seconds and for
-	// each watch request, and a watch of a few seconds after each list and loss.
+	// each watch request, a list request for each revision for resources without bookmarks, and a
+	// watch of a few seconds after each list and loss.
 	Bookmarks bool
 	// ReportProgress makes the source observe Progressed for the bookmarks of a watch.
 	ReportProgress bool
@@ -69,8 +68,8 @@ type Source struct {
 	// relist receives a signal to list all objects again.
 	relist chan struct{}
 
-	// responded is true if the server has responded, even with a refusal. Before that, nothing is
-	// retried. connected is true if the server has responded since the last loss.
+	// responded is true if the server has served a request, or AssumeServerResponded was called. Before
+	// that, nothing is retried. connected is true if the server has served a request since the last loss.
 	responded, connected atomic.Bool
 	// synced is true if a list was completed in the current or most recent session.
 	synced atomic.Bool
@@ -96,11 +95,12 @@ func New(t event.Target, options Options, observer Observer) *Source {
 // SetTarget changes the version or scope of the target's resource. No session may be running.
 func (s *Source) SetTarget(t event.Target) { s.target = t }
 
-// Recheck renews the watch of the running session, unless it is still listing. It does not block.
+// Recheck makes the running session renew its watch. If it is listing, it does so after the list.
+// Recheck does not block.
 func (s *Source) Recheck() { Signal(s.recheck) }
 
-// Relist makes the running session list all objects again, unless it is already listing. It does not
-// block.
+// Relist makes the running session list all objects again. A list that begins later fulfills the
+// request, too. Relist does not block.
 func (s *Source) Relist() { Signal(s.relist) }
 
 // Signal sends a signal to c, which has capacity one, unless one is already waiting.
@@ -111,10 +111,10 @@ func Signal(c chan<- struct{}) {
 	}
 }
 
-// HasServerResponded reports whether the server has responded, even with a refusal.
+// HasServerResponded reports whether the server has served a request, or AssumeServerResponded was called.
 func (s *Source) HasServerResponded() bool { return s.responded.Load() }
 
-// AssumeServerResponded enables retries from the first request on.
+// AssumeServerResponded enables retries for all later requests, also if the server has never served one.
 func (s *Source) AssumeServerResponded() { s.responded.Store(true) }
 
 // HasSynced reports whether a list was completed in the current or most recent session.
@@ -131,7 +131,7 @@ func (s *Source) MissingError() error {
 // Unreadable returns the names of the objects that List could not read.
 func (s *Source) Unreadable() []string { return s.unreadable }
 
-// ReportLoss observes Lost: the connection is lost or the watch denied because of err.
+// ReportLoss observes Lost: because of err, the connection is lost or the user may not watch.
 func (s *Source) ReportLoss(err error) {
 	s.connected.Store(false)
 	loss := event.Event{Err: err}

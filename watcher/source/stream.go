@@ -16,8 +16,8 @@ import (
 
 var (
 	errNoAnswer = errors.New("the server does not answer")
-	// ErrStalled is the cause of a loss if a watch delivered nothing during its lifetime and the
-	// server did not end it in time.
+	// ErrStalled is the cause of a loss if the server did not end a watch in time and has sent nothing
+	// for as long as the watch should have lasted.
 	ErrStalled    = errors.New("stalled: the server has sent nothing for too long, renewing the watch")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
@@ -77,8 +77,9 @@ func (s *stream) Stop() {
 	})
 }
 
-// run serves the stream until the informer stops it. At the end of the session, it sends nothing
-// more but does not close out, because the informer would then start another watch.
+// run serves the stream until the informer stops it, has to act on an error, or the session ends. At
+// the end of the session, it closes out only when the informer has stopped the stream, because the
+// informer would otherwise start another watch.
 func (s *stream) run() {
 	defer close(s.out)
 	defer s.cancel()
@@ -147,7 +148,7 @@ func (s *stream) noteConnected() {
 // unknown. It returns an error if that is older than the one from which the watch resumes. The
 // server has then lost changes, for example because etcd was restored from a backup, and would send
 // nothing until it reaches that version. After a loss, a failed request is also an error, unless
-// the user may not list or requests have failed repeatedly.
+// the server refuses the request or it has failed maxUnchecked times.
 func (s *stream) checkCurrentVersion(ctx context.Context) (resourceVersion string, err error) {
 	present, err := s.currentVersion(ctx)
 	if err != nil && !s.lost {
@@ -179,7 +180,7 @@ func (s *stream) currentVersion(ctx context.Context) (resourceVersion string, er
 	return list.GetResourceVersion(), nil
 }
 
-// maxUnchecked is the number of failed checks after which a watch resumes without one.
+// maxUnchecked is the number of consecutive failed checks after which a watch resumes without one.
 const maxUnchecked = 3
 
 func (s *stream) send(ctx context.Context, e watch.Event) error {
