@@ -3,15 +3,16 @@ package recording
 import "time"
 
 const (
-	// A segment ends when it has grown by segmentBytes, or by twice the size of the objects at its start if that is more,
-	// or after segmentTime.
+	// Without Options.MaxSize, a segment ends when it has grown by segmentBytes, or by twice the size of the objects at its
+	// start if that is more, or after segmentTime. It never grows by more than a quarter of MaxSegmentBytes.
 	segmentBytes = 4 << 20
 	segmentTime  = 24 * time.Hour
 	// segmentRaw and segmentTimes limit how much a reader must read to find the objects at a time: the uncompressed size
 	// of the lines after the start, in bytes or as a multiple of the size of the objects at the start.
 	segmentRaw   = 96 << 20
 	segmentTimes = 4
-	// segmentShare is the minimum number of segments in Options.MaxSize.
+	// segmentShare is the number of segments that Options.MaxSize should have room for. There are fewer if the objects at the
+	// start of a segment are large.
 	segmentShare = 8
 )
 

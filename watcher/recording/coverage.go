@@ -21,7 +21,8 @@ type GapInterval struct {
 }
 
 // coverage derives from the lines of a recording for which periods the recording of each target is complete. A target
-// is covered from the time at which its watch caught up to the last line that proves that the watch was alive.
+// is covered from the time at which its watch caught up to the last time that the server confirmed, or to the last event
+// soon after that.
 //
 // After a list or a reconnect it is unknown how far the watch lags behind. A BOOKMARK line ends this: it confirms that
 // all events up to a time have been recorded. If the latest event of the target is not after that time, the target is
@@ -38,7 +39,7 @@ type coverage struct {
 
 	all    map[event.Key]*targetCoverage
 	latest time.Time // of all lines
-	// backUntil is the latest time that the clock may have shown twice. Confirmations up to that time prove nothing.
+	// backUntil is the latest time that the clock may have shown twice. Confirmations of earlier times prove nothing.
 	backUntil     time.Time
 	lineTime      time.Time // of the previous line
 	segmentNumber int       // of the latest segment; zero before the first
@@ -94,8 +95,8 @@ const (
 // reasonUnconfirmed applies after the latest confirmation.
 const reasonUnconfirmed = "not confirmed by the server"
 
-// clockSlack is by how much the time of a line may precede the time of the previous line. The reason is that object events
-// have the time of their delivery, and status events the time when they occurred.
+// clockSlack is by how much the time of a line may precede the latest time of the lines before it. The reason is that object
+// events have the time of their delivery, and status events the time when they occurred.
 const clockSlack = time.Second
 
 // observe takes the next line.
@@ -436,7 +437,7 @@ func (t *targetCoverage) observeStatus(l *line, now time.Time, counts bool) {
 	case event.Arrived:
 		t.end("newly served, existing objects were not listed yet")
 		t.synced = false
-	default: // LEFT, or a type that this version does not know
+	default: // LEFT, JOINED (the target may have left before), or a type that this version does not know
 		t.end("no longer recorded")
 		t.synced = false
 	}

@@ -85,7 +85,7 @@ type index struct {
 	Lines      int                             `json:"lines"`
 	Resources  BoundedList[metav1.APIResource] `json:"resources"`
 	Namespaces nameList                        `json:"namespaces"`
-	// Changed lists the resources and namespaces that have lines after the start of the segment, as
+	// Changed lists the resources and namespaces that have events other than BOOKMARK after the start of the segment, as
 	// resource.group/namespace. An empty namespace stands for any.
 	Changed nameList                   `json:"changed"`
 	Targets BoundedList[coverageState] `json:"targets"` // at the end

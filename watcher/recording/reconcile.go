@@ -54,7 +54,7 @@ func (u unconfirmedObjects) sweep(dst []event.Event, e event.Event) []event.Even
 	return dst
 }
 
-// unseenDeletion returns the deletion of an object that was found missing when event by occurred.
+// missedDeletion returns the deletion of an object that was found missing when event by occurred.
 func missedDeletion(was storedObject, by event.Event) event.Event {
 	o := event.NewObject(was.Identity, "") // the stored content is masked already
 	return event.Event{Type: event.Deleted, Target: by.Target, Object: o, FinalStateUnknown: true, Listed: true, Time: by.Time}

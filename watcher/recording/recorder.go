@@ -39,14 +39,15 @@ const minSizeFactor = 8
 // Options configure a run.
 type Options struct {
 	// Retention is how long segments are kept after their last write, and MaxSize limits the size of all segments in bytes.
-	// Zero means no limit. The current segment is always kept.
+	// Zero means no limit. Both apply when a segment begins. The current segment is always kept.
 	Retention time.Duration
 	MaxSize   int64
 	// EncodeEvent appends an object or status event to dst as one line of JSON. EncodeObject returns the JSON of an object
 	// for EncodeEvent. Both mask data that must not be recorded.
 	EncodeEvent  func(dst []byte, e event.Event) ([]byte, error)
 	EncodeObject func(event.Object) string
-	// ProbeFreshness, if not nil, is called after a delay. It should find out how far the watches lag behind.
+	// ProbeFreshness, if not nil, is called after a delay or a step of the clock, and by ConfirmCoverage. It should find out
+	// how far the watches lag behind.
 	ProbeFreshness func()
 	// Warn, if not nil, is called once if MaxSize is small compared to the existing objects.
 	Warn func(string)
@@ -688,7 +689,8 @@ func (r *Recorder) removeOldSegments(now time.Time) error {
 const confirmRecently = time.Minute
 
 // ConfirmCoverage asks for a freshness probe of all watches, and returns when the server has confirmed the coverage of
-// each live target up to now, or when ctx ends. It is for the end of a run. Events must be delivered meanwhile.
+// each live target up to now, or when ctx ends. It does not wait for targets that were covered and not confirmed recently.
+// It is for the end of a run. Events must be delivered meanwhile. Without ProbeFreshness, it does nothing.
 func (r *Recorder) ConfirmCoverage(ctx context.Context) {
 	r.mu.Lock()
 	if r.current == nil || r.ProbeFreshness == nil {

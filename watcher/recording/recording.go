@@ -13,7 +13,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Recording is the content of a Store at the time of Read.
+// Recording has the headers and indexes of the segments that a Store had at the time of Read. Queries read the lines from the
+// Store.
 type Recording struct {
 	files      []file
 	withheld   map[int]string // reasons by segment number
@@ -33,7 +34,7 @@ type Recording struct {
 // ErrNoRecording means that a Store has no segments.
 var ErrNoRecording = errors.New("it contains no recording: dwatch record DIR RESOURCE... creates one")
 
-// ErrUnreadable means that no segment is readable.
+// ErrUnreadable means that no header of a segment is readable.
 var ErrUnreadable = errors.New("the recording is damaged")
 
 // Read reads the headers and indexes of a recording. Unreadable segments are left out, and reported by Warnings. With

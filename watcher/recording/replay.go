@@ -220,7 +220,7 @@ func (p *player) handleLine(l *line) error {
 }
 
 // handleLineAfterEnd takes a line after p.To, which may confirm that all events up to p.To were recorded. It returns errEnd
-// if later lines can't change the proof.
+// if later lines can't change the proof, or after lookahead.
 func (p *player) handleLineAfterEnd(l *line) error {
 	if !l.Time.After(p.To) {
 		return nil // more lines of that time may follow

@@ -26,8 +26,8 @@ type Store interface {
 type StoredFile struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
-	// Head is the start of the file including the header, and Tail the end including the index. Both are nil if List has
-	// not read them.
+	// Head is the start of the file, usually including the header, and Tail the end including the index. Both are nil if List
+	// has not read them, and Tail is nil if there is no index.
 	Head []byte `json:"head,omitempty"`
 	Tail []byte `json:"tail,omitempty"`
 	// WithheldReason is why the file may not be read. If empty, it may.
@@ -121,8 +121,8 @@ func list(dir string) (files []file, foreign []string, err error) {
 type Segment struct {
 	StoredFile
 	RunInfo *RunInfo // nil if the header is unreadable
-	// Targets are the targets with objects in the segment. If the segment has no index, they are only the targets with
-	// objects before the segment began.
+	// Targets are the targets that may have objects in the segment. If the segment has no index, they are only the targets
+	// that had been listed, or had objects, before the segment began.
 	Targets []event.Key
 	// IsEmpty means that the segment is being created and has no header yet.
 	IsEmpty bool
@@ -132,7 +132,7 @@ type Segment struct {
 func (s Segment) IsComplete() bool { return s.RunInfo != nil && s.Tail != nil }
 
 // ListSegments returns the segments of a store in order, with Head and Tail. Other files are left out. known has earlier
-// results by file name. It is used for complete segments, which are not read again.
+// results by file name. Complete segments in it are not read again if their size is the same.
 func ListSegments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
 	files, _, err := segmentsOf(ctx, store)
 	if err != nil {
@@ -176,7 +176,7 @@ func inspectSegment(ctx context.Context, f file, isLast bool) (one Segment, err 
 	return one, nil
 }
 
-// targetsWithObjects returns the targets with objects in a segment. i may be nil.
+// targetsWithObjects returns Segment.Targets. i may be nil.
 func (h *header) targetsWithObjects(i *index) (all []event.Key) {
 	states := h.Targets
 	if i != nil {

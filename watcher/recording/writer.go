@@ -182,7 +182,7 @@ func changedText(r schema.GroupResource, namespace string) string {
 	return r.String() + "/" + namespace
 }
 
-// touches reports whether the segment may have lines of a target after its start.
+// touches reports whether the segment may have events of a target other than BOOKMARK after its start.
 func (i *index) touches(of event.Key) bool {
 	return slices.ContainsFunc(i.Changed, func(text string) bool {
 		resource, namespace, _ := strings.Cut(text, "/")

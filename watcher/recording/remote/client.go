@@ -65,7 +65,7 @@ type Client struct {
 	recent   []segment // keys of cache, the most recently read last
 }
 
-// BytesReceived returns the size of all response bodies.
+// BytesReceived returns the size of all response bodies with status 200.
 func (c *Client) BytesReceived() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
