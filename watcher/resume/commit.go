@@ -9,14 +9,17 @@ import (
 	"dwatch/watcher/event"
 )
 
-// change is one change of the file.
+// change is one change of the file: a new description of the target, objects that the target takes over, or an event of
+// one object.
 type change struct {
 	target      *savedTarget
-	description *description // of the target,
-	replaced    *savedTarget // or a target whose objects target takes over; otherwise, an object:
-	kind        event.Type
-	key         []byte
-	state       state
+	description *description // the new description, or nil
+	replaced    *savedTarget // the target whose objects target takes over, or nil
+	// If description and replaced are nil, kind is the type of the event of an object, key its key in the file, and state its
+	// new or last state.
+	kind  event.Type
+	key   []byte
+	state state
 }
 
 // transaction is the content of one transaction.

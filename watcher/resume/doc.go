@@ -19,8 +19,8 @@
 // removed from the outbox leaves the file within a second. While the outbox has records, the file
 // can only be used with a receiver.
 //
-// Content: the file contains namespace, name, UID and resourceVersion of each object in less than
-// 200 bytes, but not the object. With [File.EnableDigests], the entry also contains digests of the
+// Content: the file contains namespace, name, UID and resourceVersion of each object, usually in less
+// than 200 bytes, but not the object. With [File.EnableDigests], the entry also contains digests of the
 // reported state. The outbox contains what its Sink adds: events as they are sent, so masked.
 //
 // Clusters: a file for several clusters has separate targets for each of them, and one outbox.
@@ -37,6 +37,6 @@
 // time can open the file. Transactions are synced, so the file remains consistent if the machine
 // loses power. That does not apply to the output.
 //
-// Memory: the whole file is read when it is opened. The memory of its pages is released after
-// reading.
+// Memory: the whole file is read when it is opened. On Linux, the memory of its pages is released
+// after reading.
 package resume

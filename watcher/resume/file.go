@@ -241,8 +241,8 @@ func (f *File) SwapTerm(t Term) (before Term, err error) {
 // IsNew reports whether nothing had been reported when the file was opened.
 func (f *File) IsNew() bool { return f.isNew }
 
-// Close unlocks the file. Close the Stage first. An error means that the file was truncated or
-// overwritten.
+// Close unlocks the file. Close the Stage first. An error usually means that the file was truncated
+// or overwritten.
 func (f *File) Close() error { return f.wrapError(f.store.close()) }
 
 func (f *File) wrapError(err error) error {

@@ -25,8 +25,8 @@ const removeSoon = 1 << 10
 // would be slow.
 const releaseReads = 4 * releaseKeys
 
-// Outbox contains the records for a receiver, in the file. It knows only their numbers. A record is
-// in the file if and only if its events count as reported.
+// Outbox contains the records for a receiver, in the file. A record is added in the transaction after
+// which its events count as reported, and stays until it is removed.
 //
 // The Sink downstream of the Stage calls Add during Deliver, at most once per batch. The other
 // methods may be called at any time until the Stage is closed.
@@ -60,7 +60,8 @@ func (f *File) OpenOutbox(encoding string) (*Outbox, error) {
 	return f.outbox, nil
 }
 
-// CheckOutboxEncoding returns the error that OpenOutbox would return.
+// CheckOutboxEncoding returns an error if records with another encoding are waiting, as OpenOutbox
+// would. It changes nothing.
 func (f *File) CheckOutboxEncoding(encoding string) error {
 	return f.wrapError(f.view(func(tx *bolt.Tx) error { return checkEncoding(tx, encoding) }))
 }
@@ -176,7 +177,8 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	return record, err
 }
 
-// Each calls yield with all records in order. yield must not retain them.
+// Each calls yield with all records in order. yield must not retain them. Its error means that a
+// record is damaged, and ends the iteration.
 func (o *Outbox) Each(yield func(number uint64, record []byte) error) error {
 	return o.file.wrapError(o.file.view(func(tx *bolt.Tx) error {
 		return eachKey(tx.Bucket(outboxBucket), func(key, record []byte) error {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// commitInterval is the time between commits, each of which syncs the disk twice.
+	// commitInterval is the maximum time until reported changes are committed. Each commit syncs the
+	// disk twice, so several batches share one. Batches with ADDED objects do not wait for it.
 	commitInterval = time.Second
 	// commitSoon is the number of changes that are committed without waiting for commitInterval.
 	commitSoon = 8 << 10
