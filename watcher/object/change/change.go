@@ -37,7 +37,7 @@ type Change struct {
 }
 
 type Result struct {
-	// Changes are sorted: fields by name, items by index, removed items before others.
+	// Changes are sorted: fields by name, items by index, and a removed item before the item that has its index now.
 	Changes []Change
 	// NoiseCount is the number of changes that were left out as noise. All changes below the path of a noise pattern
 	// count as one.

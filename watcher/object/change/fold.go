@@ -1,7 +1,7 @@
 package change
 
 // FoldConditions merges the changes of a condition's status, reason and message into one change of the condition, if its
-// status changed.
+// status and no other field changed. changes must be sorted as in Result.
 func FoldConditions(changes []Change) (folded []Change) {
 	for len(changes) > 0 {
 		n := 1

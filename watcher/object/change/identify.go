@@ -84,8 +84,9 @@ func ids(keys []string, items []any) (names []string, ok bool) {
 	return names, len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names)
 }
 
-// id returns the name of an item in field sets. It is empty if the item has none of the keys. If a key is missing because the schema has
-// a default for it, the name in field sets contains the default, and the result does not.
+// id returns the name of an item in field sets, by keys, or by value if keys is nil. It is empty if the item has none of the
+// keys, or if the value of a key, or of the item of a set, is not a scalar. If a key is missing because the schema has a
+// default for it, the name in field sets contains the default, and the result does not.
 func id(keys []string, item any) string {
 	if keys == nil {
 		if !isScalar(item) {

@@ -6,7 +6,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// IsMultiline reports whether a text has several lines, so that UnifiedDiff is shorter than both texts.
+// IsMultiline reports whether a text has several lines, so that UnifiedDiff is usually shorter than both texts.
 func IsMultiline(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
 
 // UnifiedDiff returns the unified diff of two texts, with one line of context and without the two header lines (file

@@ -37,8 +37,8 @@ const ancientManager = "ancient-changes"
 // time. If there is none (two writes in the same second), it is the manager whose entry has new fields, because a write
 // adds no fields to the entries of others.
 //
-// The writer is unknown if these rules do not select exactly one manager, or a bystander. The writer of a removal or a
-// move is also unknown if the states are of two objects.
+// The writer is unknown if these rules do not select exactly one manager, or if they select a bystander or
+// ancientManager. The writer of a removal or a move is also unknown if the states are of two objects.
 func (f *fields) writerOf(path Path, kind Kind) Writer {
 	f.parse()
 	var found []*entry

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Write is the last write of one field manager.
+// Write is the last write of one entry of the managed fields: of one manager by one operation, to one subresource.
 type Write struct {
 	Writer
 	// OwnedFields contains the fields of the object that the manager owns and whose values it wrote,
@@ -20,7 +20,8 @@ type Write struct {
 var placeholderManagers = []string{ancientManager, "before-first-apply"}
 
 // LastWrites returns the last write of each field manager of an object, which is valid JSON: one for
-// each entry of metadata.managedFields. The server records the time of an entry in whole seconds.
+// each entry of metadata.managedFields, except those of placeholderManagers. It returns nil if the
+// object has no managed fields. The server records the time of an entry in whole seconds.
 // It records no time for writes to the subresource scale, whose Time is zero.
 //
 // The manager may have set some of its fields in an earlier write, and it may have removed others in
@@ -64,8 +65,9 @@ func LastWrites(object string) (writes []Write) {
 	return writes
 }
 
-// isBuiltIn reports whether the types of an API version are built in, so that the names of their
-// fields say which maps are atomic.
+// isBuiltIn reports whether the types of an API version are certainly built in, so that the names of
+// their fields say which maps are atomic. It returns false for most built-in groups with a dot in their
+// name, as the groups of custom resources have.
 func isBuiltIn(apiVersion string) bool {
 	group, _, found := strings.Cut(apiVersion, "/")
 	return !found || !strings.Contains(group, ".") || group == "networking.k8s.io" || group == "rbac.authorization.k8s.io"
