@@ -130,7 +130,7 @@ var noHome = regexp.MustCompile(`(?s)<!-- no home -->\n.*?<!-- /no home -->\n`)
 
 // readme replaces the installation instructions for a module that go install can fetch.
 func (m move) readme(text []byte) ([]byte, error) {
-	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "Releases are at <https://%s/releases>. With Go, `go install %[1]s@latest` is enough; `go get %[1]s` adds\nit to a module that imports its packages.\n", m.to))
+	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "Releases are at <https://%s/releases>. With Go, `go install %[1]s@latest` is enough.\n", m.to))
 	return bytes.ReplaceAll(text, []byte("<https://dwatch.invalid>"), fmt.Appendf(nil, "<https://%s>", m.to)), nil
 }
 
