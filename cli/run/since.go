@@ -16,6 +16,7 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/output"
+	"dwatch/output/text"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/history"
@@ -95,7 +96,7 @@ func (r *Run) deliverPast(ctx context.Context, known reconstructed, to event.Sin
 func (r *Run) summarizePast(known reconstructed) string {
 	what := "reconstructed"
 	if len(known.events) == 0 {
-		what = "nothing to be reconstructed"
+		what = "no changes reconstructed"
 	}
 	when, now := "", time.Now()
 	if !r.cfg.Past.Since.IsZero() {
@@ -104,12 +105,12 @@ func (r *Run) summarizePast(known reconstructed) string {
 	if !r.cfg.Past.Before.IsZero() {
 		when += " before " + output.FormatTime(r.cfg.Past.Before, now, r.cfg.Print.Timestamps)
 	}
-	text := fmt.Sprintf("%s%s. Not known: deletions, values before (but of templates), what was overwritten since, the order within a second", what, when)
+	summary := fmt.Sprintf("%s%s. Not known: deletions, earlier values (except of templates), overwritten changes, and the order within a second", what, when)
 	if r.unevaluatedPast > 0 {
-		text += fmt.Sprintf("; of %d changes more, whether --where held", r.unevaluatedPast)
+		summary += fmt.Sprintf("; --where could not be evaluated for %s more", text.Count(r.unevaluatedPast, "change"))
 		r.unevaluatedPast = 0
 	}
-	return text
+	return summary
 }
 
 // reconstruction finds out what happened at one cluster before the watch began. One goroutine uses it.

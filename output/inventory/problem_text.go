@@ -74,7 +74,7 @@ func DescribeHealth(connected, all int) string {
 }
 
 // DetectedLate marks a change that a list revealed. There may have been other states in between.
-const DetectedLate = "found out later"
+const DetectedLate = "noticed later"
 
 // NameOptions configures how Describe writes names and times.
 type NameOptions struct {

@@ -56,7 +56,7 @@ func TestChangeFoundByList(t *testing.T) {
 	s.deliver(later)
 	s.Note(s.clock, "reconnected; relisted: only intermediate states may be missing")
 	s.press("enter")
-	s.shows(`connection lost[\s\S]*~ po/web-a  found out later[\s\S]*Pending → Running`)
+	s.shows(`connection lost[\s\S]*~ po/web-a  noticed later[\s\S]*Pending → Running`)
 }
 
 // TestRepeatedChanges checks that the first of many repeated changes are retained, with a note about the repetitions.

@@ -54,10 +54,10 @@ func TestFeed(t *testing.T) {
 		{"it changes", modified(pods, first, second, 2), true, true, "[map[new:Running old:Pending path:status.phase]]", ""},
 		{"only its version changes", modified(pods, second, pod("a", "u1", "3", "Running"), 3), false, false, "", ""},
 		{"it changes, the previous state is missing", modified(pods, event.Object{}, pod("c", "u4", "4", "Running"), 4), true, true, "<nil>", "changed, details unknown: the previous state is missing"},
-		{"it changed without an event", across, true, true, "[map[new:Failed old:Running path:status.phase]]", "found out later"},
+		{"it changed without an event", across, true, true, "[map[new:Failed old:Running path:status.phase]]", "noticed later"},
 		{"it is deleted", deleted(pods, other, 5), true, true, "<nil>", ""},
 		{"another takes its place", added(pods, pod("b", "u3", "6", "Running"), 8), true, true, "<nil>", "replaces the one deleted 3 s ago"},
-		{"it is found deleted", unknown, true, true, "<nil>", "found out later"},
+		{"it is found deleted", unknown, true, true, "<nil>", "noticed later"},
 	}
 	for _, test := range tests {
 		last := h.log.last
