@@ -33,7 +33,8 @@ func (e *entry) short() []byte {
 	return append(e.head[:len(e.head):len(e.head)], '}')
 }
 
-// log has the latest messages. Sequence numbers start at 1 and have no gaps.
+// log has the latest messages. Sequence numbers start at 1 and have no gaps, except in the Hub for a past time of a live cluster,
+// whose log only has feed messages: see liveHistory.redraw.
 type log struct {
 	entries []*entry
 	bytes   int

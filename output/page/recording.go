@@ -309,7 +309,7 @@ func (h *historyHubs) await(ctx, reading context.Context, at time.Time, tick <-c
 	return nil, nil, err
 }
 
-// beginSoon is like begin, but waits up to awaitRoom for room.
+// beginSoon is like beginLocked, but waits up to awaitRoom for room. The caller must not hold h.mu.
 func (h *historyHubs) beginSoon(ctx, reading context.Context, at time.Time) (*historyHub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

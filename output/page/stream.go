@@ -16,13 +16,14 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// maxQueue is the maximum number of queued events of a subscriber.
+// maxQueue is the maximum number of queued events of a subscriber, in addition to its initial events.
 const maxQueue = 10_000
 
-// subscriber is a client of /api/events. The lock of the Hub guards queue and lost.
+// subscriber is a client of /api/events. The lock of the Hub guards all fields but wanted.
 type subscriber struct {
 	wanted selection
 	queue  []event.Event
+	limit  int  // maximum length of queue
 	lost   bool // removed, because its queue was full
 }
 
@@ -39,6 +40,7 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 			s.queue = append(s.queue, e)
 		}
 	}
+	s.limit = len(s.queue) + maxQueue
 	h.subscribers[s] = true
 	return s
 }
@@ -49,7 +51,7 @@ func (h *Hub) publish(c *inventory.Change) {
 		if c.State != nil && !s.wanted.matches(c.State) {
 			continue
 		}
-		if s.lost = len(s.queue) >= maxQueue; s.lost {
+		if s.lost = len(s.queue) >= s.limit; s.lost {
 			s.queue = nil
 			delete(h.subscribers, s)
 			continue
@@ -66,7 +68,7 @@ func (h *Hub) publish(c *inventory.Change) {
 func (h *Hub) queued(s *subscriber) (events []event.Event, more <-chan struct{}, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	events, s.queue = s.queue, nil
+	events, s.queue, s.limit = s.queue, nil, maxQueue
 	return events, h.news, s.lost
 }
 

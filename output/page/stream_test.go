@@ -100,6 +100,24 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestEventsOfManyObjects tests that the initial objects of a client do not count as events that it was too slow for.
+func TestEventsOfManyObjects(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	for n := range maxQueue {
+		deliver(t, h, added(pods, pod(fmt.Sprint("p", n), fmt.Sprint("u", n), "1", "Running"), 0))
+	}
+	s := h.subscribe(selection{labels: labels.Everything()})
+	o := churned(t, h, pod("p0", "u0", "1", "Running"), 1)
+	if events, _, lost := h.queued(s); len(events) != maxQueue+1 || lost {
+		t.Errorf("%d events, lost: %v", len(events), lost)
+	}
+	churned(t, h, o, maxQueue+1)
+	if _, _, lost := h.queued(s); !lost {
+		t.Error("a client that reads nothing keeps its queue")
+	}
+}
+
 // TestEventsBehind tests that a client that does not read takes no more memory than its queue, delays no other client,
 // and is informed about lost events.
 func TestEventsBehind(t *testing.T) {
