@@ -18,7 +18,8 @@
 //	=  existing objects            <  reconstructed from existing objects
 //	+  added                       >  changes that followed another one (Options.Fold)
 //	-  deleted                     !  the state of the watch ([View.Note]), a fight or a hot loop (package churn)
-//	~  changed
+//	~  changed                     ✗  has failed
+//	                               ◌  is not ready
 //
 // Colours are optional, and are those of the user's theme. If one value changed, the event has one line, otherwise a block. The
 // author of a change is a field manager, which is a program (KEP-555).

@@ -73,15 +73,15 @@ const (
 	endless = 1 << 30
 )
 
-// View writes events as lines of text. Deliver must be called from one goroutine, other methods may be called from any. It embeds
-// Options because most of them decide how an event is shown.
+// View writes events as lines of text. Deliver must be called from one goroutine, other methods may be called from any, also during
+// Deliver. It embeds Options because most of them decide how an event is shown.
 type View struct {
 	Options
-	mu  sync.Mutex // guards all fields except hidden
+	mu  sync.Mutex // guards the fields below, except hidden and initialTallies
 	out *lineWriter
 	// hidden counts the events that change only noise.
 	hidden atomic.Int64
-	// shown counts the other events of objects.
+	// shown counts the other events of objects, also buffered ones and those that a line only counts.
 	shown int
 	// gone has the times of the latest deletions, until an object of the same name is created.
 	gone              *lru.Cache
@@ -176,8 +176,13 @@ func (v *View) flush(now time.Time, all bool) {
 // Hidden returns the number of events that changed only noise. It may be called at any time.
 func (v *View) Hidden() int { return int(v.hidden.Load()) }
 
-// Shown returns the number of events of objects that were shown. It must not be called during Deliver.
-func (v *View) Shown() int { return v.shown }
+// Shown returns the number of events of objects that were shown, buffered, or counted in a line. It waits for calls of Deliver,
+// FlushDue and FlushAll.
+func (v *View) Shown() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.shown
+}
 
 // show shows, buffers or counts an event. c is its change, or nil without a problemView.
 func (v *View) show(e *event.Event, c *inventory.Change) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -368,6 +369,22 @@ func TestNoteConcurrently(t *testing.T) {
 	changes := strings.Count(out.String(), "09:00:00 ~ deploy/web  data.a  1 → 2  unknown\n")
 	if lines := strings.Count(out.String(), "\n"); noteLines != 100 || changes != 100 || lines != 200 {
 		t.Errorf("got %d notes and %d changes in %d lines, want 100 each in 200", noteLines, changes, lines)
+	}
+}
+
+// TestShownConcurrently checks that Shown waits for a call that is showing events, instead of returning a number in between.
+func TestShownConcurrently(t *testing.T) {
+	v := New(io.Discard, options(0))
+	shown := make(chan int, 1)
+	v.mu.Lock()
+	go func() { shown <- v.Shown() }()
+	for range 1000 {
+		runtime.Gosched()
+	}
+	v.shown = 2
+	v.mu.Unlock()
+	if got := <-shown; got != 2 {
+		t.Errorf("%d events shown, want 2", got)
 	}
 }
 

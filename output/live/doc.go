@@ -15,8 +15,8 @@
 // # Contract
 //
 // A [Screen] is a Sink. Deliver passes a batch to the inventory, which stores the objects and their history, and then
-// updates the rows of the table under a lock. It never waits for the terminal. The screen is drawn only after changes,
-// and only the visible part.
+// updates the rows of the table under a lock. It never waits for the terminal. The screen is drawn after changes, and once
+// or twice a second so that ages advance and highlights fade. Only the visible part is drawn.
 //
 // Control characters and bidirectional formatting characters from the server are escaped. Values are masked in every
 // text about an object.
