@@ -105,7 +105,7 @@ func (r *tableRow) sameCells(before *tableRow) bool {
 	return true
 }
 
-// CellAt returns the text of a cell at another time. A cell without an age is returned unchanged.
+// CellAt returns the text that a cell of this state has at another time. It returns a cell without an age unchanged.
 func (s *State) CellAt(cell string, now time.Time) string {
 	before, after := "", ""
 	if text, is := CutAgeSuffix(cell); is {

@@ -24,8 +24,9 @@ func (a *archive) earliest() time.Time {
 }
 
 // AsOf returns an Inventory with the objects of i as they were at a time, including those that had been deleted by then.
-// It works with any Options. The result shares the content of states and so needs little memory. It can be queried, but
-// must not be delivered to. Later changes of i do not affect it. Its entries have their own ViewData.
+// It does not need Options.FullHistory, but can't be used with WithoutContent. The result shares the content of states and
+// so needs little memory. It can be queried, but must not be delivered to. Later changes of i do not affect it. Its entries
+// have their own ViewData.
 //
 // AsOf returns ErrNotRetained for times before EarliestAsOf. Objects whose state at the time was evicted are missing:
 // see HistoryGapsAt.

@@ -41,7 +41,7 @@ type scannedEntry struct {
 // maxCauses is how many intentional changes of an object are retained.
 const maxCauses = 10
 
-// find sets Cause and NamedCause of each problem. states returns the retained states of an object.
+// find sets Cause and NamedCause of each problem whose beginning is known. states returns the retained states of an object.
 func (c *causeFinder) find(all []Problem, states func(*Entry) []*State, o change.Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

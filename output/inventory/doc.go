@@ -14,12 +14,14 @@
 // # Contract
 //
 // Only the inventory retains the content of objects, so the watcher need not (watcher.Options.KeepContent). All
-// historical states share one budget in bytes. The oldest are evicted first.
+// historical states share one budget in bytes. The oldest are evicted first. Without [Options.FullHistory], the number of
+// states of one object is limited as well. States that repeat earlier changes are then evicted first.
 //
 // A State (except its Repeat) and the exported fields of an Entry (except its ViewData) never change, so they can be
-// read without a lock. All other data is guarded by the inventory's mutex. Deliver decodes, compresses and compares objects before it locks the mutex, and
-// calls the view function after it has unlocked it, so a view may query the inventory while it holds a lock of its own.
-// All methods except Deliver are safe for concurrent use.
+// read without a lock. All other data is guarded by the inventory's mutex. Deliver decodes, compresses and compares
+// objects before it locks the mutex, except for an object that reaches the maximum number of states. It calls the view
+// function after it has unlocked the mutex, so a view may query the inventory while it holds a lock of its own. All
+// methods except Deliver, [Inventory.FindCause] and [Inventory.StartUnwatchedCause] are safe for concurrent use.
 //
 // Whatever is read from a State is masked by Options.Masks.
 package inventory

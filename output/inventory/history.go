@@ -25,8 +25,8 @@ type archive struct {
 	compare      *change.Options // Options.EvictionCompare
 	// queue has the historical states in the order in which they were replaced.
 	queue list.List
-	// completeSince is the time since when the budget has caused no eviction. Zero means since the start. Objects with
-	// more than the maximum number of states still have gaps.
+	// completeSince is the time since when no state was evicted because of the budget, or removed with its object. Zero
+	// means since the start. Objects with more than the maximum number of states still have gaps.
 	completeSince time.Time
 	// forgottenUntil is the latest time at which a removed entry existed or was deleted.
 	forgottenUntil time.Time
@@ -104,7 +104,8 @@ func (a *archive) push(s *State) {
 	}
 }
 
-// evict removes a state because of the budget. The history is complete only since the next state of its object.
+// evict removes a state because of the budget, or with its object. The history is complete only since the next state of
+// its object.
 func (a *archive) evict(s *State) {
 	if next := a.remove(s).Time; next.After(a.completeSince) {
 		a.completeSince = next
@@ -121,6 +122,7 @@ func (a *archive) remove(s *State) (next *State) {
 	return s.Entry.states[at]
 }
 
+// drop removes the historical states of an object that the inventory no longer retains.
 func (a *archive) drop(o *Entry) {
 	for len(o.states) > 2 {
 		a.evict(o.states[1])

@@ -36,14 +36,16 @@ type Options struct {
 	Masks *change.Masks
 	// OmitManagedFields removes metadata.managedFields from the content that readers get.
 	OmitManagedFields bool
-	// MaxDeleted bounds the number of deleted objects that are retained. Zero retains all of them until Forget.
+	// MaxDeleted bounds the number of deleted objects that are retained. Zero retains all of them until Forget. It does
+	// not apply to FullHistory.
 	MaxDeleted int
 	// LookupOwners returns the owners of an object whose kind is not watched. known is false while a lookup is pending.
-	// It must not block. It is called for unhealthy objects and, with WithoutContent, for changed ones. nil disables it.
+	// It must not block, nor call the inventory, which holds its lock. It is called for unhealthy objects and, with
+	// WithoutContent, for changed ones. nil disables it.
 	LookupOwners func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// LookupWarning returns the message of the latest Warning about an object and its last time, or an empty message if
-	// none is known yet. It must not block. It is called for objects that make no progress without giving a reason, if
-	// Events are not watched. nil disables it.
+	// none is known yet. It must not block, nor call the inventory, which holds its lock. It is called for objects that
+	// make no progress without giving a reason, if Events are not watched or KubeEventsFiltered is set. nil disables it.
 	LookupWarning func(cluster string, o owner.Ref) (why string, last time.Time)
 	// Targets are watched from the start. KubeEventsFiltered is true if a filter may hide Events: the inventory then
 	// also calls LookupWarning for objects without a retained Warning.
@@ -88,7 +90,8 @@ func New(o Options, view func([]Change)) *Inventory {
 // Entry is one object from its creation to its deletion. A later object with the same name is another Entry. It is one type
 // because all indexes of the Inventory refer to an object and its history by one pointer.
 type Entry struct {
-	// ID identifies the object within this run: resource and UID, after the cluster's name if there are several clusters.
+	// ID identifies the object within this run: resource and UID, or namespace and name without a UID, after the cluster's
+	// name if there are several clusters.
 	ID              string
 	Cluster         string // empty if there is only one
 	Resource        schema.GroupResource
@@ -134,14 +137,14 @@ type Change struct {
 	// Diff is the difference of a Modified event, with Options.Compare. nil means that it is unknown.
 	Diff *change.Result
 	// IntentionalOrWarning is true if a person or tool made the change on purpose, or if the event is a Warning. All
-	// other changes are consequences or progress. This field and the fields below are only set with Options.Compare,
+	// other changes are consequences or progress. This field and the following ones are only set with Options.Compare,
 	// and only for significant changes.
 	IntentionalOrWarning bool
 	// CausedBy is the latest intentional change of the object or of one of its owners. For an intentional change it is
-	// the change itself. nil means that none was observed.
+	// the change itself. nil means that none was observed, or that its consequences ended too long ago.
 	CausedBy *IntentionalChange
-	// Root is the topmost owner of the object, or of the object that an Event is about. An object without owners is its
-	// own root. Root is zero if CausedBy is the change itself.
+	// Root is the topmost known owner of the object, or of the object that an Event is about. An object without owners is
+	// its own root. Root is zero if CausedBy is the change itself.
 	Root owner.Ref
 	// RootPending is true while the owners of Root are being looked up (Options.LookupOwners with WithoutContent).
 	RootPending bool

@@ -22,8 +22,8 @@ type LeadUp struct {
 	IncompleteObjects int
 	// ScannedFrom is the time of the first scanned change if there were too many to scan all. Otherwise it is zero.
 	ScannedFrom time.Time
-	// ForgottenUntil is the latest time at which an object that the inventory no longer retains existed or was deleted,
-	// if that is within the time.
+	// ForgottenUntil is the latest time at which an object that the inventory no longer retains existed or was deleted. It
+	// is zero if that was before the scanned time.
 	ForgottenUntil time.Time
 }
 
@@ -48,11 +48,11 @@ const (
 // maxTransitions bounds the number of changes that are compared. The latest are used.
 const maxTransitions = 10_000
 
-// FindLeadUp returns the retained intentional changes within the duration before at, when the object with had a problem.
-// It considers the cluster of that object. o configures the comparison and the masks. It compares many states and returns early with
-// ctx.Err() if ctx is done.
-func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, before time.Duration, o change.Options) (l LeadUp, err error) {
-	from, n := at.Add(-before), newProximityFinder(i, with)
+// FindLeadUp returns the retained intentional changes in the cluster of an affected object within the duration before the
+// time at, when the object had a problem. o configures the comparison and the masks. FindLeadUp compares many states. It
+// returns early with ctx.Err() if ctx is done.
+func FindLeadUp(ctx context.Context, i *Inventory, affected *Entry, at time.Time, before time.Duration, o change.Options) (l LeadUp, err error) {
+	from, n := at.Add(-before), newProximityFinder(i, affected)
 	steps := i.Transitions(from, at.Add(outOfOrder))
 	if more := len(steps) - maxTransitions; more > 0 {
 		steps = steps[more:]
@@ -62,7 +62,7 @@ func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, be
 		if ctx.Err() != nil {
 			return l, ctx.Err()
 		}
-		if step.State.Entry.Cluster != with.Cluster {
+		if step.State.Entry.Cluster != affected.Cluster {
 			continue
 		}
 		c, intentional := causeBetween(step.Before, step.State, o)
@@ -82,7 +82,7 @@ func FindLeadUp(ctx context.Context, i *Inventory, with *Entry, at time.Time, be
 		l.ForgottenUntil = i.archive.forgottenUntil
 	}
 	for _, one := range i.byID {
-		if one.Cluster == with.Cluster && one.hasGap(from, at) {
+		if one.Cluster == affected.Cluster && one.hasGap(from, at) {
 			l.IncompleteObjects++
 		}
 	}
@@ -99,19 +99,19 @@ func (o *Entry) hasGap(from, to time.Time) bool {
 	return false
 }
 
-// proximityFinder determines the Proximity of objects to one object.
+// proximityFinder determines the Proximity of objects to one affected object.
 type proximityFinder struct {
 	namespace  string
 	family     map[types.UID]bool
 	referenced map[owner.Ref]bool
 }
 
-func newProximityFinder(i *Inventory, with *Entry) proximityFinder {
-	n := proximityFinder{with.Namespace, map[types.UID]bool{with.UID: true}, map[owner.Ref]bool{}}
+func newProximityFinder(i *Inventory, affected *Entry) proximityFinder {
+	n := proximityFinder{affected.Namespace, map[types.UID]bool{affected.UID: true}, map[owner.Ref]bool{}}
 	i.mu.RLock()
-	own, top := with.state(), with
+	own, top := affected.state(), affected
 	above := []*State{own}
-	for _, up := range i.chainFrom((*Entry).state, nil)(with.Cluster, own.Owners) {
+	for _, up := range i.chainFrom((*Entry).state, nil)(affected.Cluster, own.Owners) {
 		if up != nil {
 			top, above = up, append(above, up.state())
 		}

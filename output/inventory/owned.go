@@ -21,7 +21,7 @@ type inheritance struct {
 	owners map[clusterUID]bool
 
 	revision  uint64    // problemTracker.revision when the fields above were made
-	isStale   bool      // an owner of an unhealthy object has changed
+	isStale   bool      // an owner of an unhealthy object, or an object that time will change, has changed
 	isPending bool      // the owners of an object are being looked up
 	checked   time.Time // when the fields above were made
 	took      time.Duration

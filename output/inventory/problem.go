@@ -17,15 +17,15 @@ import (
 
 // Problem is a set of unhealthy objects with the same root owner and the same reason.
 type Problem struct {
-	// Root is the topmost owner. It may be an object that is not in the inventory. Resource is empty if the kind of Root
-	// is not watched.
+	// Root is the topmost known owner. It may be an object that is not in the inventory. Resource is its resource, or empty
+	// if that is unknown.
 	Root     owner.Ref
 	Resource schema.GroupResource
 	// State is the last unhealthy state of one of the objects: the first in the order of CompareStates.
 	State *State
 	// ObjectCount is the number of unhealthy objects.
 	ObjectCount int
-	// Failed is true if the objects will not recover by themselves according to their status.
+	// Failed is true if one of the objects, or one of its owners, will not recover by itself according to its status.
 	Failed bool
 	// Since is when the problem began. Zero means that it began before the object was first seen.
 	Since time.Time

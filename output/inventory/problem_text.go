@@ -46,23 +46,25 @@ func (l Severity) Sign() rune { return signs[l] }
 
 var signs = map[Severity]rune{SeverityFailed: '✗', SeverityWaiting: '◌', SeverityRecovered: '●'}
 
-// AllHealthy is the text for "no problems", and HealthUnknown the one if no cluster is connected. See DescribeHealth.
-// NoHealth is the text if HasHealth is false.
+// AllHealthy is the text if there are no problems and all clusters are connected, and HealthUnknown the text if none is. See
+// DescribeHealth. NoHealth is the text if HasHealth returns false.
 const (
 	AllHealthy    = "no problems"
 	HealthUnknown = "problems unknown until all watches are connected"
 	NoHealth      = "the watched resources have no health status"
 )
 
-// HasHealth reports whether objects of any of the targets have a state. Without, as with ConfigMaps and Events, it would be
-// misleading to say that there are no problems. It returns true if there are no targets yet.
+// HasHealth reports whether objects of any of the targets have a health status. Otherwise, for example if only ConfigMaps
+// and Events are watched, it would be misleading to say that there are no problems. It returns true if there are no targets
+// yet.
 func HasHealth(targets []*event.WatchState) bool {
 	return len(targets) == 0 || slices.ContainsFunc(targets, func(t *event.WatchState) bool {
 		return !status.IsStateless(t.Target.Mapping.GroupVersionKind.GroupKind())
 	})
 }
 
-// DescribeHealth returns the text for "no problems" if connected of all clusters are connected.
+// DescribeHealth returns the text to show if there are no problems. connected is the number of connected clusters, and all
+// the number of clusters.
 func DescribeHealth(connected, all int) string {
 	switch {
 	case connected == 0:
@@ -141,7 +143,7 @@ func (c *Cause) withManager(what string) string {
 }
 
 // shorterReasons returns shorter and shorter forms of a reason. It cuts the message at colons and commas, then drops the
-// message, then keeps only the first item in parentheses: "CrashLoopBackOff (exit 1)".
+// message, then keeps only the first item in parentheses: "CrashLoopBackOff (exit 1)". Finally it drops the parentheses.
 func shorterReasons(why string) (all []string) {
 	short, rest, _ := strings.Cut(why, ": ")
 	if short == "FailedMount" { // the volume matters less than the missing object
@@ -169,8 +171,9 @@ func shorterReasons(why string) (all []string) {
 	return all
 }
 
-// Fit chooses the texts that follow the subject within room columns, with two columns between texts. The reason has
-// priority over the time and the cause, which are empty if there is no room. width returns the width of a text.
+// Fit chooses the texts that follow the subject within room columns, with two columns between texts. It prefers a longer
+// cause to a longer reason, and shortens the reason before it omits the cause. If not even the shortest reason and the time
+// fit, it returns the complete reason, which does not fit, and nothing else. width returns the width of a text.
 func (w *ProblemText) Fit(room int, width func(string) int) (why, when, after string) {
 	total := func(texts ...string) (n int) {
 		for _, text := range texts {
@@ -196,7 +199,8 @@ func (w *ProblemText) Fit(room int, width func(string) int) (why, when, after st
 	return w.Reason, "", ""
 }
 
-// CauseLine returns the cause as a line of its own, for use if Fit returned no cause. It is empty if no cause is known.
+// CauseLine returns the cause as a line of its own, for use if Fit returned no cause. If no form of it fits, CauseLine returns
+// the shortest. It is empty if no cause is known.
 func (w *ProblemText) CauseLine(room int, width func(string) int) string {
 	for _, after := range []string{w.Cause, w.ShortCause} {
 		if after != "" && width("after "+after) <= room {

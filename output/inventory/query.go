@@ -53,8 +53,8 @@ func (o *Entry) until(t time.Time) int {
 	return sort.Search(len(o.states), func(n int) bool { return o.states[n].Time.After(t) })
 }
 
-// RetainedSince returns the time from which on no state is missing because of the memory budget. Zero means that no state was
-// evicted because of it.
+// RetainedSince returns the time from which on no state is missing because of the memory budget, or because its object was
+// removed. Zero means that no state is missing.
 func (i *Inventory) RetainedSince() time.Time {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -84,7 +84,8 @@ func (i *Inventory) ListAt(t time.Time, keep func(*State) bool) ([]*State, error
 	return all, nil
 }
 
-// Transition is one change of an object. Before is nil if the object was created or if the previous state was evicted.
+// Transition is one change of an object. Before is nil if the object was created or first seen, or if the previous state was
+// evicted.
 type Transition struct{ Before, State *State }
 
 // Transitions returns the retained changes after a time and up to another time, in order. A zero until means no limit.
@@ -133,10 +134,10 @@ func (s Transition) BecameFailed() bool {
 	return s.State.Status == kstatus.FailedStatus && s.State.Type != event.Deleted && (s.Before == nil || s.Before.Status != kstatus.FailedStatus)
 }
 
-// Problems returns the problems at a time: failed ones first, then the latest first. Without Options.FullHistory the time
-// must be the current time. Finding causes takes time, so only the first causes problems get one. o configures the
-// comparison and the masks.
-func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
+// Problems returns the problems at a time: failed ones first, recovered ones last, and the latest first among equals.
+// Without Options.FullHistory the time must be the current time. Finding causes takes time, so only the first maxCauses
+// problems get one. o configures the comparison and the masks.
+func (i *Inventory) Problems(now time.Time, maxCauses int, o change.Options) []Problem {
 	i.mu.Lock()
 	p, last := &i.problems, lastState((*Entry).state)
 	if i.options.FullHistory {
@@ -157,12 +158,12 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	if i.options.WithoutContent {
 		states = func(*Entry) []*State { return nil } // Deliver recorded the intentional changes
 	}
-	i.causes.find(all[:min(len(all), causes)], states, o)
+	i.causes.find(all[:min(len(all), maxCauses)], states, o)
 	return all
 }
 
-// ProblemsRevision returns a number that changes whenever an event may have changed the problems. The passing of time
-// can change them, too, and does not change the number.
+// ProblemsRevision returns a number that changes whenever an event changes which objects are unhealthy, or their reasons.
+// Time, Warnings and the recovery of an owner can change the problems without changing the number.
 func (i *Inventory) ProblemsRevision() uint64 {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -247,7 +248,8 @@ func (i *Inventory) ExistingByID(ids []string) (all []*State) {
 	return all
 }
 
-// ReplayWindow returns the states of all objects at the duration before t, followed by the transitions up to t in order.
+// ReplayWindow returns the states that all objects had at the start of the window, which begins the duration before t and
+// ends at t, followed by the transitions in the window in order.
 func (i *Inventory) ReplayWindow(t time.Time, before time.Duration) (all []Transition) {
 	i.mu.RLock()
 	from := t.Add(-before)
@@ -289,7 +291,8 @@ func (i *Inventory) EventsFor(t time.Time, targets []event.Target, cluster strin
 // maxTreeSize bounds the number of objects in an ownership tree.
 const maxTreeSize = 500
 
-// OwnershipTree returns an existing object followed by all objects below it. It returns nil if the object does not exist.
+// OwnershipTree returns an existing object followed by all objects below it. It returns nil if the object does not exist,
+// and stops after maxTreeSize objects.
 func (i *Inventory) OwnershipTree(id string) (all []*State) {
 	all = i.ExistingByID([]string{id})
 	if len(all) == 0 {

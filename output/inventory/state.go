@@ -9,8 +9,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// State is an object as one event showed it. It never changes, except for Repeat of an object's first state. It embeds its
-// parts because views read them as members of the state.
+// State is an object as one event showed it. It never changes, except for Repeat. It embeds its parts because views read
+// them as members of the state.
 type State struct {
 	Entry *Entry
 	// Members of the event.
@@ -34,7 +34,7 @@ type State struct {
 	tableRow
 	content *packed
 	queued  *list.Element // element of archive.queue
-	number  int           // number of earlier states of the object
+	number  int           // number of earlier states of the object, including evicted ones
 }
 
 // changeCounts counts the changes up to a state.
