@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,8 +28,11 @@ const (
 	// maxListBytes and maxErrorBytes bound the responses that are not segments.
 	maxListBytes, maxErrorBytes = 256 << 20, 4 << 10
 	// cacheBytes limits the cached segments, except the one read last. Users who browse a recording read the same segments
-	// again and again. Of the segment that is being written, only new bytes are fetched.
+	// again and again. Of the segment that is being written, only overlapBytes and new bytes are fetched.
 	cacheBytes = 16 << 20
+	// overlapBytes is how many bytes at the end of a cached segment are fetched again. They differ if the segment was
+	// rewritten.
+	overlapBytes = 1 << 10
 	// maxPreallocatedBytes is more than the size of a usual segment. Buffers for longer responses grow while reading.
 	maxPreallocatedBytes = 32 << 20
 )
@@ -145,16 +149,30 @@ func (s *remoteStore) Read(ctx context.Context, name string, from, to int64) ([]
 	s.mu.Lock()
 	cached := s.cache[of]
 	s.mu.Unlock()
-	if len(cached) > 0 {
-		query.Set("from", strconv.Itoa(len(cached)))
-	}
-	rest, err := s.getBytes(ctx, query, recording.MaxSegmentBytes-int64(len(cached)))
+	all, err := s.readRest(ctx, query, cached)
 	if err != nil {
 		return nil, err
 	}
-	all := append(slices.Clip(cached), rest...)
 	s.addToCache(of, all)
 	return all[min(from, int64(len(all))):], nil
+}
+
+// readRest returns a whole segment. It fetches only the rest if the segment still begins with cached.
+func (s *remoteStore) readRest(ctx context.Context, query url.Values, cached []byte) ([]byte, error) {
+	if len(cached) == 0 {
+		return s.getBytes(ctx, query, recording.MaxSegmentBytes)
+	}
+	known := len(cached) - min(len(cached), overlapBytes)
+	query.Set("from", strconv.Itoa(known))
+	rest, err := s.getBytes(ctx, query, recording.MaxSegmentBytes-int64(known))
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(rest, cached[known:]) {
+		query.Del("from")
+		return s.getBytes(ctx, query, recording.MaxSegmentBytes)
+	}
+	return append(slices.Clip(cached[:known]), rest...), nil
 }
 
 // getBytes fetches a part of a segment. It returns fs.ErrNotExist only if a Handler reports that the segment does not exist,

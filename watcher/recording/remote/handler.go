@@ -2,8 +2,9 @@
 // users. Its caller has to.
 //
 // A request without parameters lists all segments, each with its header and its index. A request with "segment", and
-// "cluster" if there are several, returns the bytes of that segment from offset "from" to offset "to". Segments only grow, so
-// a client that has the start of one requests only the rest.
+// "cluster" if there are several, returns the bytes of that segment from offset "from" to offset "to". Segments usually only
+// grow, so a client that has the start of one requests only its last bytes and the rest. If the last bytes have changed, a
+// Recorder has rewritten the segment after its predecessor was killed, and the client requests all of it.
 package remote
 
 import (

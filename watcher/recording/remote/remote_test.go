@@ -245,6 +245,46 @@ func TestGrowingSegment(t *testing.T) {
 	}
 }
 
+// TestRewrittenSegment checks that queries work after a Recorder has rewritten a segment whose start the client has cached. A
+// Recorder does that if the previous process was killed.
+func TestRewrittenSegment(t *testing.T) {
+	for _, bytes := range []string{"fewer", "more"} {
+		t.Run(bytes, func(t *testing.T) {
+			dir := t.TempDir()
+			r := newRun(t, dir, "", begin)
+			for n := range 200 {
+				r.change(noise(n))
+			}
+			store := storeOf(t, serve(t, dir, nil, nil))
+			if got, _, err := replay(t, store, begin, time.Time{}); err != nil || strings.Count(got, "MODIFIED") != 200 {
+				t.Fatalf("first query: got %d changes, %v, want 200", strings.Count(got, "MODIFIED"), err)
+			}
+			for n := range map[string]int{"fewer": 0, "more": 200}[bytes] {
+				r.change(noise(-n))
+			}
+			killed := t.TempDir()
+			if err := os.CopyFS(killed, os.DirFS(dir)); err != nil { // as if the process was killed now
+				t.Fatal(err)
+			}
+			newRun(t, killed, "", r.now.Add(time.Minute)).end()
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(killed, dir); err != nil {
+				t.Fatal(err)
+			}
+			local, _, err := replay(t, recording.Dir(dir), begin, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, p, err := replay(t, store, begin, time.Time{})
+			if err != nil || len(p.Damage) > 0 || got != local {
+				t.Errorf("got %d changes with damage %v, %v, want %d changes", strings.Count(got, "MODIFIED"), p.Damage, err, strings.Count(local, "MODIFIED"))
+			}
+		})
+	}
+}
+
 // TestBoundedReads checks that the Handler reads and writes large segments in small parts, and does not read complete segments
 // again for each listing.
 func TestBoundedReads(t *testing.T) {
