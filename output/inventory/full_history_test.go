@@ -59,6 +59,27 @@ func TestFullHistory(t *testing.T) {
 	}
 }
 
+// TestFullHistoryLeft checks that objects of a target that is no longer watched are listed at earlier times, and again when the
+// target returns.
+func TestFullHistoryLeft(t *testing.T) {
+	s := newSeen(t, Options{FullHistory: true})
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0), of(event.Modified, pod("a", "u1", "2", "Failed"), 5), of(event.Modified, pod("a", "u1", "3", "Failed"), 6),
+		event.Event{Type: event.Left, Target: pods, Time: start.Add(10 * time.Second)}, of(event.Added, pod("a", "u1", "4", "Running"), 20))
+	for second, want := range map[int][]string{4: {"a InProgress"}, 9: {"a Failed"}, 10: nil, 19: nil, 20: {"a InProgress"}} {
+		if got := s.names(second); !slices.Equal(got, want) {
+			t.Errorf("after %d s: %q, want %q", second, got, want)
+		}
+	}
+	for second, want := range map[int]int{9: 1, 15: 0} {
+		if all := s.Problems(start.Add(time.Duration(second)*time.Second), 9, change.Options{}); len(all) != want {
+			t.Errorf("after %d s: got %d problems, want %d", second, len(all), want)
+		}
+	}
+	if since := s.RetainedSince(); !since.IsZero() {
+		t.Errorf("retained since %s, want all", since)
+	}
+}
+
 // TestNotRetained checks that queries for times that are not retained return an error.
 func TestNotRetained(t *testing.T) {
 	s := newSeen(t, Options{FullHistory: true})

@@ -18,7 +18,8 @@ import (
 
 // Options configures an Inventory.
 type Options struct {
-	// Where selects objects. nil selects all. An object that no longer matches is removed with its history.
+	// Where selects objects. nil selects all. An object that no longer matches is removed with its history, so Where can't
+	// be combined with FullHistory.
 	Where func(*event.Event) bool
 	// Labels and ShowLabels add label columns, as in output.TableOptions.
 	Labels     []string
@@ -108,6 +109,7 @@ type Entry struct {
 	states          []*State           // in order of time; the last is current
 	evicted         int                // number of evicted states after the first one
 	deleted         time.Time          // time of the deletion; zero if the object exists
+	left            []departure        // with Options.FullHistory
 	lastIntentional *IntentionalChange // latest intentional change; nil if none was observed
 	intentional     []Cause            // latest intentional changes, with Options.WithoutContent; guarded by causeFinder.mu
 	repeats         []Repeat
@@ -121,6 +123,19 @@ type name struct {
 }
 
 func (o *Entry) name() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
+
+// departure is when the target of an object was left, so that its later states are unknown until it returns.
+type departure struct {
+	at     time.Time
+	number int // State.number of the last state before
+}
+
+// hasLeft reports whether the target of the object was left after state s and up to a time. Now includes all times.
+func (o *Entry) hasLeft(s *State, until time.Time) bool {
+	return slices.ContainsFunc(o.left, func(d departure) bool {
+		return d.number == s.number && (until.Equal(Now) || !until.Before(d.at))
+	})
+}
 
 // state returns the current state, or the last one of a deleted object.
 func (o *Entry) state() *State { return o.states[len(o.states)-1] }
@@ -288,13 +303,19 @@ func (i *Inventory) filterOut(c *Change) {
 	}
 }
 
-// dropTarget removes the existing objects of a target that is no longer watched.
+// dropTarget removes the existing objects of a target that is no longer watched. With Options.FullHistory, it retains their
+// states for queries of earlier times.
 func (i *Inventory) dropTarget(left *event.Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.eventTargets, left.Target.Key())
 	for _, o := range i.byID {
-		if o.deleted.IsZero() && o.IsIn(left.Target) {
+		switch {
+		case !o.deleted.IsZero(), !o.IsIn(left.Target):
+		case i.options.FullHistory:
+			o.left = append(o.left, departure{left.Time, o.state().number})
+			i.problems.remove(o)
+		default:
 			i.forgetLocked(o, left.Time)
 		}
 	}

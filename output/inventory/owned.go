@@ -152,12 +152,7 @@ func (i *Inventory) isRefreshDue(now time.Time) bool {
 
 // findInherited sets inheritance from the unhealthy objects at a time, and returns the states at that time.
 func (i *Inventory) findInherited(now time.Time) lastState {
-	p, last := &i.problems, lastState(func(o *Entry) *State {
-		if !o.deleted.IsZero() {
-			return nil
-		}
-		return o.state()
-	})
+	p, last := &i.problems, lastState((*Entry).existing)
 	if i.options.FullHistory {
 		var then problemTracker
 		then, last = i.problemsAtLocked(now)

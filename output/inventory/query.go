@@ -30,22 +30,25 @@ type lastState func(*Entry) *State
 func (i *Inventory) lastAt(t time.Time) (lastState, error) {
 	switch {
 	case t.Equal(Now):
-		return func(o *Entry) *State {
-			if !o.deleted.IsZero() {
-				return nil
-			}
-			return o.state()
-		}, nil
+		return (*Entry).existing, nil
 	case !i.options.FullHistory || t.Before(i.archive.completeSince):
 		return nil, ErrNotRetained
 	}
 	return func(o *Entry) *State {
 		n := o.until(t)
-		if n == 0 || o.states[n-1].Type == event.Deleted {
+		if n == 0 || o.states[n-1].Type == event.Deleted || o.hasLeft(o.states[n-1], t) {
 			return nil
 		}
 		return o.states[n-1]
 	}, nil
+}
+
+// existing returns the current state, or nil if the object was deleted or its target was left.
+func (o *Entry) existing() *State {
+	if !o.deleted.IsZero() || o.hasLeft(o.state(), Now) {
+		return nil
+	}
+	return o.state()
 }
 
 // until returns the number of states that the object had up to a time.
@@ -241,7 +244,7 @@ func (i *Inventory) ExistingByID(ids []string) (all []*State) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	for _, id := range ids {
-		if o := i.byID[id]; o != nil && o.deleted.IsZero() {
+		if o := i.byID[id]; o != nil && o.existing() != nil {
 			all = append(all, o.state())
 		}
 	}
@@ -254,7 +257,7 @@ func (i *Inventory) ReplayWindow(t time.Time, before time.Duration) (all []Trans
 	i.mu.RLock()
 	from := t.Add(-before)
 	for _, o := range i.byID {
-		if n := o.until(from); n > 0 && o.states[n-1].Type != event.Deleted {
+		if n := o.until(from); n > 0 && o.states[n-1].Type != event.Deleted && !o.hasLeft(o.states[n-1], from) {
 			all = append(all, Transition{State: o.states[n-1]})
 		}
 	}
