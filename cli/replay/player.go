@@ -16,6 +16,7 @@ import (
 	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
+	"dwatch/watcher/until"
 )
 
 // Options say what of a recording is played.
@@ -40,6 +41,7 @@ type Player struct {
 	query     recording.Query
 	found     Proofs
 	last      time.Time // of the batch that was delivered last
+	repeats   bool      // states from before the start of the query were delivered
 }
 
 // NewPlayer returns a Player for o.
@@ -154,8 +156,36 @@ func (p *Player) open(ctx context.Context, r *run.Run) (run.Source, error) {
 func (p *Player) Scope() *run.Scope {
 	scope := p.recording.Scope(p.session, p.now)
 	scope.Status = p.run.ReplayStatus
+	scope.Recorded.IsProven = p.isProven
 	return scope
 }
+
+// isProven reports whether the recording proves that a condition held. An object's own event proves what holds for that object. All
+// else also rests on earlier events, and is proven only at times that the recording covers.
+func (p *Player) isProven(o *until.Outcome) bool {
+	e, at := &o.Event, p.now()
+	isAboutOne := o.Failed || p.run.Config().Ending.Quantifier == until.Any || e.Target.IsOneObject()
+	isOfObject := !e.Type.IsStatus() && o.ObjectCount == 1 && isAboutOne
+	isNews := !e.Type.IsStatus() && !isRepeated(e)
+	if isOfObject && isNews {
+		return true
+	}
+	var of []event.Target
+	if isOfObject {
+		of = append(of, e.Target)
+	}
+	for _, one := range p.found {
+		switch {
+		case len(of) > 0 && one.cluster != e.Target.Cluster:
+		case one.proof == nil && p.repeats, one.proof != nil && !one.proof.IsKnownAt(at, isNews, of...):
+			return false
+		}
+	}
+	return len(of) > 0 || p.recording.CheckRecorded() == nil
+}
+
+// isRepeated reports whether an event is not in the recording, and only repeats the earlier state of an object at the start of the query.
+func isRepeated(e *event.Event) bool { return !e.Type.IsStatus() && e.Initial && !e.Listed }
 
 // now is the time of the event that was delivered last. When the recording was read, it is the end of the query.
 func (p *Player) now() time.Time {
@@ -182,10 +212,11 @@ func (s source) Run(ctx context.Context, sink event.Sink) error {
 	})
 }
 
-// noteTime returns a Sink before next that notes the time of each batch.
+// noteTime returns a Sink before next that notes the time of each batch, and whether it repeats earlier states.
 func (p *Player) noteTime(next event.Sink) event.Sink {
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		p.last = batch[len(batch)-1].Time
+		p.repeats = p.repeats || isRepeated(&batch[0])
 		return next.Deliver(ctx, batch)
 	})
 }

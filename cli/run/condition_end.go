@@ -10,6 +10,7 @@ import (
 
 	"dwatch/cli/console"
 	"dwatch/cli/fail"
+	"dwatch/cli/flags"
 	"dwatch/cli/lookup"
 	"dwatch/output"
 	"dwatch/watcher/event"
@@ -39,6 +40,8 @@ func (w *conditionStage) end(ctx context.Context, err error) error {
 	switch {
 	case decided && outcome.Undelivered != nil && !console.IsReaderGone(outcome.Undelivered):
 		return LossError{outcome.Undelivered}
+	case decided && !w.run.scope.isProven(outcome):
+		return fail.WithExitCode(fail.ExitIncomplete, fmt.Errorf("the recording does not prove whether %s held %s: use a --since that it covers", decisive(e, outcome), w.when()))
 	case decided && outcome.Failed:
 		return w.failed(ctx, outcome.Event)
 	case decided:
@@ -68,6 +71,14 @@ func (w *conditionStage) failed(ctx context.Context, e event.Event) error {
 		w.reportLogs(logging, []until.PendingItem{pending}, []*unstructured.Unstructured{pod})
 	}
 	return fail.WithExitCode(fail.ExitFailIf, errors.New(w.failedText(w.run.scope.Subject(e.Target, e.Object), subject)))
+}
+
+// decisive returns the condition that decided.
+func decisive(e *flags.StopConditions, o *until.Outcome) flags.Condition {
+	if o.Failed {
+		return e.FailIf
+	}
+	return e.Until
 }
 
 // when says when the condition was decided.

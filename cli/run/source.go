@@ -71,10 +71,17 @@ type Recorded struct {
 	Now func() time.Time
 	// Begin is when the recording begins.
 	Begin time.Time
+	// IsProven reports whether the recording proves that a condition held at the time of its outcome. nil means that it does.
+	IsProven func(*until.Outcome) bool
 }
 
 // IsRecorded reports whether the events are from the past.
 func (s *Scope) IsRecorded() bool { return s.Recorded != nil }
+
+// isProven reports whether the outcome of a condition is certain. Over a recording, it may rest on states from before a gap.
+func (s *Scope) isProven(o *until.Outcome) bool {
+	return s.Recorded == nil || s.Recorded.IsProven == nil || s.Recorded.IsProven(o)
+}
 
 // Now is the time in which the run lives.
 func (s *Scope) Now() time.Time {

@@ -149,7 +149,7 @@ func later(a, b time.Time) time.Time {
 // observeObject extends the coverage of targets to the time of an event. This is valid only if the latest confirmation
 // is recent: see confirmationGrace.
 func (s *coverage) observeObject(l *line, now time.Time) {
-	of := event.Key{Resource: l.Target.Resource().GroupResource(), Namespace: l.Object.Namespace, Name: l.Object.Name}
+	of := objectEventKey(&l.Event)
 	for key, t := range s.all {
 		if !covers(key, of) {
 			continue
@@ -161,6 +161,11 @@ func (s *coverage) observeObject(l *line, now time.Time) {
 			t.extend()
 		}
 	}
+}
+
+// objectEventKey returns the key of the target that is only the object of an event.
+func objectEventKey(e *event.Event) event.Key {
+	return event.Key{Resource: e.Target.Resource().GroupResource(), Namespace: e.Object.Namespace, Name: e.Object.Name}
 }
 
 // continues reports whether h follows the previous segment without missing lines.
@@ -176,6 +181,17 @@ func (s *coverage) isCovered(of event.Key) bool {
 		}
 	}
 	return s.definitions.isAbsent(of.Resource) && s.isCovered(definitionKey)
+}
+
+// isListing reports whether the latest events of an object come from a list that is not complete yet, or whether it is
+// unknown where they come from.
+func (s *coverage) isListing(of event.Key) bool {
+	for key, t := range s.all {
+		if covers(key, of) && (!t.since.IsZero() || t.lagUnknown) {
+			return false
+		}
+	}
+	return true
 }
 
 // isSynced reports whether a complete list of a target has been recorded.

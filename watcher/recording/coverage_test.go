@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -747,5 +748,19 @@ func TestManyLosses(t *testing.T) {
 	}
 	if len(one.current.reason) > 2*maxReasonBytes {
 		t.Errorf("got %d bytes of reasons, want at most %d", len(one.current.reason), 2*maxReasonBytes)
+	}
+}
+
+// TestListedAtStart checks that a query from the exact time of a relist starts with the listed objects.
+func TestListedAtStart(t *testing.T) {
+	dir := t.TempDir()
+	r := begunRun(t, dir)
+	gone := of(t, event.Deleted, "web", 2, 10)
+	gone.Listed = true
+	deliver(t, r, gone, statusEvent(event.Gap, 10))
+	deliver(t, r, of(t, event.Added, "web", 3, 11))
+	got, _ := played(t, read(t, dir), Query{From: at(10)})
+	if want := []string{"SYNCED", "GAP", "ADDED web 3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

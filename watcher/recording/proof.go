@@ -98,6 +98,21 @@ func (p *Proof) AtInstant(at time.Time) *Proof {
 	return one
 }
 
+// IsKnownAt reports whether the objects that existed at a time between From and To are completely known: those of the given
+// targets, or of all targets if there are none. If amidEvents is true, not all events of that time have been applied. Then the
+// objects at the end of a gap are unknown, too, because the list that ends a gap has one time.
+func (p *Proof) IsKnownAt(at time.Time, amidEvents bool, of ...event.Target) bool {
+	var names []string
+	for _, t := range of {
+		t.Cluster = ""
+		names = append(names, t.Text())
+	}
+	return !at.After(p.To) && !slices.ContainsFunc(p.targetGaps, func(g Gap) bool {
+		isInside := g.From.Before(at) && (g.To.After(at) || amidEvents && g.To.Equal(at) && !g.TimesUnknown)
+		return isInside && (len(names) == 0 || slices.Contains(names, g.Targets[0]))
+	})
+}
+
 // AllGaps returns all gaps, including gaps that do not affect the result. It combines gaps of several targets if their times
 // and reasons are equal.
 func (p *Proof) AllGaps() (all []Gap) {

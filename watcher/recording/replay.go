@@ -185,7 +185,7 @@ func (p *player) handleLine(l *line) error {
 	if p.deliverErr != nil {
 		return nil
 	}
-	happened := p.From.IsZero() || !l.Time.Before(p.From)
+	happened := p.From.IsZero() || !l.Time.Before(p.From) && !p.isListedBefore(l)
 	switch {
 	case l.header != nil:
 		if happened && len(p.objects.byKey) > 0 {
@@ -217,6 +217,11 @@ func (p *player) handleLine(l *line) error {
 		}
 	}
 	return nil
+}
+
+// isListedBefore reports whether a line at p.From belongs to a list, so that its change happened before p.From.
+func (p *player) isListedBefore(l *line) bool {
+	return !p.started && l.Time.Equal(p.From) && l.hasObject() && p.coverage.isListing(objectEventKey(&l.Event))
 }
 
 // handleLineAfterEnd takes a line after p.To, which may confirm that all events up to p.To were recorded. It returns errEnd
@@ -310,7 +315,7 @@ func (p *player) emitStatus(e *event.Event, happened bool) {
 // handleObject applies an object event, and emits it if it matches the query. As with a server, an object that begins or
 // ceases to match the selectors is added or deleted.
 func (p *player) handleObject(e *event.Event, happened bool) {
-	of := event.Key{Resource: e.Target.Resource().GroupResource(), Namespace: e.Object.Namespace, Name: e.Object.Name}
+	of := objectEventKey(e)
 	i := slices.IndexFunc(p.Targets, func(t event.Target) bool { return covers(t.Key(), of) })
 	if i < 0 {
 		return
@@ -330,6 +335,7 @@ func (p *player) handleObject(e *event.Event, happened bool) {
 	if !happened || p.deliver == nil {
 		return
 	}
+	e.Listed = p.coverage.isListing(of)
 	// Two versions of a resource represent an unchanged object differently.
 	if e.Type == event.Modified && p.IncludeOld && !before.IsZero() && before.APIVersion == e.Object.APIVersion {
 		e.Old = before

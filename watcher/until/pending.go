@@ -45,7 +45,7 @@ func isCurrent(l *event.WatchState) bool {
 	case l.Phase() == event.PhaseGone:
 		return true
 	case l.Relisting:
-		return l.Synced && isSingle(l.Target)
+		return l.Synced && l.Target.IsOneObject()
 	default:
 		return l.Synced && l.Phase() == event.PhaseLive
 	}
@@ -57,12 +57,6 @@ func connectionError(l *event.WatchState) error {
 		return nil
 	}
 	return l.Err
-}
-
-// isSingle reports whether a target is exactly one object. A name in all namespaces may match
-// several.
-func isSingle(t event.Target) bool {
-	return t.Name != "" && (t.Namespace != "" || !t.Namespaced())
 }
 
 // HoldsWithoutObjects reports whether Until holds because no object exists, as the status event e

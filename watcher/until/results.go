@@ -41,7 +41,7 @@ func (r *results) remove(key objectKey) {
 // hasObjects reports whether objects of a target have been recorded, including deleted ones that
 // fulfill the condition.
 func (r *results) hasObjects(t event.Target) bool {
-	if isSingle(t) {
+	if t.IsOneObject() {
 		_, known := r.holds[objectKey{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name}]
 		return known
 	}
