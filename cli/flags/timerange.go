@@ -84,7 +84,17 @@ var (
 // (2026-01-31T02:00), one with a zone (RFC 3339), or "now". Times without a zone are in the zone of now. Times in the
 // future and local times that clock changes skip or repeat are errors, which suggest what to type instead. In
 // particular, a time of day that is still to come today does not mean yesterday.
+//
+// Times before 1970 are errors, too: the zero time.Time stands for a missing time, and nothing was recorded before.
 func ParseTime(text string, now time.Time) (time.Time, error) {
+	t, err := parseTime(text, now)
+	if err == nil && t.Before(time.Unix(0, 0)) {
+		return time.Time{}, errors.New("that is before 1970")
+	}
+	return t, err
+}
+
+func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		return now, nil
 	}
