@@ -113,10 +113,10 @@ func kubectlHint(verb string) string {
 		return "dwatch wait TYPE/NAME waits for a rollout"
 	case "version":
 		return "--version prints the version of dwatch"
-	case "list", "top", "wait":
+	case "diff", "list", "top", "wait":
 		return "dwatch " + verb + " is a command: write it first"
 	case "annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cordon",
-		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "expose", "label", "logs",
+		"cp", "create", "debug", "delete", "drain", "edit", "exec", "expose", "label", "logs",
 		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "uncordon":
 		return "only kubectl has this command"
 	}

@@ -107,7 +107,7 @@ func (c *clusters) warnUnanswered(ctx context.Context) {
 	}
 	for _, m := range c.all() {
 		if !m.everAnswered {
-			m.console.Warn("never connected: its changes are unknown")
+			m.console.Warn("could not be watched: its changes are unknown")
 		}
 	}
 }

@@ -88,6 +88,8 @@ func (c *explainedCall) explain(frame *interpreter.ExecutionFrame, err *types.Er
 	switch {
 	case strings.Contains(err.String(), errWrongType.Error()):
 		e.Message = printable(fmt.Sprintf("%s does not take %s", name, given))
+	case strings.Contains(err.String(), "exceeds maximum allowed"):
+		e.Message = fmt.Sprintf("%s is limited to %d numbers", name, maxRange)
 	case strings.Contains(err.String(), "by zero"):
 		e.Message = "division by zero"
 	case strings.Contains(err.String(), "overflow"):
