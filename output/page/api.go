@@ -41,7 +41,7 @@ func answer(w http.ResponseWriter, code int, text []byte) {
 func query(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, errors.New("the query can't be read")
+		return nil, errors.New("the query is invalid")
 	}
 	for name, all := range values {
 		if !slices.Contains(known, name) {
@@ -52,6 +52,15 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 		}
 	}
 	return values, nil
+}
+
+// keyQuery is query for a request with exactly one key. Parameters named in others are allowed, too.
+func keyQuery(r *http.Request, others ...string) (url.Values, error) {
+	values, err := query(r, append([]string{"key"}, others...)...)
+	if err == nil && len(values["key"]) != 1 {
+		err = errors.New("it takes one key")
+	}
+	return values, err
 }
 
 func limitOf(values url.Values) (int, error) {

@@ -160,6 +160,7 @@ func TestBadRequests(t *testing.T) {
 		"/api/object":                                                400,
 		"/api/object?key=a&key=b":                                    400,
 		"/api/object?key=pods/nope":                                  404,
+		"/api/leadup?key=a&nope=1":                                   400,
 		"/api/feed?before=x":                                         400,
 		"/api/held?before=1":                                         400,
 		"/api/objects?where=":                                        400,
@@ -181,6 +182,17 @@ func TestBadRequests(t *testing.T) {
 			if m := decode(t, body); m["error"] == nil || strings.Contains(m.text("error"), "\n") {
 				t.Errorf("%.80s: %s", path, body)
 			}
+		}
+	}
+}
+
+// TestUnknownParameter tests that the error names an unknown parameter, also where a key is required.
+func TestUnknownParameter(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	for _, path := range []string{"/api/objects", "/api/object", "/api/yaml", "/api/leadup", "/api/about", "/api/before"} {
+		if _, body := send(t, s.request(t, "GET", path+"?key=a&nope=1")); !strings.Contains(decode(t, body).text("error"), `"nope"`) {
+			t.Errorf("%s: %s", path, body)
 		}
 	}
 }

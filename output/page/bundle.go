@@ -74,7 +74,7 @@ func (b *bundle) add(name string) error {
 		return m[1]
 	})
 	if other := otherWord.FindString(source); other != "" {
-		return fmt.Errorf("the module %s has what a file can't: %s", name, other)
+		return fmt.Errorf("the module %s contains text that an exported file must not contain: %s", name, other)
 	}
 	b.done[name] = exports
 	fmt.Fprintf(&b.text, "modules[%q] = (() => {\n%sreturn { %s };\n})();\n", name, source, strings.Join(exports, ", "))

@@ -53,9 +53,9 @@ const maxHistory = 40
 var errNotRetained = errors.New("there is no object with this key, or dwatch no longer has it")
 
 func (h *Hub) object(r *http.Request) (any, error) {
-	values, err := query(r, "key")
-	if err != nil || len(values["key"]) != 1 {
-		return nil, errors.New("it takes one key")
+	values, err := keyQuery(r)
+	if err != nil {
+		return nil, err
 	}
 	past, held := h.inventory.History(values.Get("key"))
 	if !held {

@@ -17,10 +17,10 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 	case !s.isHost(r):
 		fail(w, http.StatusMisdirectedRequest, "this is not served under that host name")
 	case !s.isOrigin(r):
-		fail(w, http.StatusForbidden, "another page asks for this")
+		fail(w, http.StatusForbidden, "the request comes from another web page")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, http.StatusMethodNotAllowed, "this can only be read")
+		fail(w, http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
 	case r.URL.Path == "/" && r.URL.Query().Has("token"):
 		s.login(w, r)
 	case !s.isKnown(r):

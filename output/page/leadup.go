@@ -48,9 +48,9 @@ type leadUpItem struct {
 type leadUpLookup struct{ *Hub }
 
 func (h leadUpLookup) find(r *http.Request) (any, error) {
-	values, err := query(r, "key", "at")
-	if err != nil || len(values["key"]) != 1 {
-		return nil, errors.Join(err, errors.New("it takes one key"))
+	values, err := keyQuery(r, "at")
+	if err != nil {
+		return nil, err
 	}
 	ms, err := strconv.ParseInt(values.Get("at"), 10, 64)
 	if err != nil {

@@ -223,7 +223,7 @@ func (d *rowView) then(h *Hub) *rowView {
 func (s liveHistory) known(at time.Time) Coverage {
 	k := s.knownSince()
 	if forgotten := inventory.EarliestAsOf(s.inventory); at.Before(forgotten) {
-		k.Gaps = append(k.Gaps, Gap{From: k.CompleteSince, To: forgotten, Reason: "no longer held: too much has happened since, or something is no longer watched"})
+		k.Gaps = append(k.Gaps, Gap{From: k.CompleteSince, To: forgotten, Reason: "no longer retained: too much has happened since, or something is no longer watched"})
 	}
 	if at.Before(k.CompleteSince) {
 		k.Gaps = append(k.Gaps, Gap{From: at, To: k.CompleteSince, Reason: "before dwatch was started"})
@@ -248,9 +248,9 @@ func (k *Coverage) addLacks(s liveHistory) {
 
 func gapsOfLacks(lacks []inventory.HistoryGap) (all []Gap) {
 	for _, l := range lacks {
-		why := "how " + l.Example.Resource.Resource + "/" + l.Example.Name + " was is not held: it changed too often"
+		why := "some states of " + l.Example.Resource.Resource + "/" + l.Example.Name + " are no longer retained: it changed too often"
 		if l.ObjectCount > 1 {
-			why = fmt.Sprintf("how %d objects were, such as %s/%s, is not held: they changed too often", l.ObjectCount, l.Example.Resource.Resource, l.Example.Name)
+			why = fmt.Sprintf("some states of %d objects, such as %s/%s, are no longer retained: they changed too often", l.ObjectCount, l.Example.Resource.Resource, l.Example.Name)
 		}
 		all = append(all, Gap{Cluster: l.Example.Cluster, From: l.From, To: l.To, Reason: why})
 	}

@@ -476,7 +476,7 @@ func TestLiveHistoryServed(t *testing.T) {
 		}
 	}
 	again := s.dial(t, "?"+then)
-	if past := message(again.next("hello")["past"].(map[string]any)); !strings.Contains(fmt.Sprint(past["unknown"]), "no longer held") || len(again.rows()) > 0 {
+	if past := message(again.next("hello")["past"].(map[string]any)); !strings.Contains(fmt.Sprint(past["unknown"]), "no longer retained") || len(again.rows()) > 0 {
 		t.Errorf("it says %v", past)
 	}
 }

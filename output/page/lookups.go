@@ -123,9 +123,9 @@ func (q *lookupCache[T]) serve(s *Server) http.HandlerFunc {
 			return
 		}
 		defer leave()
-		values, err := query(r, "key")
-		if err != nil || len(values["key"]) != 1 {
-			fail(w, http.StatusBadRequest, "it takes one key")
+		values, err := keyQuery(r)
+		if err != nil {
+			fail(w, http.StatusBadRequest, err.Error())
 			return
 		}
 		past, held := hub.inventory.History(values.Get("key"))

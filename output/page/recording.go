@@ -182,7 +182,7 @@ func (o *historyHub) isExpired() bool {
 // errTime means that the time parameter is invalid.
 var errTime = errors.New("time takes milliseconds since 1970")
 
-var errShown = errors.New("too many times of the past are looked at: try again later, or choose one that is shown elsewhere")
+var errShown = errors.New("too many times of the past are being viewed: try again later, or choose one that another viewer has chosen")
 
 // unshown answers a request for whose time there is no Hub.
 func unshown(w http.ResponseWriter, err error) {

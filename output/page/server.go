@@ -236,7 +236,7 @@ func serveFile(w http.ResponseWriter, name string) {
 func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
-			fail(w, http.StatusMethodNotAllowed, "a stream can only be read")
+			fail(w, http.StatusMethodNotAllowed, "only GET is allowed")
 			return
 		}
 		select {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -46,9 +45,9 @@ type objectAtTime struct {
 type objectAtTimeLookup struct{ *Hub }
 
 func (h objectAtTimeLookup) find(r *http.Request) (any, error) {
-	values, err := query(r, "key", "at", "from")
-	if err != nil || len(values["key"]) != 1 {
-		return nil, cmp.Or(err, errors.New("it takes one key"))
+	values, err := keyQuery(r, "at", "from")
+	if err != nil {
+		return nil, err
 	}
 	past, held := h.inventory.History(values.Get("key"))
 	if !held {
