@@ -164,7 +164,7 @@ func (e *StopConditions) Check(hasState bool) error {
 	case e.HasConditions() && hasState:
 		return errors.New("--until and --fail-if need all existing objects, but --state leaves out objects that were printed before: they cannot be combined")
 	case e.HasConditions() && e.Count > 0:
-		return errors.New("--count always ends with exit code 0: it cannot be combined with --until or --fail-if")
+		return errors.New("--count ends the run with exit code 0 whatever the events are: it cannot be combined with --until or --fail-if")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (a *asyncWriter) finish(asked bool) (unread string, err error) {
 	case <-a.writing.Done():
 	}
 	if n := a.unwritten.Load(); n > 0 && a.err() == nil {
-		unread = fmt.Sprintf("%v: of %d events not all were written", errNobodyReads, n)
+		unread = fmt.Sprintf("%v: not all of %d events were written", errNobodyReads, n)
 	}
 	return unread, a.err()
 }

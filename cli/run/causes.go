@@ -117,7 +117,7 @@ func (w *conditionStage) reportDenied(c lookup.Cause) {
 		return
 	}
 	w.denied = true
-	w.say(fmt.Sprintf("why something is not ready is not looked for in %s, which this user may not read: dwatch rbac prints a role with that", strings.Join(c.Denied, " and ")))
+	w.say(fmt.Sprintf("cannot look for causes in %s, which this user may not read: dwatch rbac prints a role that allows it", strings.Join(c.Denied, " and ")))
 }
 
 // needsCause reports whether an object is not ready and its status does not say why.

@@ -159,7 +159,7 @@ func (m *member) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	note, err := m.carryOn(ctx, s)
+	note, err := m.resumeFromState(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,9 @@ func (m *member) open(ctx context.Context, k *cluster.Cluster) (*Session, error)
 	return s, err
 }
 
-// carryOn finds out which cluster it is, if a receiver or the state file has to know. note says that it continues from the file.
-func (m *member) carryOn(ctx context.Context, s *Session) (note string, err error) {
+// resumeFromState gets the UID of the cluster, if a receiver or the state file needs it, and adds the cluster to the state file. note
+// says that the run continues from the file.
+func (m *member) resumeFromState(ctx context.Context, s *Session) (note string, err error) {
 	r := m.of.run
 	if !r.needs.Identity && r.state == nil {
 		return "", nil

@@ -93,7 +93,7 @@ func TestConditionWithoutReader(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
 	o.fill(t, 300) // more than the pipe holds
-	const unread = `(?s:.*)the reader of stdout does not read: of \d+ events not all were written\n`
+	const unread = `(?s:.*)the reader of stdout does not read: not all of \d+ events were written\n`
 	later := []string{"cm", "--until", "object.metadata.name == 'late'", "--until-for", "any"}
 	for name, test := range map[string]struct {
 		args []string
