@@ -56,7 +56,7 @@ func diffObjects(before, after []storedObject, at time.Time) (events []event.Eve
 			add(event.Added, o, event.Object{})
 		case !there:
 			add(event.Added, o, event.Object{})
-		case old.ResourceVersion != o.ResourceVersion && old.APIVersion == o.APIVersion:
+		case old.ResourceVersion != o.ResourceVersion:
 			add(event.Modified, o, old.Object)
 		}
 	}

@@ -692,6 +692,19 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestCompareVersions checks that Compare returns a modification although the version of the resource has changed, too.
+func TestCompareVersions(t *testing.T) {
+	dir := t.TempDir()
+	r := begunRun(t, dir)
+	newer := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}, "ConfigMap", true)}
+	o := object.Parse(t, strings.Replace(configMap(t, "web", 2).Raw(), `"apiVersion":"v1"`, `"apiVersion":"v2"`, 1))
+	deliver(t, r, event.Event{Type: event.Modified, Target: newer, Object: o, Time: at(10)}, proven(11))
+	c, err := read(t, dir).Compare(t.Context(), Query{Targets: []event.Target{configMaps}}, at(5), at(10))
+	if err != nil || len(c.Events) != 1 || c.Events[0].Type != event.Modified || c.Events[0].Old.ResourceVersion != "1" {
+		t.Errorf("got %+v, %v, want a modification of version 1", c.Events, err)
+	}
+}
+
 // TestClockBack puts the clock back by 50 seconds. The objects must not be known at times that the clock showed twice.
 func TestClockBack(t *testing.T) {
 	dir := t.TempDir()
