@@ -142,6 +142,27 @@ func TestReadmeIndex(t *testing.T) {
 	}
 }
 
+// TestReadmeTitles checks that the tables of README.md and docs/README.md link to each page by its title.
+func TestReadmeTitles(t *testing.T) {
+	row := regexp.MustCompile(`\| \[([^\]]+)\]\(([^)#]+\.md)\)`)
+	for _, index := range []string{"README.md", "docs/README.md"} {
+		links := row.FindAllStringSubmatch(readme.Read(t, index), -1)
+		if len(links) == 0 {
+			t.Errorf("%s has no table of pages", index)
+		}
+		for _, link := range links {
+			page := path.Join(path.Dir(index), link[2])
+			if !strings.HasPrefix(page, "docs/") {
+				continue
+			}
+			title, _, _ := strings.Cut(readme.Read(t, page), "\n")
+			if title != "# "+link[1] {
+				t.Errorf("%s links to %s as %q, but its title is %q", index, page, link[1], title)
+			}
+		}
+	}
+}
+
 // TestAnchors: anchors are as GitHub makes them.
 func TestAnchors(t *testing.T) {
 	got := anchors("# dwatch RESOURCE...\n```\n# no heading\n```\n## The file of --state\n### `*` & co., 1.2\n")
