@@ -62,14 +62,14 @@ func (b *buffer) put(batch []event.Event) bool {
 }
 
 // hasRoom reports whether there is space for another batch, or none is needed because the buffer is
-// closed.
+// closed or detached.
 func (b *buffer) hasRoom() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bytes < b.maxBytes || b.closed
 }
 
-// detachIfBlocked detaches the Subscriber and discards the batches if it is blocked.
+// detachIfBlocked detaches the Subscriber and discards the batches if it is blocked. It returns whether it did.
 func (b *buffer) detachIfBlocked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *buffer) detachIfBlocked() bool {
 }
 
 // takeAll removes and returns the batches, and whether the Subscriber was detached or closed.
-func (b *buffer) takeAll() (waiting [][]event.Event, dropped, closed bool) {
+func (b *buffer) takeAll() (waiting [][]event.Event, detached, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting = b.batches

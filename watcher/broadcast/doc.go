@@ -7,8 +7,8 @@
 // # Contract
 //
 // A Broadcaster is a Sink. Deliver puts the batch into the buffer of each Subscriber, which delivers
-// it in its own goroutine, and returns when each buffer has room for another batch. Therefore, no
-// stage that relies on a nil error may be upstream of a Broadcaster. The buffers share one copy of
+// it in its own goroutine, and returns when each buffer has room for another batch or its context
+// ends. Therefore, no stage that relies on a nil error may be upstream of a Broadcaster. The buffers share one copy of
 // the batch, which must not be changed.
 //
 // Accuracy: a Subscriber has a ledger of the events that it has delivered. It decides what an event

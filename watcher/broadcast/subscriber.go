@@ -127,19 +127,20 @@ func sizeOf(e *event.Event) int64 {
 }
 
 // Run delivers until the Broadcaster is closed or the Subscriber is removed. If the Subscriber is
-// detached, Run delivers until FallbackWatch returns. It does not end with ctx alone, so that the
-// buffer is delivered. Run returns an error of the Sink or of a watch. It may be called only once.
+// detached, Run calls FallbackWatch and ends with it, unless ctx has ended. It does not end with ctx
+// alone, so that the buffer is delivered. Run returns an error of the Sink or of FallbackWatch. It may
+// be called only once.
 func (b *Subscriber) Run(ctx context.Context) error {
 	for {
 		<-b.buffer.ready // also signaled by close
-		waiting, dropped, closed := b.buffer.takeAll()
+		waiting, detached, closed := b.buffer.takeAll()
 		if err := b.deliver(ctx, waiting...); err != nil {
 			return err
 		}
 		switch {
-		case dropped && ctx.Err() == nil:
+		case detached && ctx.Err() == nil:
 			return b.FallbackWatch(ctx, b, b.ledgers.prepareFallback(), b.ledgers.history)
-		case dropped, closed:
+		case detached, closed:
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,8 +140,12 @@ func container(c map[string]any) (string, bool) {
 		return "", false
 	}
 	text := image
-	if count := c["restartCount"]; count != nil && fmt.Sprint(count) != "0" {
-		text += ", restarted " + fmt.Sprint(count) + " times"
+	switch count := c["restartCount"]; {
+	case count == nil, isZero(count):
+	case count == json.Number("1"):
+		text += ", restarted once"
+	default:
+		text += ", restarted " + scalarText(count) + " times"
 	}
 	for name, value := range states {
 		state, _ := value.(map[string]any)
