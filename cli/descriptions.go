@@ -147,8 +147,8 @@ var diffDescription = description{
 	short: "Show differences between two times, namespaces or clusters",
 	long: `Compare the objects at two times of a recording. For each object that differs,
 dwatch prints one change, and who made it if the managed fields show that. If
-the recording does not cover one of the times, nothing is printed and the exit
-code is 4.
+the recording of a cluster does not cover one of the times, nothing is printed
+about the cluster and the exit code is 4.
 
 dwatch also compares two namespaces, or several clusters with the first one. It
 leaves out the fields that each server sets itself; see

@@ -28,7 +28,7 @@ func (o *topOptions) groups() []flags.Group {
 		o.played.Group(),
 		flags.NewGroup("Changes", o.noise.AddTo),
 		flags.NewGroup("Output", o.format.Flags([]string{"table", "json"}, "table or json, with a line for each object"), o.top.AddRowsTo, o.color.AddTo, o.masks.AddTo, o.masks.AddShowSecrets("")),
-		flags.NewGroup("Interval and end", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0, after printing the result")),
+		flags.NewGroup("Interval and end", o.top.AddTo, flags.Timeout(&o.cfg.Ending.Timeout, "with exit code 0; see --interval for when tables are printed")),
 	}
 }
 

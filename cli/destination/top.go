@@ -89,7 +89,8 @@ func sizeOf(f *os.File) (width, height int) {
 	return width, height
 }
 
-// around prints tables while watch runs, and at its end what was not printed yet.
+// around prints tables while watch runs, and a last one at its end, unless tables are printed at an interval to something that is not a
+// terminal.
 func (v *topView) around(ctx context.Context, cancel context.CancelCauseFunc, watch func() error) error {
 	o := v.options
 	if o.log != nil {

@@ -72,7 +72,7 @@ type Output struct {
 	Count func(batch []event.Event) error
 	// Shown is how many events the destination has shown. If nil, it shows every event.
 	Shown func() int
-	// Around calls watch and runs the work of the destination next to it. It returns the errors of both. cancel ends the watch.
+	// Around calls watch and runs the work of the destination next to it. It returns an error if either fails. cancel ends the watch.
 	Around func(ctx context.Context, cancel context.CancelCauseFunc, watch func() error) error
 	// Status says how much went where, or is empty.
 	Status func() string
