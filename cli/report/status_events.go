@@ -43,13 +43,13 @@ func (r *Reporter) reportStatus(ctx context.Context, e event.Event) {
 	case e.Type == event.Arrived:
 		r.statusf(e.Time, "%s: the server has the resource; watching it", describe(t))
 	case e.Type == event.Joined && t.Name != "":
-		r.statusf(e.Time, "%s: belongs to it now; watching it", describe(t))
+		r.statusf(e.Time, "%s: is related now; watching it", describe(t))
 	case e.Type == event.Joined:
 		r.reportNamespace(e, "namespace %s matches; watching it", e.Target.Namespace)
 	case e.Type == event.Left && errors.Is(e.Err, event.ErrNotRequested):
 		r.statusf(e.Time, "%s: no longer watched", describe(t))
 	case e.Type == event.Left:
-		r.reportNamespace(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
+		r.reportNamespace(e, "namespace %s: %v; no longer watching it", e.Target.Namespace, e.Err)
 	case e.Type == event.Denied && !was.Denied:
 		r.reportRefusal(ctx, e)
 	}
@@ -165,7 +165,7 @@ func (r *Reporter) reportMissingList(ctx context.Context, t event.Target) {
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Access.CannotList(ctx, t); lacks {
-			r.logf("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
+			r.logf("%s: %s; watching works anyway, because this server streams existing objects; other servers need list", describe(t), refusal)
 		}
 	})
 }
