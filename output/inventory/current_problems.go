@@ -69,7 +69,7 @@ const (
 	// maxWarningAge is the maximum age of a Warning that explains why an object makes no progress. Controllers that retry
 	// repeat their Warnings.
 	maxWarningAge = time.Hour
-	// shownWarningAge is the age from which on the message states how old the Warning is.
+	// shownWarningAge is the minimum age at which the message states how old the Warning is.
 	shownWarningAge = time.Minute
 	// warningLead is how long before an object was seen to be in progress a Warning about it may be dated. Clocks differ,
 	// and the events of two watches are not ordered.

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// clockInterval is how often a Recorder looks at the clock.
+	// clockInterval is how often a Recorder without Options.Now reads the clock.
 	clockInterval = time.Second
-	// suspendTolerance is by how much a look may be late before the process counts as suspended.
+	// suspendTolerance is by how much a reading may be late before the process counts as suspended.
 	suspendTolerance = time.Second
-	// stepTolerance is by how much the wall clock may fall behind the monotonic clock from one look to the
-	// next before it counts as put back. The two are not read at the same instant.
+	// stepTolerance is by how much the wall clock may fall behind the monotonic clock from one reading to
+	// the next before it counts as put back. The two are not read at the same instant.
 	stepTolerance = 10 * time.Millisecond
 )
 
@@ -24,9 +24,9 @@ type clockMonitor struct {
 	readOffset func() time.Duration
 
 	mu             sync.Mutex
-	last           time.Time     // the last look
-	offset         time.Duration // readOffset at the last look
-	suspendedSince time.Time     // the last look before a suspension that take has not returned yet
+	last           time.Time     // the latest reading
+	offset         time.Duration // readOffset at the latest reading
+	suspendedSince time.Time     // the last reading before a suspension that take has not returned yet
 	step           clockStep     // a step that take has not returned yet
 	stopLoop       func()        // nil if start was not called
 }
@@ -37,7 +37,7 @@ type clockStep struct{ from, to time.Time }
 
 func (s clockStep) isZero() bool { return s.to.IsZero() }
 
-// start looks at the clock of the machine once a second until stop is called. After each look, it calls each with the time.
+// start reads the clock of the machine once a second until stop is called. After each reading, it calls each with the time.
 func (m *clockMonitor) start(each func(now time.Time)) {
 	base := time.Now()
 	m.readOffset = func() time.Duration {
@@ -56,7 +56,7 @@ func (m *clockMonitor) start(each func(now time.Time)) {
 				return
 			case <-ticker.C:
 				now := time.Now()
-				m.look(now)
+				m.observe(now)
 				each(now)
 			}
 		}
@@ -70,8 +70,8 @@ func (m *clockMonitor) stop() {
 	}
 }
 
-// look compares now with the last look.
-func (m *clockMonitor) look(now time.Time) {
+// observe compares a reading of the clock with the previous one.
+func (m *clockMonitor) observe(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now = now.Round(0)
@@ -79,13 +79,13 @@ func (m *clockMonitor) look(now time.Time) {
 		m.suspendedSince = m.last
 	}
 	if m.readOffset != nil {
-		m.lookForStepLocked(now)
+		m.detectStepLocked(now)
 	}
 	m.last = now
 }
 
-// lookForStepLocked extends m.step if the clock was put back since the last look. The exact time is unknown.
-func (m *clockMonitor) lookForStepLocked(now time.Time) {
+// detectStepLocked extends m.step if the clock was put back since the last reading. The exact time is unknown.
+func (m *clockMonitor) detectStepLocked(now time.Time) {
 	offset := m.readOffset()
 	for n := 0; n < 3 && m.offset-offset > stepTolerance; n++ { // the process may have been interrupted between reading the two clocks
 		offset = max(offset, m.readOffset())
@@ -100,10 +100,10 @@ func (m *clockMonitor) lookForStepLocked(now time.Time) {
 	m.offset = offset
 }
 
-// take looks at the clock. It returns what was detected since the last call: suspendedSince is zero if the process was not
+// take observes a reading of the clock, and returns what was detected since the last call: suspendedSince is zero if the process was not
 // suspended, and step is zero if the clock was not put back.
 func (m *clockMonitor) take(now time.Time) (suspendedSince time.Time, step clockStep) {
-	m.look(now)
+	m.observe(now)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	suspendedSince, step = m.suspendedSince, m.step

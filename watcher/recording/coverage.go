@@ -57,8 +57,8 @@ type targetCoverage struct {
 	// gap that has not ended.
 	current span
 	since   time.Time
-	// confirmed is the time up to which the server has confirmed that all events were recorded. current.to may be later.
-	// lastEvent is the time of the latest event while covered.
+	// confirmed is the latest time for which the server has confirmed that all earlier events were recorded. current.to may
+	// be later. lastEvent is the time of the latest event while covered.
 	confirmed, lastEvent time.Time
 	// lagUnknown means that the watch is connected, and that it is unknown how far it lags behind.
 	lagUnknown bool
@@ -217,7 +217,8 @@ func (s *coverage) skipSegment(h *header, i *index) {
 	s.lineTime = s.latest
 }
 
-// beginSegment takes a header.
+// beginSegment takes the header of the next segment. If the segment does not follow the previous one, coverage is restored from
+// the header.
 func (s *coverage) beginSegment(h *header) {
 	next := s.continues(h)
 	now := later(s.latest, later(h.Time.Time, h.LastTime.Time))
@@ -268,8 +269,8 @@ func (s *coverage) complete() {
 	}
 }
 
-// restore takes the coverage that a header states. It is used if earlier lines are missing or belong to another run. Targets
-// that the header states as covered are covered from now on.
+// restore takes the coverage that a header states, because earlier lines are missing or belong to another run. Targets that
+// are covered according to the header are covered from now on. why is the reason of the gap before that.
 func (s *coverage) restore(h *header, now time.Time, why string) {
 	s.endAll(why)
 	for _, state := range h.Targets {
@@ -400,7 +401,7 @@ func (t *targetCoverage) bookmark(l *line, now time.Time) {
 }
 
 // closeSpan ends the current period. timesUnknown means that later events will be recorded, with unreliable times. If no
-// period is open, it adds reason to that of the gap.
+// period is open, closeSpan adds reason to the reason of the current gap.
 func (t *targetCoverage) closeSpan(reason string, timesUnknown bool) {
 	if t.since.IsZero() {
 		if t.current.timesUnknown = t.current.timesUnknown && timesUnknown; !strings.Contains(t.current.reason, reason) && (len(t.spans) > 0 || t.lagUnknown) {
@@ -489,7 +490,7 @@ func (t *targetCoverage) interrupt(why string) {
 	t.lagUnknown = false
 }
 
-// end notes that events from now on will not be recorded.
+// end notes that later events will not be recorded.
 func (t *targetCoverage) end(why string) {
 	t.closeSpan(why, false)
 	t.lagUnknown, t.resumable, t.contiguous = false, false, false

@@ -153,7 +153,7 @@ func TestSuspended(t *testing.T) {
 // TestSuspensionIsReportedOnce checks that a late look at the clock counts as a suspension, which take returns once.
 func TestSuspensionIsReportedOnce(t *testing.T) {
 	var m clockMonitor
-	m.look(at(0))
+	m.observe(at(0))
 	check := func(now int, want time.Time) {
 		t.Helper()
 		if since, step := m.take(at(now)); !since.Equal(want) || !step.isZero() {
@@ -161,11 +161,11 @@ func TestSuspensionIsReportedOnce(t *testing.T) {
 		}
 	}
 	check(1, time.Time{})
-	m.look(at(4)) // late, without a delivery
-	m.look(at(5))
+	m.observe(at(4)) // late, without a delivery
+	m.observe(at(5))
 	check(6, at(1))
 	check(7, time.Time{})
-	m.look(at(3)) // the clock was put back
+	m.observe(at(3)) // the clock was put back
 	check(4, time.Time{})
 }
 
@@ -174,12 +174,12 @@ func TestSuspensionIsReportedOnce(t *testing.T) {
 func TestClockStep(t *testing.T) {
 	var offset time.Duration
 	m := clockMonitor{readOffset: func() time.Duration { return offset }}
-	m.look(at(0))
+	m.observe(at(0))
 	millis := func(n int) time.Time { return start.Add(time.Duration(n) * time.Millisecond) }
 	offset -= 300 * time.Millisecond
-	m.look(millis(700))
+	m.observe(millis(700))
 	offset -= 200 * time.Millisecond
-	m.look(millis(1500))
+	m.observe(millis(1500))
 	if _, step := m.take(millis(1600)); !step.from.Equal(millis(-300)) || !step.to.Equal(millis(1700)) {
 		t.Errorf("got %v to %v", step.from.Sub(start), step.to.Sub(start))
 	}

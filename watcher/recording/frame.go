@@ -163,8 +163,8 @@ func checkHidden(frame []byte, isHeader bool) error {
 	return nil
 }
 
-// endsWithBlock reports whether a block that begins after the first byte ends exactly at the end of data. By chance, about
-// one of 2,000 incomplete frames of 300 bytes looks like that.
+// endsWithBlock reports whether a block that begins after the first byte ends exactly at the end of data. By chance, fewer than
+// one of 1,000 incomplete frames of 300 bytes look like that.
 func endsWithBlock(data []byte) bool {
 	for at := 1; at < len(data); at++ {
 		b, whole := blockAt(data, at)

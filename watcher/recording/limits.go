@@ -52,8 +52,8 @@ func exceedsLimit(err error) bool {
 	return errors.Is(err, errFrameTooLong) || errors.Is(err, errLineTooLong)
 }
 
-// nameList is a JSON array of names in ascending order. Unmarshaling fails for repeated names, of which a short text could
-// have many.
+// nameList is a JSON array of names in ascending order. Unmarshaling fails for repeated names: a short text could contain many
+// of them.
 type nameList []string
 
 // UnmarshalJSON implements json.Unmarshaler.

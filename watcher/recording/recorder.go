@@ -362,7 +362,7 @@ func (r *Recorder) StartRun(o Options, about RunInfo, targets []event.Target) er
 		r.Now = time.Now
 		r.clock.start(r.checkIdle)
 	}
-	r.clock.look(r.Now())
+	r.clock.observe(r.Now())
 	r.runID = rand.Text()
 	wanted := func(k event.Key) bool {
 		return slices.ContainsFunc(targets, func(t event.Target) bool { return covers(t.Key(), k) })

@@ -45,8 +45,9 @@ func hasNoBookmarks(r schema.GroupResource) bool {
 	return r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
 
-// compare returns a comparison from the resourceVersion of c.from to that of a probe which was sent at a time. c.objects
-// are the objects at c.from, or nil if they are unknown. A comparison of too many revisions is not begun.
+// compare returns a comparison from the resourceVersion c.from to the resourceVersion to, the answer of a probe that was
+// sent at the time sent. c.objects are the objects at c.from, or nil if they are unknown. compare makes no request if there
+// are too many revisions between the two.
 func (s *stream) compare(ctx context.Context, c comparison, to string, sent time.Time) comparison {
 	ctx, cancel := context.WithDeadline(ctx, sent.Add(compareTimeout))
 	defer cancel()
