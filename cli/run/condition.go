@@ -198,8 +198,8 @@ func (w *conditionStage) decidedByTime() bool {
 }
 
 // reportProgress reports which object the run waits for, and how far that is, if that has changed. If the run waits for several
-// objects, it reports at most once in reportInterval, which begins with the start of the run as long as targets are not synced. It
-// does not report objects that do not exist: the reporter does that. If the status of the object does not say why it is not ready,
+// objects, it reports at most once in reportInterval. The first interval begins with the start of the run if targets are not synced.
+// It does not report objects that do not exist: the reporter does that. If the status of the object does not say why it is not ready,
 // the causePoller reports it. The caller holds w.mu.
 func (w *conditionStage) reportProgress() {
 	p, more := w.firstPending()

@@ -28,8 +28,8 @@ type namedFields struct {
 }
 
 // fieldCheck is a Sink before next that finds fields which no object can have, so that the user learns why a condition on one never
-// holds. It searches the first maxFieldObjects objects. When all targets are synced, it asks the server for the schemas if a field was
-// in none of these objects.
+// holds. It searches the first maxFieldObjects objects. Once no target is connecting and none is gone, it asks the server for the
+// schemas if a field was in none of these objects.
 type fieldCheck struct {
 	session *Session
 	say     func(line string)

@@ -13,7 +13,7 @@ const helpText = `
 ↑ ↓ or k j, pgup pgdn, home end or g G, wheel: move; ← → in a text
 tab            next resource; shift+tab: previous resource
 enter          changes of the object since the start, and who made them
-d              its YAML, with the values of Secrets masked
+d              its YAML; values of Secrets are masked unless --show-secrets is set
 e              the Events about it, fetched from the server
 y              copy its name to the clipboard of the terminal (OSC 52)
 /              show only rows with these words; !word: only rows without it
