@@ -26,7 +26,7 @@ const (
 )
 
 func (t *Top) AddTo(f *pflag.FlagSet) {
-	f.DurationVar(&t.Interval, "interval", 0, "Print every `DURATION`; by default every 10s, at a terminal every second, and with --timeout once, at the end")
+	f.DurationVar(&t.Interval, "interval", 0, "Print every `DURATION`; by default every second for a table at a terminal, otherwise every 10s, or with --timeout once, at the end")
 	takes(f, "interval", func(text string) error {
 		if t.Interval < time.Second {
 			return fmt.Errorf("invalid --interval %s: it takes a duration of at least 1s", text)

@@ -160,8 +160,8 @@ func (p *Player) Scope() *run.Scope {
 	return scope
 }
 
-// isProven reports whether the recording proves that a condition held. An object's own event proves what holds for that object. All
-// else also rests on earlier events, and is proven only at times that the recording covers.
+// isProven reports whether the recording proves that a condition held. An object's own event proves what holds for that object. Any
+// other decision also depends on earlier events, and is proven only at times that the recording covers.
 func (p *Player) isProven(o *until.Outcome) bool {
 	e, at := &o.Event, p.now()
 	isAboutOne := o.Failed || p.run.Config().Ending.Quantifier == until.Any || e.Target.IsOneObject()
