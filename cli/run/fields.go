@@ -209,7 +209,7 @@ func (l *schemaLookup) take(s lookup.Schema, fields change.FieldPath, resource s
 	}
 }
 
-// maxNamed is how many resources a message names. Of more it gives the number.
+// maxNamed is how many resources a message names. If there are more, it gives only their number.
 const maxNamed = 5
 
 // line is the warning, or empty if the field exists or may exist.

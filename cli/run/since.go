@@ -186,7 +186,7 @@ func withoutClusterName(t event.Target) event.Target {
 	return t
 }
 
-// maxUndated is how many writes without a time are named.
+// maxUndated is how many writes without a time are named. If there is one more, it is named, too.
 const maxUndated = 5
 
 // describeUndated names writes through the subresource scale, for which the server records no time. If an Event of the Deployment

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxMissed   = 3  // how many missed objects a message names
-	maxVerified = 10 // up to how many targets a message says of each that nothing was missed
+	maxVerified = 10 // with more targets, no message says that nothing was missed in a target
 )
 
 // SayVerification reports the result of --verify for one target of s.

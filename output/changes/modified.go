@@ -16,7 +16,8 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-const maxRows = 40 // maximum number of changes of an event; NoTruncate shows all
+// maxRows is the number of shown changes of an event. If there is one more, it is shown, too. NoTruncate shows all.
+const maxRows = 40
 
 // showModified shows the changes of an event, unless all are noise.
 func (v *View) showModified(e *event.Event, c *inventory.Change) error {

@@ -8,7 +8,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// maxOwnedFields is the maximum number of shown fields that a manager owns. NoTruncate shows all.
+// maxOwnedFields is the number of shown fields that a manager owns. If there is one more, it is shown, too. NoTruncate shows all.
 const maxOwnedFields = 3
 
 // reconstruction shows reconstructed events.
