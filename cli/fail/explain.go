@@ -125,7 +125,9 @@ func explainConnection(host string, failed *url.Error) string {
 	}
 	lookup, unfound := errors.AsType[*net.DNSError](failed)
 	switch {
-	case isRefused(failed):
+	case isProxyError(failed):
+		return unable(host, failed.Err, "check the proxy: --proxy-url, proxy-url in the kubeconfig, or HTTPS_PROXY")
+	case errors.Is(failed, syscall.ECONNREFUSED):
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
 	case Is[x509.UnknownAuthorityError](failed):
 		return unable(host, failed.Err, "set its certificate authority with --certificate-authority")
@@ -144,10 +146,11 @@ func explainConnection(host string, failed *url.Error) string {
 	}
 }
 
-// isRefused reports whether the server refused the connection. A proxy that refuses it does not count.
-func isRefused(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Op != "proxyconnect"
+// isProxyError reports whether the request failed at the proxy: dwatch cannot connect to it, or it requires a password.
+func isProxyError(failed *url.Error) bool {
+	op, ok := errors.AsType[*net.OpError](failed)
+	return ok && (op.Op == "proxyconnect" || op.Op == "socks connect") ||
+		failed.Err.Error() == http.StatusText(http.StatusProxyAuthRequired) // net/http has no error type for it
 }
 
 func unable(host string, reason error, hint string) string {
