@@ -140,12 +140,14 @@ func (p *parser) members(n *yaml.Node, what string, names []string, take map[str
 	}
 }
 
-func (p *parser) unknown(key *yaml.Node, what string, names []string) {
-	meant := ""
-	if n := spelling.Nearest(key.Value, names); n != "" {
-		meant = "; did you mean " + n + "?"
+// unknown reports an unknown member, and returns the name that was probably meant, or "".
+func (p *parser) unknown(key *yaml.Node, what string, names []string) (meant string) {
+	hint := ""
+	if meant = spelling.Nearest(key.Value, names); meant != "" {
+		hint = "; did you mean " + meant + "?"
 	}
-	p.fail(key, "%s has no %q%s", what, key.Value, meant)
+	p.fail(key, "%s has no %q%s", what, key.Value, hint)
+	return meant
 }
 
 // resolved returns the node that an alias refers to, and other nodes unchanged.
@@ -191,8 +193,9 @@ var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {
 	r := &Rule{Position: p.at(n)}
+	named, misspelled := false, false // whether there is a name, or a member with nearly that name
 	p.members(n, "a rule", p.names, map[string]func(*yaml.Node){
-		"name":      func(v *yaml.Node) { r.Name = v.Value },
+		"name":      func(v *yaml.Node) { r.Name, named = v.Value, true },
 		"resources": func(v *yaml.Node) { r.Flags = append(r.Flags, p.given(resourceFlag, "resources", v)...) },
 		"command":   func(v *yaml.Node) { r.Command = p.texts(v, "command") },
 	}, func(key, value *yaml.Node) {
@@ -201,13 +204,18 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 		case is && f.ForbiddenReason != "":
 			p.fail(key, "--%s %s", key.Value, f.ForbiddenReason)
 		case !is || !f.isOfRule():
-			p.unknown(key, "a rule", p.names)
+			misspelled = p.unknown(key, "a rule", p.names) == "name" || misspelled
 		default:
 			r.Flags = append(r.Flags, p.flag(f, value)...)
 		}
 	})
 	slices.SortStableFunc(r.Flags, func(a, b FlagValue) int { return strings.Compare(a.Name, b.Name) })
-	if n.Kind == yaml.MappingNode && !nameForm.MatchString(r.Name) {
+	switch {
+	case n.Kind != yaml.MappingNode: // members has reported it
+	case !named && misspelled: // reported, too
+	case !named:
+		p.fail(n, "a rule needs a name of lowercase letters, digits and hyphens")
+	case !nameForm.MatchString(r.Name):
 		p.fail(n, "invalid rule name %q: use lowercase letters, digits and hyphens", r.Name)
 	}
 	return r

@@ -63,6 +63,8 @@ func TestMistakes(t *testing.T) {
 		"apiVersion: dwatch/v9\nkind: Rules":    `r.yaml:1: the file has apiVersion "dwatch/v9" and kind "Rules": this dwatch reads dwatch/v1alpha1 and Rules`,
 		strings.TrimSuffix(head, "\n"):          "r.yaml:3: rules must be a list with at least one rule",
 		head + "- name: a\n  setle: 30s":        `r.yaml:5: a rule has no "setle"; did you mean settle?`,
+		head + "- nme: a":                       `r.yaml:4: a rule has no "nme"; did you mean name?`,
+		head + "- resources: jobs":              `r.yaml:4: a rule needs a name of lowercase letters, digits and hyphens`,
 		head + "- name: a\n  state: file":       "r.yaml:5: --state is for all rules",
 		head + "- name: a\n- name: a":           "r.yaml:5: the name a is already used on line 4",
 		head + "- name: A b":                    `r.yaml:4: invalid rule name "A b": use lowercase letters, digits and hyphens`,
