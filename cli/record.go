@@ -42,8 +42,8 @@ func (r *recordOptions) complete(args []string, _ console.Terminal) error {
 }
 
 func (r *recordOptions) validate() error {
-	if r.cfg.Selection.Request.SelectsNamespaces() {
-		return errors.New("dwatch record takes names of namespaces, or -A for all")
+	if err := r.cfg.Selection.CheckFixedNamespaces("dwatch record"); err != nil {
+		return err
 	}
 	return r.masks.Parse(&r.cfg.Print, true)
 }

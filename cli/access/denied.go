@@ -119,7 +119,7 @@ func (r *Checker) narrower(ctx context.Context, n Permission) string {
 		}
 	}
 	if len(allowed) == 0 {
-		return "-n NAMESPACE takes the right in that namespace only"
+		return "-n NAMESPACE needs the permission only in that namespace"
 	}
 	return fmt.Sprintf("it is allowed with -n %s instead of -A, and perhaps in other namespaces", strings.Join(allowed, ","))
 }

@@ -100,12 +100,13 @@ func (v *changesView) hidden() string {
 	if v.view.Hidden() == 0 {
 		return ""
 	}
-	what, why := "events are not shown: they", "nothing but noise; --noise shows it"
+	what, them := "events are not shown because they", "them"
 	if v.view.Hidden() == 1 {
-		what = "event is not shown: it"
+		what, them = "event is not shown because it", "it"
 	}
+	why := "only noise; --noise shows " + them
 	if v.noiseFlag == "only" {
-		why = "nothing of --only"
+		why = "no fields of --only"
 	}
 	return fmt.Sprintf("%d %s changed %s", v.view.Hidden(), what, why)
 }

@@ -280,7 +280,7 @@ func (d *Receiver) check(ctx context.Context, c *console.Console) error {
 		return fail.Usage(setup)
 	}
 	if down, ok := errors.AsType[*deliver.DownError](err); ok && ctx.Err() == nil {
-		c.Say(fmt.Sprintf("%s: %s; events wait until it is there", d.Name, output.EscapeLine(down.Error())))
+		c.Say(fmt.Sprintf("%s: %s; buffering events and retrying", d.Name, output.EscapeLine(down.Error())))
 		return nil
 	}
 	return err

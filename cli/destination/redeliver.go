@@ -120,14 +120,14 @@ func (r redelivered) end(c *console.Console, d *Receiver) error {
 		if r.events == 1 {
 			all = "the event of " + file + " is delivered"
 		}
-		c.Say(all + ": it can be removed")
+		c.Say(all + ": you can delete the file")
 		return nil
 	case !isKept:
-		left = append(left, file+" is as it was")
+		left = append(left, file+" is unchanged")
 	case stats.GivenUp == failed && len(left) == 1:
 		left = append(left, fmt.Sprintf("%s contains them, so %s can be removed", dead, file))
 	default:
-		left = append(left, fmt.Sprintf("%s has %d of them, and %s is as it was", dead, stats.GivenUp, file))
+		left = append(left, fmt.Sprintf("%s has %d of them, and %s is unchanged", dead, stats.GivenUp, file))
 	}
 	return errors.New(strings.Join(left, "; "))
 }

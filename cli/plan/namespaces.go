@@ -74,7 +74,7 @@ func (e *NamespacesError) Unwrap() error { return e.Err }
 
 // Explain returns a message that says what to do about it.
 func (e *NamespacesError) Explain() string {
-	return fmt.Sprintf("%s chooses among the namespaces, and the user may not see which there are: %v; dwatch rbac prints a role with that right", e.Flag, e.Err)
+	return fmt.Sprintf("%s needs permission to list namespaces: %v; dwatch rbac prints a role with it, -n NAMESPACE does not need it", e.Flag, e.Err)
 }
 
 func (r Request) matches(n Namespace, selector labels.Selector) bool {

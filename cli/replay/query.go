@@ -131,7 +131,7 @@ func (p *part) check(s *run.Session) error {
 		return fail.Usage(&notRecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.EscapeLine(p.from), report.DescribeTargets(s.Plan.Targets), p.describe())})
 	}
 	if slices.ContainsFunc(s.Plan.Targets, func(t event.Target) bool { return !p.HasTarget(t) }) {
-		s.Console.Warn("recorded is only " + p.describe())
+		s.Console.Warn(fmt.Sprintf("the recording %s has only %s", output.EscapeLine(p.from), p.describe()))
 	}
 	return nil
 }
@@ -269,8 +269,8 @@ func CheckFlags(all, server *pflag.FlagSet, of run.Selection) error {
 	if wrong != "" {
 		return fmt.Errorf("--from reads a recording instead of a cluster: it cannot be combined with --%s", wrong)
 	}
-	if of.Request.SelectsNamespaces() {
-		return errors.New("--from takes namespaces by their names")
+	if err := of.CheckFixedNamespaces("--from"); err != nil {
+		return err
 	}
 	_, err := fields.ParseSelector(of.Request.FieldSelector)
 	return err

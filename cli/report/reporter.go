@@ -122,7 +122,7 @@ func (r *Reporter) ReportMissingObject(ctx context.Context, named string, target
 				return
 			}
 		}
-		r.logf("%s is not there%s", named, didYouMean(meant))
+		r.logf("%s does not exist%s", named, didYouMean(meant))
 	})
 }
 

@@ -124,8 +124,8 @@ func TestSimilarName(t *testing.T) {
 	}
 	close(delivered)
 	r.Wait()
-	want := `pods/wbe in namespace a is not there yet; waiting for it; did you mean web?
-pods/db in namespace a is not there yet; waiting for it
+	want := `pods/wbe in namespace a does not exist yet; waiting for it; did you mean web?
+pods/db in namespace a does not exist yet; waiting for it
 `
 	if diff := cmp.Diff(want, w.String()); diff != "" {
 		t.Error(diff)
@@ -167,8 +167,8 @@ func TestResourceNamed(t *testing.T) {
 		}
 	}
 	want := `watching pods/deploy, pods/web in namespace a, carrying on from x\u001b
-pods/deploy in namespace a is not there yet; waiting for it ("deploy" is also a resource: to watch both, say dwatch pods,deployments)
-pods/web in namespace a is not there yet; waiting for it
+pods/deploy in namespace a does not exist yet; waiting for it ("deploy" is also a resource: to watch both, say dwatch pods,deployments)
+pods/web in namespace a does not exist yet; waiting for it
 `
 	if diff := cmp.Diff(want, w.String()); diff != "" {
 		t.Error(diff)

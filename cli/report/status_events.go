@@ -115,9 +115,9 @@ func (r *Reporter) reportEmpty(ctx context.Context, e event.Event) {
 		r.logf("no %s%s yet", describe(t), r.Scope)
 		return
 	}
-	waiting := "%s is not there yet; waiting for it%s"
+	waiting := "%s does not exist yet; waiting for it%s"
 	if r.IsExpected != nil && r.IsExpected(&e) {
-		waiting = "%s is not there%s"
+		waiting = "%s does not exist%s"
 	}
 	if r.ResourceNamed != nil {
 		if resource := r.ResourceNamed(t.Name); resource != "" {

@@ -44,10 +44,10 @@ func AtEachCluster[T any](ctx context.Context, c *console.Console, contexts []cl
 	return all
 }
 
-// sayAliases names the contexts that lead to the same cluster as the same user.
+// sayAliases names the contexts that dwatch skips because they lead to the same cluster as the same user.
 func sayAliases(c *console.Console, m cluster.KubeContext) {
 	if len(m.Aliases) > 0 {
-		c.Say("the same cluster and user as " + output.EscapeLine(strings.Join(m.Aliases, ", ")) + ": it is asked once")
+		c.Say("skipping " + output.EscapeLine(strings.Join(m.Aliases, ", ")) + ": same cluster and user")
 	}
 }
 

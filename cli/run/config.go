@@ -74,8 +74,8 @@ func (s Selection) NamesNamespaces() bool {
 	return s.Request.AllNamespaces || s.Request.SelectsNamespaces() || len(s.Request.Namespaces) > 0
 }
 
-// CheckFixedNamespaces refuses a choice of namespaces by pattern or label, for a feature that cannot forget the objects of a
-// namespace that no longer matches.
+// CheckFixedNamespaces refuses a choice of namespaces by pattern or label, for a feature that needs to know the namespaces at the
+// start.
 func (s Selection) CheckFixedNamespaces(feature string) error {
 	if s.Request.SelectsNamespaces() {
 		return fmt.Errorf("%s cannot be combined with %s yet: name the namespaces, or use -A", feature, s.Request.NamespaceFlag())
@@ -115,10 +115,8 @@ func (c *Config) CheckRecording() error {
 		return errors.New("--record and --state may continue from different places: run dwatch record as a process of its own")
 	case c.Selection.Object != nil:
 		return errors.New("--for drops some of the watched objects, and a recording needs all of them: it cannot be combined with --record")
-	case c.Selection.Request.SelectsNamespaces():
-		return errors.New("--record takes namespaces by their names, or all with -A")
 	}
-	return nil
+	return c.Selection.CheckFixedNamespaces("--record")
 }
 
 // Conditions are all expressions that the run evaluates.

@@ -41,7 +41,7 @@ func (c *clusters) applyKubeconfig(ctx context.Context, working *sync.WaitGroup)
 	connection := c.run.cfg.Connection
 	chosen, err := connection.ExistingContexts(c.run.cfg.Selection.NamesNamespaces())
 	if err != nil {
-		c.console.Warn("the contexts of the kubeconfig stay as they were: " + err.Error())
+		c.console.Warn("keeping the previous contexts of the kubeconfig: " + err.Error())
 		return
 	}
 	follows := connection.HasDynamicContexts()

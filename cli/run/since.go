@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -165,12 +166,12 @@ func (r *reconstruction) finish(ctx context.Context) (known reconstructed) {
 	for _, l := range r.links.All() {
 		if phase := l.Phase(); !l.Synced && (phase == event.PhaseLost || phase == event.PhaseDenied) {
 			known.unlisted = true
-			known.missing = append(known.missing, fmt.Sprintf("%s cannot be listed, so its changes are unknown: %s", withoutClusterName(l.Target).Text(), fail.ExplainDisconnect(l.Err)))
+			known.missing = append(known.missing, describeUnlisted(l))
 		}
 	}
 	for _, source := range r.session.historySources() {
 		if err := r.read(ctx, source); err != nil && !apierrors.IsNotFound(err) {
-			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so %s missing: %s", source.resource.GroupResource(), source.contains, fail.ExplainDisconnect(err)))
+			known.missing = append(known.missing, fmt.Sprintf("cannot list %s, so %s missing: %s", source.resource.GroupResource(), source.contains, fail.ExplainDisconnect(err)))
 		}
 	}
 	known.events = r.history.Events()
@@ -178,6 +179,15 @@ func (r *reconstruction) finish(ctx context.Context) (known reconstructed) {
 	known.undated = r.describeUndated(r.history.Undated())
 	r.history = history.History{}
 	return known
+}
+
+// describeUnlisted says why a target cannot be listed. The caller adds the name of the cluster.
+func describeUnlisted(l *event.WatchState) string {
+	err := l.Err
+	if of, ok := errors.AsType[*event.TargetError](err); ok {
+		err = of.Err // the message already names the target
+	}
+	return fmt.Sprintf("cannot list %s, so past changes are unknown: %s", withoutClusterName(l.Target).Text(), fail.ExplainDisconnect(err))
 }
 
 // withoutClusterName returns t for a message that names the cluster by itself.

@@ -78,10 +78,10 @@ func (c *changeset) String() string {
 		}
 	}
 	if parts == nil {
-		return "nothing changes"
+		return "no changes"
 	}
 	if len(c.kept) > 0 {
-		parts = append(parts, "as before: "+namesOf(c.kept))
+		parts = append(parts, "unchanged: "+namesOf(c.kept))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -145,7 +145,7 @@ func (r *reloader) try(ctx context.Context) {
 	file := output.EscapeLine(s.File)
 	if err == nil {
 		r.reported, s.text = "", r.tried.text
-		s.console.Say(fmt.Sprintf("%s was read again: %s", file, changes))
+		s.console.Say(fmt.Sprintf("%s reloaded: %s", file, changes))
 		return
 	}
 	why := fail.Explain(err)
@@ -159,7 +159,7 @@ func (r *reloader) try(ctx context.Context) {
 		for _, line := range why {
 			s.console.Warn(line)
 		}
-		s.console.Say(file + ": the rules stay as they were")
+		s.console.Say(file + ": keeping the previous rules")
 	}
 }
 

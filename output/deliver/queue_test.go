@@ -238,7 +238,7 @@ func TestFull(t *testing.T) {
 			t.Error("Deliver did not block while there was no room")
 		default:
 		}
-		if s := r.Status(); !strings.Contains(s, "the server is held back") {
+		if s := r.Status(); !strings.Contains(s, "outbox full: reading is paused") {
 			t.Errorf("got status %q", s)
 		}
 		free <- struct{}{}
@@ -258,7 +258,7 @@ func TestFull(t *testing.T) {
 		if got := r.taken(); len(got) != 5 {
 			t.Errorf("accepted %q, want 5 messages", got)
 		}
-		if s := r.Status(); strings.Contains(s, "held back") {
+		if s := r.Status(); strings.Contains(s, "outbox full") {
 			t.Errorf("got status %q after there was room", s)
 		}
 		r.deliver(t, event.Event{Type: event.Synced}, of(strings.Repeat("x", 99), 1)) // a status event, and an event that exceeds the room

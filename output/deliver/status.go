@@ -96,11 +96,11 @@ func (s status) words() (words []string) {
 		words = append(words, "next try in "+span(s.next+time.Second/2)) // rounded up
 	}
 	if s.Full {
-		held := "the server"
+		paused := "reading"
 		if s.ofRule {
-			held = "this rule"
+			paused = "this rule"
 		}
-		words = append(words, "no room for more: "+held+" is held back")
+		words = append(words, "outbox full: "+paused+" is paused")
 	}
 	return words
 }

@@ -320,7 +320,7 @@ func TestFullStore(t *testing.T) {
 		returned := make(chan error, 1)
 		go func() { returned <- r.Deliver(t.Context(), []event.Event{of("late", 1)}) }()
 		await(time.Hour)
-		if s := r.Status(); len(returned) > 0 || !strings.Contains(s, "the server is held back") {
+		if s := r.Status(); len(returned) > 0 || !strings.Contains(s, "outbox full: reading is paused") {
 			t.Errorf("the second batch did not block, status %q", s)
 		}
 		r.recovers()

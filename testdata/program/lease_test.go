@@ -451,7 +451,7 @@ func TestLeaseHangup(t *testing.T) {
 	p.says(t, "^leading since ")
 	p.says(t, "^rule all: watching ")
 	p.signal(syscall.SIGHUP)
-	p.says(t, "rules.yaml was read again: nothing changes$")
+	p.says(t, "rules.yaml reloaded: no changes$")
 	p.signal(syscall.SIGTERM)
 	p.waits(t)
 }

@@ -97,7 +97,7 @@ func TestRightsUnknown(t *testing.T) {
 			}
 
 			p = startPiped(t, "", "secrets", "-A", "--server", server, "--as", user)
-			p.refuses(t, `secrets is forbidden: User ".*" cannot watch .*; -n NAMESPACE takes the right in that namespace only`)
+			p.refuses(t, `secrets is forbidden: User ".*" cannot watch .*; -n NAMESPACE needs the permission only in that namespace`)
 			p = startPiped(t, "", "rbac", "cm", "--server", server, "--request-timeout", "3s")
 			p.refuses(t, `(Unable to connect to .*|the server does not report your user name \(.*\): name the user of the role with --as USER, or --as system:serviceaccount:NAMESPACE:NAME)`)
 		})

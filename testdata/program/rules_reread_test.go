@@ -167,16 +167,16 @@ func rulesReread(t *testing.T, kept bool) {
 	}
 	write(stays, rule("new", cm), rule("wrong", "resources: [cm], settle: 3ms"))
 	p.says(t, `^\S+/rules\.yaml:6: rule wrong: invalid --settle 3ms: `)
-	p.says(t, `^\S+/rules\.yaml: the rules stay as they were$`)
+	p.says(t, `^\S+/rules\.yaml: keeping the previous rules$`)
 	write(stays, changes("after"), rule("new", cm), rule("other", secrets))
-	p.says(t, `was read again: new: new, other; changed: changes; removed: goes; as before: stays$`)
+	p.says(t, `reloaded: new: new, other; changed: changes; removed: goes; unchanged: stays$`)
 	p.says(t, `^rule goes: removed`)
 	p.says(t, `^rule goes: .* 0 given up, 0 waiting`)
 	gone := to.got(t, "/goes", 0)
 	n := to.got(t, "/new", 0)[0].n
 	to.got(t, "/after", n)
 	p.signal(syscall.SIGHUP)
-	p.says(t, `was read again: nothing changes$`)
+	p.says(t, `reloaded: no changes$`)
 	for _, path := range []string{"/stays", "/new", "/after"} {
 		to.got(t, path, n+50)
 	}
@@ -272,7 +272,7 @@ func TestRulesRereadDenied(t *testing.T) {
 	cut := <-running
 	denies.Store(true)
 	rules("after")
-	p.says(t, "was read again: changed: changes; as before: stays$")
+	p.says(t, "reloaded: changed: changes; unchanged: stays$")
 	p.says(t, "^rule changes: .*not now")
 	apply("other", "2")
 	p.says(t, "^rule stays: cm/other: stays MODIFIED$")

@@ -99,7 +99,7 @@ func TestStatusOnSignal(t *testing.T) {
 		flags  []string
 		hidden string
 	}{
-		"changes": {[]string{"--ignore", "data"}, "; 1 event is not shown: it changed nothing but noise; --noise shows it"},
+		"changes": {[]string{"--ignore", "data"}, "; 1 event is not shown because it changed only noise; --noise shows it"},
 		"json":    {nil, ""},
 	} {
 		t.Run(format, func(t *testing.T) {
