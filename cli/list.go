@@ -157,7 +157,7 @@ func (l *listTask) runEach(ctx context.Context, c *console.Console) error {
 		if err != nil {
 			return nil, err
 		}
-		defer known.WarnIfSame(ctx, c, k)()
+		defer known.WarnIfSame(ctx, s)()
 		objects, unread := l.list(ctx, s)
 		switch {
 		case unread != nil && !watcher.IsOnlyUnreadable(unread):

@@ -125,7 +125,7 @@ func (e *notRecordedError) Error() string { return e.text }
 // check returns an error if no planned target was recorded, and warns if only some were.
 func (p *part) check(s *run.Session) error {
 	isKnown := func(t event.Target) bool {
-		return slices.ContainsFunc(p.Targets(), func(k event.Key) bool { return overlap(k, t.Key()) })
+		return slices.ContainsFunc(p.Targets(), func(k event.Key) bool { return k.Overlaps(t.Key()) })
 	}
 	if !slices.ContainsFunc(s.Plan.Targets, isKnown) {
 		return fail.Usage(&notRecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.EscapeLine(p.from), report.DescribeTargets(s.Plan.Targets), p.describe())})
@@ -134,12 +134,6 @@ func (p *part) check(s *run.Session) error {
 		s.Console.Warn(fmt.Sprintf("the recording %s has only %s", output.EscapeLine(p.from), p.describe()))
 	}
 	return nil
-}
-
-// overlap reports whether an object may belong to both.
-func overlap(a, b event.Key) bool {
-	same := func(x, y string) bool { return x == "" || y == "" || x == y }
-	return a.Resource == b.Resource && same(a.Namespace, b.Namespace) && same(a.Name, b.Name)
 }
 
 // describe lists the recorded resources.

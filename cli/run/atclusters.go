@@ -3,7 +3,7 @@ package run
 import (
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +14,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // ClusterResult is the result of a function that AtEachCluster has called for one cluster.
@@ -105,43 +106,91 @@ func PrefixError(name string, err error) error {
 	return errors.Join(lines...)
 }
 
-// ClusterUIDs maps the UID of a cluster to the name of its context, to detect two contexts for one cluster. The zero value is ready.
+// ClusterUIDs finds contexts that lead to the same cluster, and may watch the same objects there. The zero value is ready.
 type ClusterUIDs struct {
-	mu    sync.Mutex
-	names map[string]string
+	mu       sync.Mutex
+	contexts []identifiedContext
 }
 
-// add returns another context that leads to the cluster, or "".
-func (u *ClusterUIDs) add(ctx context.Context, name string, k *cluster.Cluster) string {
+// identifiedContext is a context and the UID of its cluster.
+type identifiedContext struct {
+	name, uid string
+	scope     watchScope
+}
+
+// watchScope is what one context watches: its namespaces and targets.
+type watchScope struct {
+	namespaces []string
+	selects    bool // by patterns or labels, so that namespaces may come to match later
+	targets    []event.Key
+}
+
+func newWatchScope(s *Session) watchScope {
+	w := watchScope{namespaces: s.Request.WatchedNamespaces(), selects: s.Request.SelectsNamespaces()}
+	for _, t := range s.Plan.Targets {
+		w.targets = append(w.targets, t.Key())
+	}
+	return w
+}
+
+// overlaps reports whether an object of the cluster may be in both scopes, now or later. Both are of the same command line, so that
+// only the namespaces of their contexts differ.
+func (w watchScope) overlaps(o watchScope) bool {
+	if w.selects || o.selects || slices.ContainsFunc(w.namespaces, func(n string) bool { return slices.Contains(o.namespaces, n) }) {
+		return true
+	}
+	return slices.ContainsFunc(w.targets, func(k event.Key) bool { return slices.ContainsFunc(o.targets, k.Overlaps) })
+}
+
+// add returns another context that leads to the cluster and may watch the same objects, or "".
+func (u *ClusterUIDs) add(name, uid string, scope watchScope) (other string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.removeLocked(name)
+	for _, c := range u.contexts {
+		if c.uid == uid && c.scope.overlaps(scope) {
+			other = c.name
+			break
+		}
+	}
+	u.contexts = append(u.contexts, identifiedContext{name, uid, scope})
+	return other
+}
+
+// identify asks k for its UID, and returns what add returns. If the UID is unknown, it returns "".
+func (u *ClusterUIDs) identify(ctx context.Context, name string, k *cluster.Cluster, scope watchScope) string {
 	uid, err := k.Identity(ctx)
 	if err != nil || uid == "" {
 		return ""
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch other := u.names[uid]; {
-	case other != "" && other != name:
-		return other
-	case u.names == nil:
-		u.names = map[string]string{}
-	}
-	u.names[uid] = name
-	return ""
+	return u.add(name, uid, scope)
 }
 
-// WarnIfSame asks k for its UID in the background, and warns if another context leads to the same cluster. wait waits for that.
-func (u *ClusterUIDs) WarnIfSame(ctx context.Context, c *console.Console, k *cluster.Cluster) (wait func()) {
+// WarnIfSame asks the cluster of s for its UID in the background, and warns if another context may list the same objects. wait waits
+// for that.
+func (u *ClusterUIDs) WarnIfSame(ctx context.Context, s *Session) (wait func()) {
+	scope := newWatchScope(s)
 	var asked sync.WaitGroup
 	asked.Go(func() {
-		if other := u.add(ctx, k.Context, k); other != "" {
-			c.Warn("this is the same cluster as " + output.EscapeLine(other) + ": its objects are listed twice")
+		if other := u.identify(ctx, s.Cluster.Context, s.Cluster, scope); other != "" {
+			s.Console.Warn(describeSameCluster(other, "objects may be listed twice"))
 		}
 	})
 	return asked.Wait
 }
 
+// describeSameCluster says that another context leads to the same cluster, and with which effect.
+func describeSameCluster(other, effect string) string {
+	return fmt.Sprintf("same cluster as %s: %s; leave out one of the two contexts", output.EscapeLine(other), effect)
+}
+
 func (u *ClusterUIDs) remove(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.names, func(_, known string) bool { return known == name })
+	u.removeLocked(name)
+}
+
+// removeLocked requires u.mu to be held.
+func (u *ClusterUIDs) removeLocked(name string) {
+	u.contexts = slices.DeleteFunc(u.contexts, func(c identifiedContext) bool { return c.name == name })
 }

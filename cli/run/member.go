@@ -239,8 +239,9 @@ func (m *member) resumeFromState(ctx context.Context, s *Session) (note string, 
 func (m *member) follow(ctx context.Context, s *Session, note string, recorder *recorder, watch *watcher.Watcher) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	scope := newWatchScope(s)
 	var asked sync.WaitGroup
-	asked.Go(func() { m.identify(ctx, s.Cluster) })
+	asked.Go(func() { m.identify(ctx, s.Cluster, scope) })
 	defer asked.Wait()
 	r := m.of.run
 	of := &clusterPipeline{
@@ -275,11 +276,11 @@ func (m *member) follow(ctx context.Context, s *Session, note string, recorder *
 	return watch.Run(ctx, head)
 }
 
-// identify warns if another context leads to the same cluster.
-func (m *member) identify(ctx context.Context, k *cluster.Cluster) {
-	if other := m.of.uids.add(ctx, m.name, k); other != "" && other != m.sameCluster {
+// identify warns if another context leads to the same cluster and may watch the same objects.
+func (m *member) identify(ctx context.Context, k *cluster.Cluster, scope watchScope) {
+	if other := m.of.uids.identify(ctx, m.name, k, scope); other != "" && other != m.sameCluster {
 		m.sameCluster = other
-		m.console.Warn("this is the same cluster as " + other + ": its events are reported twice")
+		m.console.Warn(describeSameCluster(other, "events may be reported twice"))
 	}
 }
 

@@ -36,6 +36,12 @@ func (k Key) Covers(o Key) bool {
 	return o.Name != "" && k == Key{o.Cluster, o.Resource, o.Namespace, ""}
 }
 
+// Overlaps reports whether an object may belong to both k and o. It does not compare the clusters.
+func (k Key) Overlaps(o Key) bool {
+	same := func(x, y string) bool { return x == "" || y == "" || x == y }
+	return k.Resource == o.Resource && same(k.Namespace, o.Namespace) && same(k.Name, o.Name)
+}
+
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
 
 // Namespaced reports whether the resource is namespaced.
