@@ -16,7 +16,7 @@ import (
 const (
 	fleetName   = "5 clusters in one dwatch"
 	singlesName = "5 dwatch, a cluster each"
-	boundName   = "these, less 4 binaries"
+	boundName   = "the same, without 4 binaries"
 )
 
 const (
@@ -108,7 +108,7 @@ func (r results) fleets() string {
 	if r[fleetName] == nil {
 		return ""
 	}
-	lines := [][]string{{"", "CPU", "of it", "memory, peak", "of it"}}
+	lines := [][]string{{"", "CPU", "share", "memory, peak", "share"}}
 	for _, name := range []string{fleetName, singlesName, boundName} {
 		line := []string{name}
 		for _, c := range []column{{metric: churnCPU, format: seconds}, {metric: churnPeak, format: megabytes}} {
@@ -122,8 +122,8 @@ func (r results) fleets() string {
 	}
 	return "**Five clusters**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(strings.ReplaceAll(
 		`~dwatch cm --context c1,c2,c3,c4,c5~ watches servers that only send events, %s ConfigMaps of 1.2 KB and %s updates each,
-until all events are printed. Then one dwatch per context does the same, one after the other. "these, less 4 binaries" leaves out the
-memory of a run that is the program itself, and the CPU time of ~dwatch --version~, four times. "of it" is the share of this
+until all events are printed. Then one dwatch per context does the same, one after the other. "the same, without 4 binaries" leaves out the
+memory of a run that is the program itself, and the CPU time of ~dwatch --version~, four times. "share" is the share of this
 value that one dwatch for all clusters needs.
 `, "~", "`"), thousands(fleetObjects), thousands(fleetUpdates))
 }
