@@ -38,7 +38,7 @@ func (d *diffOptions) groups() []flags.Group {
 		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.cfg.Ending.Timeout, "with exit code 1 if the comparison is not complete, or 4 with --from")),
 		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("Compare the state of the recording at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
-			flags.Before("The later state, at `TIME`; by default at the end of the recording")),
+			flags.Before("Compare with the state at `TIME`; by default with the end of the recording")),
 		flags.NewGroup("Output", func(f *pflag.FlagSet) {
 			d.printing.addTo(f, &d.cfg.Print, &d.cfg.KeepManaged, flags.StreamFormats, "; by default changes, and json with --changes, --patch or --old")
 		}),

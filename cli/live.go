@@ -27,7 +27,7 @@ type liveOptions struct {
 func (l *liveOptions) groups() []flags.Group {
 	c := &l.cfg
 	return []flags.Group{
-		flags.NewGroup("What to show", l.targets.AddTo, flags.Subject(&l.object), l.targets.AddWait, flags.Where(&c.Where), c.Ending.AddTo),
+		flags.NewGroup("What to show", l.targets.AddTo, flags.Subject(&l.object), l.targets.AddWait, flags.LiveWhere(&c.Where), c.Ending.AddTo),
 		flags.NewGroup("The past", l.rewind.addTo),
 		flags.NewGroup("Output", l.format.Flags([]string{"table", "wide"}, "table or wide"), flags.Columns(&c.Print.Table), l.color.AddTo, l.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&l.keepManaged)),
 	}

@@ -82,12 +82,12 @@ type Masks struct {
 
 // AddTo adds --mask.
 func (m *Masks) AddTo(f *pflag.FlagSet) {
-	paths(f, &m.paths, "mask", "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
+	paths(f, &m.paths, "mask", "Show the values at or below `PATH` as size and hash (repeatable)")
 }
 
 // AddMaskSecretsTo adds --mask-secrets, for commands that show the values of Secrets by default.
 func (m *Masks) AddMaskSecretsTo(f *pflag.FlagSet) {
-	f.BoolVar(&m.secrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json, yaml and kyaml, too, not only in changes")
+	f.BoolVar(&m.secrets, "mask-secrets", false, "Show the values of Secrets as size and hash in whole objects, too, as in -o json")
 }
 
 // AddShowSecrets returns an Adder for --show-secrets, for commands that mask the values of Secrets by default.

@@ -72,6 +72,14 @@ func ListWhere(to *[]Condition) Adder {
 	}
 }
 
+// LiveWhere adds --where for the live table, which shows the objects whose last event matches all of *to.
+func LiveWhere(to *[]Condition) Adder {
+	return func(f *pflag.FlagSet) {
+		Where(to)(f)
+		f.Lookup("where").Usage = "Show only objects whose last event matches `EXPR`, a CEL expression or a word, e.g. failed or \"object.spec.replicas > 3\" (repeatable: all must match); see docs/reference/expressions.md"
+	}
+}
+
 // Timeout adds --timeout. then continues its help text and says how the run ends. Zero means no limit.
 func Timeout(to *time.Duration, then string) Adder {
 	return func(f *pflag.FlagSet) {

@@ -18,7 +18,7 @@ type Lease struct {
 
 func (l *Lease) AddTo(f *pflag.FlagSet) {
 	text := ""
-	f.StringVar(&text, "lease", "", "Run only while holding the Lease `[NAMESPACE/]NAME`, and stand by otherwise")
+	f.StringVar(&text, "lease", "", "Deliver events only while holding the Lease `[NAMESPACE/]NAME`, and stand by otherwise")
 	takes(f, "lease", func(text string) error { return invalid("lease", output.EscapeLine(text), l.read(text)) })
 	notEmpty(f, "lease")
 }

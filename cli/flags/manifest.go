@@ -29,14 +29,14 @@ type Manifests struct {
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&m.Image, "image", "", "Run the container `IMAGE` of dwatch (required); see docs/contributing/releasing.md for how to build it")
-	f.StringVar(&m.Name, "name", "dwatch", "Name all objects `NAME`, also the Secret that is mounted")
+	f.StringVar(&m.Name, "name", "dwatch", "Name all objects and the mounted Secret `NAME`")
 	f.StringVar(&m.Namespace, "into", "dwatch", "Run in `NAMESPACE`, which must exist; -n selects what to watch")
 	f.StringVar(&m.KustomizeDir, "kustomize", "", "Write a kustomize base into a new `DIRECTORY` instead of YAML to stdout")
 	f.BoolVar(&m.HelmValues, "helm-values", false, "Print the values with which dwatch's Helm chart creates the same objects")
 	f.BoolVar(&m.VolumePerPod, "volume-per-pod", false, "With --lease, give each pod its own volume instead of a shared one")
-	f.BoolVar(&m.Monitoring, "monitoring", false, "Add a PodMonitor and a PrometheusRule for the Prometheus Operator; they are left out without it, whatever a cluster has")
+	f.BoolVar(&m.Monitoring, "monitoring", false, "Add a PodMonitor and a PrometheusRule for the Prometheus Operator")
 	f.IntSliceVar(&m.APIServerPorts, "api-port", []int{443, 6443}, "Let the pods reach the API servers at `PORT` (repeatable)")
-	f.StringVar(&m.Memory, "memory", "", "Limit the memory of a pod to `SIZE`, e.g. 512Mi; by default as the command line needs")
+	f.StringVar(&m.Memory, "memory", "", "Limit the memory of a pod to `SIZE`, e.g. 512Mi; by default, the size depends on the command line")
 	f.StringVar(&m.CPU, "cpu", "", "Request `CPU` for a pod, e.g. 200m; by default 50m")
 	notEmpty(f, "image", "name", "into", "kustomize", "memory", "cpu")
 }

@@ -14,7 +14,7 @@ type Readiness struct{ file string }
 
 // AddTo adds --readiness.
 func (r *Readiness) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&r.file, "readiness", "", "Judge the state of custom resources by the rules in `FILE`; see docs/reference/readiness-rules.md")
+	f.StringVar(&r.file, "readiness", "", "Use the readiness rules in `FILE` for custom resources; see docs/reference/readiness-rules.md")
 	notEmpty(f, "readiness")
 }
 

@@ -39,7 +39,7 @@ func DetectLogFormat(args []string) string {
 func (m *Logging) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Print only errors to stderr, and warnings about missing data and about expressions that can't be evaluated")
 	describeBriefly(f, "quiet", "Print only errors and important warnings to stderr")
-	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
+	f.IntVarP(&m.Verbosity, "v", "v", 0, "Print log messages of the Kubernetes client up to `LEVEL` to stderr; 6 shows each request")
 	f.StringVar(&m.Format, "log", LogText, "Write messages to stderr in this `FORMAT`: text, or json, with one object per line")
 	describeBriefly(f, "log", "Write messages to stderr as `FORMAT`: text or json")
 	offers(f, "log", LogText, LogJSON)

@@ -28,7 +28,7 @@ type Targets struct {
 
 func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
-	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME (repeatable, comma-separated); '*' means all resources that can be watched, '*.GROUP' all in an API group")
+	f.StringArrayVarP(&t.resources, "resource", "r", nil, "Select `RESOURCE` or RESOURCE/NAME (repeatable, comma-separated); '*' means all resources that can be watched, '*.GROUP' all in an API group")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Exclude `RESOURCE` from '*' or a category (repeatable, comma-separated)")
 	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Select `NAMESPACE`: a,b or 'team-*'; '!kube-*' excludes namespaces (repeatable); default: the namespace of the context")
 	f.StringSliceVar(&t.excluded, "exclude-namespace", nil, "Exclude `NAMESPACE`, or a pattern such as 'kube-*' (repeatable, comma-separated)")

@@ -20,7 +20,7 @@ type Template struct {
 }
 
 func (t *Template) addTo(f *pflag.FlagSet) {
-	f.StringVar(&t.text, "template", "", "`TEMPLATE`, or the path of a template file, for a format without one after its =; without -o, it means -o go-template")
+	f.StringVar(&t.text, "template", "", "Use `TEMPLATE`, or the template in the file with that path, for a format without one after its =; without -o, it means -o go-template")
 	f.BoolVar(&t.noHeaders, "no-headers", false, "Don't print column headers")
 	f.BoolVar(&t.allowMissing, "allow-missing-template-keys", true, "If true, leave out fields that a jsonpath or Go template names and an object lacks; if false, a missing field is an error")
 	notEmpty(f, "template")
