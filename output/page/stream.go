@@ -27,7 +27,8 @@ type subscriber struct {
 	lost   bool // removed, because its queue was full
 }
 
-// subscribe adds a subscriber whose queue has an initial ADDED event for each existing object.
+// subscribe adds a subscriber whose queue has an initial ADDED event for each existing object, and then a Synced event for each
+// target whose existing objects have all been reported.
 func (h *Hub) subscribe(wanted selection) *subscriber {
 	s := &subscriber{wanted: wanted}
 	h.mu.Lock()
@@ -38,6 +39,11 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 			e := d.state.ToEvent(nil)
 			e.Type, e.Initial = event.Added, true
 			s.queue = append(s.queue, e)
+		}
+	}
+	for _, l := range h.targets.links.All() {
+		if l.Synced {
+			s.queue = append(s.queue, event.Event{Type: event.Synced, Target: l.Target, Time: time.Now(), Count: l.Count})
 		}
 	}
 	s.limit = len(s.queue) + maxQueue

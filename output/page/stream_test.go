@@ -94,8 +94,10 @@ func TestEvents(t *testing.T) {
 	one.expect("MODIFIED b5")
 	where.expect("MODIFIED a4", "MODIFIED b5", "SYNCED")
 	deletions.expect("DELETED a6")
+	later := s.subscribed(t, "?resource=pods&marks=true")
+	later.expect("ADDED b5 initial", "SYNCED")
 	h.Close("the run has ended")
-	for _, r := range []*reading{all, one, where, deletions} {
+	for _, r := range []*reading{all, one, where, deletions, later} {
 		r.expect("end")
 	}
 }
