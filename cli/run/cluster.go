@@ -145,12 +145,15 @@ func (c *clusterSource) Run(ctx context.Context, sink event.Sink) error {
 	return s.Rights.DescribeDenials(ctx, err)
 }
 
-// clusterNote names the cluster to a person who sees what happens there.
+// clusterNote names the context, or the server if there is none, to a person who sees what happens there.
 func (c *clusterSource) clusterNote() string {
 	if !c.run.needs.Interactive || !c.run.needs.Stdout {
 		return ""
 	}
-	return ", cluster " + output.EscapeLine(c.session.Cluster.DisplayName())
+	if c.session.Cluster.Context == "" {
+		return ", server " + output.EscapeLine(c.session.Cluster.Host)
+	}
+	return ", context " + output.EscapeLine(c.session.Cluster.Context)
 }
 
 // reportOptions says where the status of a session is reported. With --quiet the server is not asked for details.
