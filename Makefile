@@ -1,9 +1,8 @@
-# make help lists the targets. What a target needs is built first; nothing has to
-# be installed but Go, git and make.
+# make help lists the targets. Each target builds what it needs. You only need Go, git and make.
 
 GO ?= go
-# The race detector needs a C compiler; go env knows whether there is one. All else is built and
-# tested without C, as it is released: that is linked in less time, too.
+# The race detector needs a C compiler. go env reports whether there is one. Everything else is built and
+# tested without C, as in releases. It also links faster.
 ifndef WITH_C
 WITH_C := $(shell $(GO) env CGO_ENABLED)
 endif
@@ -11,7 +10,7 @@ DETECTOR := $(if $(filter 1,$(WITH_C)),-race)
 export WITH_C
 export CGO_ENABLED := 0
 RACE ?= # 1: make test with the race detector, which takes twice as long
-LINKED := -ldflags '-s -w' # without what debuggers need, tests are linked in half the time
+LINKED := -ldflags '-s -w' # tests without debug information link in half the time
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
 LDFLAGS := -s -w -X $(MODULE_PATH)/cli/version.release=$(RELEASE)
@@ -22,24 +21,22 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
 PREFIX ?= $(HOME)/.local
 
-# ./... does not look into testdata.
+# ./... does not include packages in testdata.
 HELPERS := ./testdata/testenv ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/library ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
-# What takes longer than a moment, the longest first: so nothing is left to wait for in the
-# end, when the packages that take a moment each are done.
+# Packages with slow tests, the slowest first. They start before the quick packages, which shortens the whole run.
 SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/testenv ./testdata/home
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 KAFKA_SOURCES := $(wildcard testdata/kafka/*.go) testdata/kafka/go.mod testdata/kafka/go.sum
-# What a build has besides: kafka, which those of a release have.
+# Build tags. Releases have the tag kafka.
 TAGS ?=
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
-# Without what debuggers need, and without inlining, most packages take half the time to
-# compile. The standard library stays as it is for all other builds.
+# Without debug information and inlining, most packages compile in half the time. The standard library is compiled with
+# the usual flags, so that other builds can share it.
 QUICK := -l -dwarf=false
-# In the test cluster that is what does not move data, or is the server's alone. The rest is
-# as it should be, also for kubectl, which make bench measures and which is made of the same.
-# The demo's dwatch is compiled likewise, and of the same versions: most of its packages are
-# the cluster's, too, and are compiled once.
+# In the test cluster, these packages are compiled quickly, because only the server uses them or they move no data. All
+# other packages are optimized. kubectl, which make bench measures, shares them. The dwatch of the demo uses the same
+# flags and versions, so that most of its packages are compiled only once.
 SERVER_ONLY := k8s.io/kubernetes k8s.io/apiserver k8s.io/apiextensions-apiserver k8s.io/kube-aggregator \
 	go.etcd.io google.golang.org/grpc go.opentelemetry.io github.com/google \
 	$(addprefix k8s.io/client-go/,applyconfigurations informers kubernetes listers)
@@ -48,7 +45,7 @@ AS_IN_CLUSTER := export GOFLAGS="$$($(GO) env GOFLAGS) -gcflags=all=-dwarf=false
 IN_CLUSTER := cd testdata/cluster && $(AS_IN_CLUSTER)
 QUICKLY := '-gcflags=$(MODULE_PATH)/...=$(QUICK)'
 
-# It says how far it is.
+# The build script prints its progress.
 BUILD := GO='$(GO)' sh '$(CURDIR)/testdata/demo/build.sh'
 
 .DEFAULT_GOAL := help
@@ -58,10 +55,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/dwatch, which needs no shared library; TAGS=kafka with Kafka
+build: ## build bin/dwatch, a static binary; TAGS=kafka adds Kafka
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/dwatch .
 
-bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
+bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster; takes minutes the first time
 	@$(IN_CLUSTER) $(BUILD) 'the test cluster, a whole API server' '$(CURDIR)/bin/cluster'
 	@touch bin/cluster
 
@@ -74,40 +71,39 @@ bin/kafka: $(KAFKA_SOURCES) ## build the Kafka broker of the tests
 	@touch bin/kafka
 
 .PHONY: demo
-demo: ## watch real changes on a real API server; DEMO=stay stays
+demo: ## show dwatch on a real API server; DEMO=stay keeps it running
 	@$(AS_IN_CLUSTER) $(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' $(QUICKLY)
 	@$(MAKE) --no-print-directory bin/cluster
 	@cd testdata/demo && $(AS_IN_CLUSTER) $(BUILD) 'the demo' '$(CURDIR)/bin/demo/demo' $(QUICKLY)
 	@DWATCH=bin/demo/dwatch bin/demo/demo
 
 .PHONY: check
-check: bin/cluster bin/nats bin/kafka ## while you work: linters and quick tests of what changed
+check: bin/cluster bin/nats bin/kafka ## while you work: linters and quick tests
 	@$(FORMATTED)
 	$(GO) vet ./... $(HELPERS)
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) test $$($(GO) list ./... $(HELPERS) | grep -vxF "$$($(GO) list $(SLOW))")
 
 .PHONY: test
-test: bin/cluster bin/kubectl bin/nats bin/kafka ## before a change lands: all tests, on real API servers, some minutes
+test: bin/cluster bin/kubectl bin/nats bin/kafka ## before a change lands: all tests on real API servers; takes some minutes
 	@$(MAKE) --no-print-directory -j3 test/page test/packages test/cluster
 
-# The tests of the page wait for a browser now and then: others run meanwhile, and as many packages
-# more as there are that wait for a server. What make lint looks at is not looked at here. GOGC is for
-# the compiler, the linker and the tests.
+# The tests of the page often wait for a browser, and other tests for a server, so several packages run at the same time.
+# make lint runs vet. GOGC applies to the compiler, the linker and the tests.
 .PHONY: test/page test/packages test/cluster test/dwatch
 test/page test/packages test/cluster test/dwatch: export GOGC := 400
 test/page test/packages test/cluster: TEST = $(GO) test $(LINKED) -vet off
 test/packages test/dwatch: RACING = $(if $(RACE),$(DETECTOR))
 test/packages test/dwatch: export CGO_ENABLED := $(if $(RACE),$(WITH_C),0)
 
-# The page is to be as fast as it is released.
+# The tests measure the speed of the page, so they use a release build.
 test/page: bin/cluster bin/kubectl $(if $(RACE),,test/dwatch)
 	cd testdata/page && $(if $(RACE),,$(BUILT)) $(TEST) -count 1 -timeout 60m ./...
 
 test/packages: bin/cluster bin/kubectl bin/nats bin/kafka test/dwatch
 	$(BUILT) $(TEST) $(RACING) -p 3 -timeout 60m $(SLOW) ./... $(HELPERS)
 
-# What the tests of several packages run is linked once.
+# The dwatch that the tests of several packages run is linked once.
 BUILT := TEST_DWATCH='$(CURDIR)/bin/test/dwatch'
 test/dwatch:
 	$(GO) build $(or $(RACING),-trimpath) -tags kafka $(LINKED) -o bin/test/dwatch .
@@ -122,29 +118,29 @@ bin/kubectl: testdata/cluster/go.mod
 BENCH ?= # flags, such as -n 1000
 
 .PHONY: bench
-bench: build bin/cluster bin/kubectl bin/nats ## measure dwatch beside kubectl and curl, some minutes
+bench: build bin/cluster bin/kubectl bin/nats ## compare dwatch with kubectl and curl; takes 10 to 20 minutes
 	@$(GO) run ./testdata/bench $(BENCH)
 
 CHAOS ?= # flags, such as -for 10m -seed 1 -state
 
 .PHONY: chaos
-chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-for 10m'
+chaos: bin/cluster ## inject random faults; takes a minute, or CHAOS='-for 10m'
 	CGO_ENABLED=$(WITH_C) $(GO) build $(DETECTOR) -o bin/dwatch-chaos .
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 SOAK ?= # flags, such as -for 1h
 
 .PHONY: soak
-soak: bin/cluster bin/nats bin/kafka ## make all certificates, tokens and rules anew meanwhile, a minute or SOAK='-for 1h'
+soak: bin/cluster bin/nats bin/kafka ## replace certificates, tokens and rules while dwatch runs; takes a minute, or SOAK='-for 1h'
 	$(GO) build -trimpath -tags kafka -ldflags '$(LDFLAGS)' -o bin/dwatch-soak .
 	@$(GO) run ./testdata/chaos -soak -dwatch bin/dwatch-soak $(SOAK)
 
 .PHONY: readme
-readme: bin/cluster bin/kubectl bin/nats bin/kafka ## write what dwatch really prints into README.md and the pages of docs
+readme: bin/cluster bin/kubectl bin/nats bin/kafka ## write real output of dwatch into README.md and docs
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
 .PHONY: images
-images: bin/cluster bin/kubectl ## take the pictures of the page in docs/images anew
+images: bin/cluster bin/kubectl ## take new screenshots for docs/images
 	cd testdata/page && UPDATE_IMAGES=1 $(GO) test -count 1 -run Looks .
 
 SITE ?= bin/site
@@ -156,11 +152,11 @@ site: ## write the documentation as a website, with search, into bin/site
 		--noBuildLock --cleanDestinationDir --source testdata/release/site/hugo --destination '$(abspath $(SITE))'
 
 .PHONY: golden
-golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
+golden: bin/cluster ## record the changes that output/changes tests, and write the output of -o changes for them
 	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
 	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/changes
 
-# The linters read what make build and make release compile: nothing is compiled for them alone.
+# The linters use the build cache of make build and make release.
 AS_RELEASED := export GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" &&
 
 .PHONY: lint
@@ -176,7 +172,7 @@ lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	cd testdata/kafka && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 
 .PHONY: cluster
-cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C
+cluster: bin/cluster ## start a cluster to try things; Ctrl-C ends it
 	@bin/cluster --controllers --kubeconfig '$(CURDIR)/bin/kubeconfig'
 
 .PHONY: install
@@ -187,78 +183,77 @@ install: build ## install dwatch, also as kubectl plugin, below PREFIX (~/.local
 	ln -sf dwatch '$(PREFIX)/bin/kubectl_complete-dwatch'
 	@case ":$$PATH:" in *:'$(PREFIX)/bin':*) ;; *) echo 'install: $(PREFIX)/bin is not in your PATH' ;; esac
 
-# Where the manifests of a release say that it is to be had: the module's home, or a name
-# that leads nowhere while it has none (make home).
+# The download URL in the manifests of a release: the module's home, or a placeholder until make home has set one.
 export RELEASE_URL ?= https://$(if $(findstring .,$(MODULE_PATH)),$(MODULE_PATH),dwatch.invalid)
 export RELEASE_MAINTAINER ?= the authors of dwatch <nobody@dwatch.invalid>
 
 .PHONY: release
 release: SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
-# GoReleaser does not read a repository's commits unless that has a remote.
+# GoReleaser reads the commits of a repository only if it has a remote.
 release: export GIT_CONFIG_COUNT := 1
 release: export GIT_CONFIG_KEY_0 := remote.origin.url
 release: export GIT_CONFIG_VALUE_0 := $(RELEASE_URL)
-release: ## what a release consists of, into bin/dist: of a tag, or else a snapshot
-	@# Built as what is released, so that little is compiled twice.
+release: ## build the files of a release in bin/dist; without a tag, a snapshot
+	@# The flags of a release, so that few packages are compiled twice.
 	cd testdata/release && $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
 	rm -rf bin/manual bin/chart && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
-	@# It gives up after an hour, by itself; on a busy machine six platforms take longer.
+	@# The default timeout is an hour, and six platforms can take longer on a busy machine.
 	PATH="$(CURDIR)/bin:$$PATH" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GOGC=400 $(GO) run $(QUICKLY) $(GORELEASER) release --clean --skip=publish --timeout 6h \
 		$$(git describe --exact-match HEAD >/dev/null 2>&1 || echo --snapshot)
 	cp bin/chart/*.tgz bin/dist
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
 .PHONY: test/release
-test/release: test/chart test/otel test/upgrade test/pod ## try what a release consists of, on Linux
+test/release: test/chart test/otel test/upgrade test/pod ## check the files of a release on Linux
 	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
-	@# Not of one go test: make release in it has its own settings.
+	@# Compiled separately, so that the make release that it runs does not inherit settings of go test.
 	cd testdata/release && ../../bin/release.test -test.timeout 60m
 
-# What Helm's packages draw in is compiled for these tests alone, in a minute and a half of CPU.
+# Compiling Helm for these tests takes a minute and a half of CPU.
 .PHONY: test/chart
-test/chart: bin/cluster bin/kubectl ## render the chart as Helm does, and have a real API server take it
+test/chart: bin/cluster bin/kubectl ## render the chart with Helm, and send it to a real API server
 	cd testdata/chart && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/chart && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
-# So is a collector's receiver.
+# This compiles the receiver of a collector.
 .PHONY: test/otel
-test/otel: ## have the receiver of an OpenTelemetry collector take what is sent to it
+test/otel: ## check the OpenTelemetry data of dwatch with the receiver of a collector
 	cd testdata/otel && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/otel && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
-# Three versions are built for it.
+# This builds three versions of dwatch.
 .PHONY: test/upgrade
-test/upgrade: bin/cluster ## have the version before, and this one, take turns with a state file
+test/upgrade: bin/cluster ## run the previous version and this one in turns with one state file
 	$(AS_RELEASED) $(GO) vet ./testdata/upgrade && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/upgrade
 	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m -v ./testdata/upgrade
 
 .PHONY: test/pod
-test/pod: bin/cluster ## run what dwatch manifests prints as a pod is, with the rights of its account, and with one fewer
+test/pod: bin/cluster ## run the output of dwatch manifests as a pod, and leave out each permission in turn
 	$(AS_RELEASED) $(GO) vet ./testdata/pod && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/pod
 	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./testdata/pod
 
-# Hugo is compiled for it, in a few minutes of CPU.
+# Compiling Hugo takes a few minutes of CPU.
 .PHONY: test/site
-test/site: ## check pages, links and search of the documentation as a website
+test/site: ## check the pages, links and search of the website
 	cd testdata/release/site && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release/site && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
 .PHONY: home
-home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit
+home: ## change the module path to MODULE=example.com/you/dwatch, in one commit
 	@test -z "$$(git status --porcelain)" || { echo 'home: commit what you have changed first'; exit 1; }
 	@git var GIT_COMMITTER_IDENT >/dev/null
 	$(GO) run ./testdata/home '$(MODULE)'
 	git commit -qam 'The module is $(MODULE)'
 
 .PHONY: cross
-cross: ## vet and build the program for the systems that the tests do not run on
-	@# None of it is run: it may be compiled in the least time.
+cross: ## vet and build dwatch for Windows, macOS and FreeBSD
+	@# Nobody runs these binaries, so they are compiled as fast as possible.
 	for os in windows darwin freebsd; do \
 		export GOOS=$$os GOGC=400 GOFLAGS="$$($(GO) env GOFLAGS) '-gcflags=all=$(QUICK)'"; \
 		$(GO) vet ./... && $(GO) build ./... || exit 1; \
 	done
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove all built files
 	rm -rf bin
