@@ -88,6 +88,8 @@ func TestMoved(t *testing.T) {
 		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it chooses the page size itself, so leave the flag out",
 		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",
 		{"serve", "pods", "--open=perhaps"}:   `invalid argument "perhaps" for "--open" flag: strconv.ParseBool: parsing "perhaps": invalid syntax; see 'dwatch serve --help-all'`,
+		{"pods", "--exclude-ns", "a"}:         "dwatch has no flag --exclude-ns: use --exclude-namespace NAMESPACE",
+		{"list", "pods", "--exclude-ns=a"}:    "dwatch list has no flag --exclude-ns: use --exclude-namespace NAMESPACE",
 		{"send", "--deadline=1s", "--batch2"}: "unknown flag: --batch2; did you mean --batch?",
 	} {
 		var args []string

@@ -30,7 +30,7 @@ var helpTasks = []helpTask{
 	{"Watch it in a table", "live deploy,rs,po"},
 	{"Watch it in a browser", "serve deploy,rs,po --open"},
 	{"Wait in CI", "wait deploy/web --timeout 5m"},
-	{"Why is it not ready?", "explain-readiness deploy/web"},
+	{"Why is it not ready?", "wait deploy/web --timeout 5s"},
 	{"Who changed it?", "deploy/web --since 2h"},
 	{"What happened last night?", "deploy,cm,po -A --since 02:00"},
 	{"What keeps changing?", "top '*' -A"},

@@ -16,7 +16,8 @@ import (
 	"dwatch/output"
 )
 
-// became maps flags that users may expect to a command line to use instead. %[1]s is dwatch, %[2]s are the named resources.
+// became maps flags that users may expect to the flag or command line to use instead. %[1]s is dwatch, %[2]s
+// are the named resources.
 var became = map[string]string{
 	"list":             "%[1]s list %[2]s",
 	"live":             "%[1]s live %[2]s",
@@ -29,6 +30,7 @@ var became = map[string]string{
 	"watch":            "%[1]s %[2]s, which always watches",
 	"webhook":          "%[1]s send %[2]s --to URL",
 	"port":             "%[1]s serve %[2]s --addr 127.0.0.1:PORT",
+	"exclude-ns":       "--exclude-namespace NAMESPACE",
 }
 
 // moved returns an error that says which command has a flag. It returns nil if none has it.
