@@ -12,7 +12,7 @@ import (
 // maxKubeEvents limits how many Events of an object are sent. The newest are sent.
 const maxKubeEvents = 50
 
-var errNoEvents = errors.New("Events of a past time are known only if dwatch watches them: name events, too")
+var errNoEvents = errors.New("past Events are known only if dwatch watches them: name the resource events, too")
 
 // kubeEventItem is a Kubernetes Event in an API answer. docs/reference/page-api.md describes its members.
 type kubeEventItem struct {
