@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewBuiltin returns a Mapper for the resources that every Kubernetes server has. It makes no requests. Custom resources are unknown
-// to it, and so are categories.
+// NewBuiltin returns a Mapper for common resources that every Kubernetes server has. It makes no requests. Other resources
+// are unknown to it, such as custom resources, and so are categories.
 func NewBuiltin() *Mapper {
 	var resources []metav1.APIResource
 	for line := range strings.Lines(builtin) {

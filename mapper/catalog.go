@@ -70,7 +70,8 @@ func (c *catalog) find(name string) (found []resource, multiple bool) {
 	return nil, false
 }
 
-// shortName returns the shortest name that resolves to r. It is called for each event and so has a cache.
+// shortName returns the first name of r that resolves to r: one of its short names, the singular or the plural. If none
+// does, it returns the plural with the group. It is called for each event and so has a cache.
 func (c *catalog) shortName(r schema.GroupVersionResource) string {
 	if name, known := c.shortNames.Load(r); known {
 		return name.(string)
@@ -133,9 +134,10 @@ func (c *catalog) findOne(name string) (resource, bool) {
 	return c.byKind(gk.WithVersion(""))
 }
 
-// byResource finds the resource that matches partial. kubectl looks for a kind and then for its resource,
-// which is wrong if two resources have the same kind. An exact group wins over a group that only starts
-// with it. Otherwise the lowest rank wins, as with the priorities of client-go's mapper.
+// byResource finds the resource whose plural, singular or short name matches partial. kubectl looks for a
+// kind and then for its resource, which is wrong if two resources have the same kind. An exact group wins
+// over a group that only starts with it. Otherwise the lowest rank wins, as with the priorities of
+// client-go's mapper.
 func (c *catalog) byResource(partial schema.GroupVersionResource) (resource, bool) {
 	matches, _ := c.mapper.ResourcesForWithContext(background, partial) // an error means that there are none
 	best := 2 * len(c.resources)

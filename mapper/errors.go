@@ -13,11 +13,12 @@ import (
 // UnknownError is the error for a name that is neither a resource nor a category of the server.
 type UnknownError struct {
 	Name string
-	// Suggestions are the most similar watchable resources, such as "deployments (apps/v1)", the most similar first.
+	// Suggestions are the most similar resources that allow the use, such as "deployments (apps/v1)", the most similar first.
 	Suggestions []string
 	// FailedGroups are the group versions whose server did not answer. The name may be one of their resources.
 	FailedGroups []schema.GroupVersion
-	// Hint is set if the name is a command of kubectl. It names the corresponding command of dwatch.
+	// Hint is set if the name is a verb, such as a common command of kubectl. It says what to type instead, or that only
+	// kubectl has the command.
 	Hint string
 }
 
@@ -98,7 +99,8 @@ func (s *snapshot) explain(name string, use Use) error {
 	return unknown
 }
 
-// kubectlHint returns what to use instead of a command of kubectl. It is empty if kubectl has no such command.
+// kubectlHint returns what to type instead of a verb, such as a command of kubectl, where a resource is expected. It is
+// empty for other words, and for some commands of kubectl.
 func kubectlHint(verb string) string {
 	switch verb {
 	case "get":

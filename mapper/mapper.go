@@ -40,8 +40,8 @@ func (m *Mapper) Resolve(ctx context.Context, name string) (Result, error) {
 
 // ResolveFor returns the resources that name refers to and that allow a use. Without an error, there is at least one.
 //
-// The error is an *UnknownError, an *UnwatchableError or wraps a discovery error. With the
-// first two, the Result still contains the FailedGroups.
+// The error is an *UnknownError or an *UnwatchableError, wraps a discovery error, or is that of ctx. With
+// the first two, the Result still contains the FailedGroups.
 func (m *Mapper) ResolveFor(ctx context.Context, name string, use Use) (Result, error) {
 	called := time.Now()
 	s, err := m.current(ctx)
@@ -71,8 +71,9 @@ func (m *Mapper) ResolveCached(name string) []*meta.RESTMapping {
 	return s.resolve(name, Watch).Mappings
 }
 
-// ShortName returns the shortest name that resolves to r according to the last discovery: a short name, the singular or
-// the plural, with the group if necessary. It makes no requests.
+// ShortName returns the first name of r that resolves to r according to the last discovery: one of its short names, the
+// singular or the plural. If none does, it returns the plural with the group. Before the first discovery, it returns the
+// plural. It makes no requests.
 func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	s, _ := m.cached()
 	if s == nil {
@@ -115,7 +116,8 @@ func (m *Mapper) current(ctx context.Context) (*snapshot, error) {
 	return m.discover(ctx, since)
 }
 
-// discover returns a snapshot requested at since or later. Concurrent callers share one discovery.
+// discover returns a snapshot requested at since or later, or the only snapshot of a fixed Mapper. A caller that waited
+// for another caller's discovery shares its snapshot if that is recent enough.
 func (m *Mapper) discover(ctx context.Context, since time.Time) (*snapshot, error) {
 	select {
 	case m.discovering <- struct{}{}:

@@ -31,9 +31,10 @@ func (c *catalog) suggest(name string) []string {
 	return texts[:min(len(texts), maxSuggestions)]
 }
 
-// Resource is a watchable resource with its names.
+// Resource is a resource with its names.
 type Resource struct {
-	// Name resolves to the resource. It is the plural, followed by .GROUP if the plural alone resolves to something else.
+	// Name resolves to the resource. It is the plural, followed by .GROUP if the plural alone resolves to something else, or
+	// by .VERSION. in the core group.
 	Name       string
 	ShortNames []string // not necessarily unique
 	Categories []string

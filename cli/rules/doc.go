@@ -17,5 +17,5 @@
 //
 // The members of a rule are name, resources, command, and the flags of dwatch send by their names. So the command line's own
 // checks apply to rules. Secrets are read from files, as on the command line. Flags that concern the whole process are not
-// allowed in a rule. The caller passes the known flags.
+// allowed in a rule, nor are some others, such as --from. The caller passes the known flags.
 package rules

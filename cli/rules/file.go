@@ -67,7 +67,8 @@ type Flag struct {
 // resourceFlag is the flag that the member "resources" of a rule sets.
 const resourceFlag = "resource"
 
-// Parse reads a file of rules. known are the flags of dwatch send. The error has one line for each mistake.
+// Parse reads a file of rules. known are the flags of dwatch send. The error has one line for each mistake. Parse may return
+// rules together with an error.
 func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
 	p := &parser{path: path, known: map[string]Flag{}, names: []string{"name", "resources", "command"}}
 	for _, f := range known {
@@ -188,7 +189,8 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 	return rules
 }
 
-// nameForm allows names that can be the value of a metric label and a part of a file name.
+// nameForm allows names that can be the value of a metric label and a part of a file name. A name has at most 63 characters,
+// and begins and ends with a letter or digit.
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {

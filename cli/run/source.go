@@ -50,7 +50,7 @@ type Scope struct {
 	Clusters func() []event.Cluster
 	// Cluster and Server name the only cluster as people and as its address do. They are empty if there are several.
 	Cluster, Server string
-	// ShortName returns the shortest name of a resource.
+	// ShortName returns a short name of a resource, or its singular or plural.
 	ShortName func(schema.GroupVersionResource) string
 	// Origin returns the CloudEvents source of a cluster. The name is empty if there is one cluster.
 	Origin func(ctx context.Context, cluster string) (string, error)

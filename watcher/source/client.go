@@ -22,8 +22,8 @@ import (
 // the last resourceVersion with its own backoff. The informer receives an error only if it has to
 // act on it, by listing all objects.
 //
-// During a list, the client also passes each object to the observer immediately, because an
-// informer passes on nothing before the list is complete.
+// During a list, unless it is for a snapshot, the client also passes each object to the observer
+// immediately, because an informer passes on nothing before the list is complete.
 func (s *session) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := s.options.Client.Resource(r)
 	return anyNamespace{resourceClient{all, s}, all}

@@ -26,7 +26,8 @@ const (
 	phaseLive // the server sends changes, until the watch is renewed
 )
 
-// connection is one watch request of a stream and its events. Each wait has a time limit.
+// connection is one watch request of a stream and its events. Each wait for the server has a time
+// limit.
 type connection struct {
 	*stream
 	opened time.Time
@@ -37,7 +38,7 @@ type connection struct {
 	// heard is when the last event had been passed on, so that waiting for a slow Sink does not
 	// count as silence. It is zero before the first event.
 	heard time.Time
-	// bookmarked is true after the first bookmark.
+	// bookmarked is true after the first bookmark that follows the initial events.
 	bookmarked bool
 	silence    silence
 	columns    codec.Columns
@@ -63,8 +64,8 @@ func newConnection(s *stream) *connection {
 	}
 }
 
-// serve opens the watch and relays its events until it ends. It returns nil if the watch ended
-// normally.
+// serve opens the watch and relays its events until it ends. It returns nil if the watch worked
+// until it ended.
 func (c *connection) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -160,7 +161,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			probes.handleComparison(ctx, c, unchanged)
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.session.noteHeard() // a regular end counts as a sign of the server
+				c.session.noteHeard() // the end counts as a sign of the server, even if the connection was reset
 				c.noBookmarks = c.noBookmarks || c.bounded && !c.bookmarked && time.Since(c.opened) > c.life-shortWatch
 				return nil
 			}

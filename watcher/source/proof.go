@@ -68,7 +68,8 @@ type probe struct {
 	sent            time.Time
 	resourceVersion string
 	// late is true if the stream may have been behind between the previous probe and this one,
-	// because the answer or a change from before the probe was late.
+	// because the answer or a change from before the probe was late, or because a probe between the
+	// two is missing.
 	late bool
 }
 

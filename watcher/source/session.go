@@ -26,8 +26,8 @@ import (
 // session runs one informer of a source. It is the informer's client and its handler.
 type session struct {
 	*Source
-	// ctx ends with the session. It is stored because client-go's reflector lists with
-	// context.Background().
+	// ctx ends with the session. It is stored because the contexts that client-go passes to List and
+	// Watch end later, when the informer is stopped.
 	ctx  context.Context
 	fail context.CancelCauseFunc
 

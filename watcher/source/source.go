@@ -99,8 +99,8 @@ func (s *Source) SetTarget(t event.Target) { s.target = t }
 // Recheck does not block.
 func (s *Source) Recheck() { Signal(s.recheck) }
 
-// Relist makes the running session list all objects again. A list that begins later fulfills the
-// request, too. Relist does not block.
+// Relist makes the running session list all objects again. Initial events in progress or a list that
+// begins later fulfill the request, too. Relist does not block.
 func (s *Source) Relist() { Signal(s.relist) }
 
 // Signal sends a signal to c, which has capacity one, unless one is already waiting.

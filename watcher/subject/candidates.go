@@ -12,15 +12,16 @@ import (
 // maxCandidates is the maximum number of remembered objects.
 const maxCandidates = 500
 
-// candidates remembers the last events of objects that did not pass but will if they select pods
-// that are not known yet. A Service may be created before its Deployment.
+// candidates remembers the last events of objects that did not pass but will if they target pods
+// that are not known yet, directly or through a Service. A Service may be created before its
+// Deployment.
 type candidates struct {
 	events  map[identity]event.Event
 	checked int // version of the subject when the candidates were last checked
 }
 
-// add remembers an event that did not pass. If there are too many objects, later ones are not
-// remembered.
+// add remembers an event that did not pass, if its object may target the pods. It ignores
+// reconstructed events. If there are too many objects, later ones are not remembered.
 func (c *candidates) add(e event.Event, s *Subject) {
 	id := identityOf(&e)
 	delete(c.events, id)
@@ -39,7 +40,7 @@ func (c *candidates) removeTarget(t event.Target) {
 }
 
 // takeMatches removes and returns the events of objects that now belong to the subject, in the
-// order of their times.
+// order of their times. But an Ingress follows the Service through which it belongs to the subject.
 func (c *candidates) takeMatches(s *Subject) (matches []event.Event) {
 	for len(c.events) > 0 && c.checked != s.version() {
 		c.checked = s.version()

@@ -1,5 +1,5 @@
 // Package subject drops what does not belong to one object from a stream: Kubernetes Events that
-// are not about it or its descendants and, with a Subject, also other objects.
+// are not about it or objects that belong to it and, with a Subject, also other objects.
 package subject
 
 import (
@@ -14,10 +14,11 @@ import (
 )
 
 // Stage passes on all status events, and the Events about an object, the root, and its descendants.
-// With a Subject, it also passes on the root and the objects that belong to it. The first event of
-// an object that it passes on is Added, because an object may come to belong to the root by a
-// change, and a Service may precede its Deployment. The Count of a Synced event is the number of
-// objects that passed. Stage must be used from one goroutine.
+// With a Subject, it also passes on the root, the objects that belong to it, and the Events about
+// these. The first event of an object that it passes on is Added unless it is reconstructed, because
+// an object may come to belong to the root by a change, and a Service may precede its Deployment.
+// The Count of a Synced event is the number of existing objects of the target that passed. Stage
+// must be used from one goroutine.
 type Stage struct {
 	next   event.Sink
 	root   owner.Ref
@@ -108,7 +109,8 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 	return true, err
 }
 
-// markFirst records that an object passes and turns its first event into Added.
+// markFirst records that an object passes, and turns its first event into Added unless it is
+// reconstructed.
 func (s *Stage) markFirst(e *event.Event) {
 	s.reported[identityOf(e)] = e.Target.Key()
 	if e.Type == event.Modified && e.Reconstructed == nil {
@@ -127,8 +129,8 @@ func (s *Stage) passCandidates() {
 	}
 }
 
-// Includes reports whether an Event is about the root or a descendant, or, with a Subject, whether
-// an object belongs to the root.
+// Includes reports whether an Event is about the root or a descendant. With a Subject, it reports
+// whether an object belongs to the root, or an Event is about such an object.
 func (s *Stage) Includes(ctx context.Context, o event.Object) (bool, error) {
 	if s.Subject != nil && !o.IsEvent() {
 		return s.includesObject(ctx, o)

@@ -16,8 +16,9 @@ import (
 )
 
 // Subject tracks which objects belong to an object, the root, in addition to its descendants:
-// objects that the root and its pods refer to, and objects that target its pods, such as Services.
-// It learns them from Learn and IsTargetOf. An object that once belonged to the root always does.
+// objects that the root and its pods refer to, and objects that target it or its pods, such as
+// Services. It learns them from Learn and IsTargetOf. An object that once belonged to the root
+// always does.
 // Subject is safe for concurrent use.
 type Subject struct {
 	root  owner.Ref
@@ -104,7 +105,7 @@ func labelsOf(u *unstructured.Unstructured) labels.Set {
 func IsNode(o owner.Ref) bool { return o.GroupKind() == schema.GroupKind{Kind: "Node"} }
 
 // RefersTo reports whether o has been learned to belong to the root, by a reference or because it
-// targets the pods.
+// targets the root or its pods.
 func (s *Subject) RefersTo(o owner.Ref) bool {
 	if IsNode(o) {
 		o.Namespace = ""
@@ -116,7 +117,8 @@ func (s *Subject) RefersTo(o owner.Ref) bool {
 
 // IsTargetOf reports whether u targets the root or its pods: a Service that selects the pods, an
 // Ingress to such a Service or the root, a PodDisruptionBudget that selects the pods, or a
-// HorizontalPodAutoscaler of the root.
+// HorizontalPodAutoscaler of the root. An empty selector selects nothing, although that of a
+// PodDisruptionBudget selects all pods of its namespace. IsTargetOf records u if it returns true.
 func (s *Subject) IsTargetOf(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

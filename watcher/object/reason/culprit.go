@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Culprit is an object of the core group that a reason blames: it is missing, or it is a quota that is used up.
+// Culprit is an object of the core group that a reason blames: the object or a key of it is missing, or it is a quota that
+// does not allow a new object.
 type Culprit struct {
 	// Kind is ConfigMap, Secret, PersistentVolumeClaim, ServiceAccount or ResourceQuota. The object is in the namespace
 	// of the object that the reason is about.

@@ -11,7 +11,7 @@ import (
 )
 
 // podReason returns the reason in the status (such as an eviction), or why the Pod has no node, or what is wrong with
-// the first container that does not work.
+// one of its containers, or why the Pod is not ready although its containers are.
 func podReason(u *unstructured.Unstructured) Reason {
 	status := submap(u.Object, "status")
 	if text(status, "reason") != "" {
@@ -40,7 +40,7 @@ func unreadyReason(u *unstructured.Unstructured) Reason {
 	return Reason{"not ready, though its containers are: its node may be gone", true}
 }
 
-// containerReason returns what is wrong with the first container that does not work.
+// containerReason returns what is wrong with the container that Container returns.
 func containerReason(u *unstructured.Unstructured) Reason {
 	all := ownContainers(u)
 	c, r := firstBroken(u, all)
@@ -62,7 +62,8 @@ func prefix(c *pod.Container, containers int) string {
 }
 
 // Container returns the container that the reason of a Pod is about: the first broken init container, or else the first
-// broken container that says why, or else the first broken one. It returns nil if there is none.
+// broken container that says why, or else the first broken one. It returns nil if there is none. It does not check whether
+// the Pod itself has a reason, such as an eviction, which Of prefers.
 func Container(u *unstructured.Unstructured) *pod.Container {
 	c, r := firstBroken(u, ownContainers(u))
 	if r.Text == "" {
@@ -103,7 +104,8 @@ var imageReasons = []string{
 	"SignatureValidationFailed",
 }
 
-// brokenReason returns what is wrong with a container. Its text is empty if the container works or is about to start.
+// brokenReason returns what is wrong with a container. Its text is empty if the container works, has succeeded or is about
+// to start.
 func brokenReason(u *unstructured.Unstructured, c *pod.Container) Reason {
 	switch why := c.Waiting.Reason; {
 	case why == "", why == "ContainerCreating", why == "PodInitializing":
@@ -128,7 +130,8 @@ func brokenReason(u *unstructured.Unstructured, c *pod.Container) Reason {
 	return Reason{probeReason(u, c), true}
 }
 
-// probeReason tells which probe keeps a running container from being ready. The spec must be present and have one.
+// probeReason returns which probe keeps a running container from being ready. If the spec has no such probe, it only
+// returns that the container runs and is not ready.
 func probeReason(u *unstructured.Unstructured, c *pod.Container) string {
 	spec := byName(list(u.Object, "spec", "containers"), c.Name)
 	switch {
@@ -141,7 +144,8 @@ func probeReason(u *unstructured.Unstructured, c *pod.Container) string {
 }
 
 // terminationReason describes how a container ended, such as "OOMKilled (exit 137, 4 restarts), limit 64Mi". backoff is
-// the reason for waiting of a container that crashes repeatedly. It is used if the end has no name of its own.
+// the reason for waiting of a container that crashes repeatedly. It is used if the end has no name of its own, and precedes
+// the name if the exit code is 0.
 func terminationReason(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination, backoff string) Reason {
 	end := pod.Termination{}
 	if how != nil {

@@ -1,5 +1,5 @@
 // Package reason finds the first thing that is wrong with an object, in the words of the kubelet, the scheduler or a
-// controller. All functions are pure.
+// controller if they give a reason. All functions are pure.
 package reason
 
 import (

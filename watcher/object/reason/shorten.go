@@ -35,8 +35,8 @@ var (
 	countPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d+) (.*)$`) })
 )
 
-// trimScheduling returns the message of the scheduler without the part about preemption. The number of nodes is left out
-// if one reason holds for all nodes.
+// trimScheduling returns the message of the scheduler without the part about preemption. If one reason holds for all nodes,
+// their number is not repeated before it.
 func trimScheduling(message string) string {
 	parts := nodesPattern().FindStringSubmatch(strings.Join(strings.Fields(message), " "))
 	if parts == nil {
@@ -55,7 +55,8 @@ func trimScheduling(message string) string {
 	return parts[1] + " nodes: " + strings.Join(reasons, ", ")
 }
 
-// trimRefusal returns why an object can't be created, without its name, which is a new one at each attempt.
+// trimRefusal returns why an object can't be created. If that is forbidden, it omits the object's name, which is a new one
+// at each attempt.
 func trimRefusal(message string) string {
 	if _, why, found := strings.Cut(message, " is forbidden: "); found {
 		return why
@@ -75,7 +76,8 @@ func trimMount(message string) string {
 	return message
 }
 
-// trimPull returns why an image can't be pulled: the innermost of the nested errors.
+// trimPull returns why an image can't be pulled: the innermost of the nested errors. It is empty if the message only says
+// that the kubelet waits before the next attempt.
 func trimPull(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	if i := strings.LastIndex(message, ": "); i >= 0 {

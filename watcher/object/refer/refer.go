@@ -101,7 +101,7 @@ func (w *walk) visit(value any, depth int) {
 	}
 }
 
-// take adds the references in the value of a field. isOptional is true if the map that contains the field has
+// addField adds the references in the value of a field. isOptional is true if the map that contains the field has
 // optional: true. It only matters if the value is a name.
 func (w *walk) addField(f field, value any, isOptional bool) {
 	switch value := value.(type) {
