@@ -57,7 +57,7 @@ func (c *serverClock) latestAt(t time.Time) time.Time {
 }
 
 // existedAtStart reports whether an object may have existed when the run began. It can't tell for
-// objects that were created within a second after that.
+// objects that were created within two seconds after that.
 func (s *runState) existedAtStart(o event.Object) bool {
 	created := gjson.Get(o.Raw(), "metadata.creationTimestamp")
 	return !created.Exists() || !created.Time().After(s.clock.latestAt(s.startTime))

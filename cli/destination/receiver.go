@@ -32,7 +32,7 @@ type Receiver struct {
 
 	receiver  deliver.Receiver
 	remote    remote           // receiver if it has an address, or nil
-	process   *deliver.Process // receiver if it is a command that was started once, or nil
+	process   *deliver.Process // receiver if it is one program for all messages (--batch), or nil
 	queue     *deliver.Queue
 	endAborts func() // ends the aborts that an expired Lease causes, or nil
 }
@@ -362,7 +362,8 @@ func (d *Receiver) around(ctx context.Context, env *run.Environment, watch func(
 	return run.JoinUndelivered(ctx, err, d.undelivered(env))
 }
 
-// start starts to deliver. drain waits until everything is delivered: until the channel is closed, and then for at most --drain.
+// start starts to deliver. drain waits until the queue is empty or, with a state file, the receiver is down. It waits until the channel is
+// closed, and then for at most --drain. If the Lease is lost, it does not wait for deliveries.
 func (d *Receiver) start(ctx context.Context) (drain func(c *console.Console, until <-chan struct{})) {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

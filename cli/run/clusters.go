@@ -33,7 +33,7 @@ type clusters struct {
 	mu       sync.Mutex               // guards what follows, and what the shared stages use
 	sink     event.Sink               // the shared stages
 	failed   error                    // ends the run
-	untried  int                      // members whose first try has not ended
+	untried  int                      // members whose first try has no result yet
 	answered bool                     // a member has answered
 	refusals map[string]error         // why the first try of a member failed, by name
 	warned   map[string]bool          // the warnings that warnOnce has printed

@@ -49,7 +49,7 @@ type conditionStage struct {
 	ended         bool
 	took          time.Duration // until the end
 
-	// finders ask why objects are not ready, by cluster. The poller uses them until it is stopped.
+	// finders ask why objects are not ready, by cluster. mu does not guard them: only the poller uses them until it is stopped.
 	finders map[string]*lookup.CauseFinder
 }
 
@@ -111,8 +111,8 @@ func (w *conditionStage) Deliver(ctx context.Context, batch []event.Event) error
 	return err
 }
 
-// clusterOpened makes --until wait for the resources that a cluster lacks. If nothing is watched at the cluster, --until does not wait
-// for the cluster any more.
+// clusterOpened makes --until wait for the resources that a cluster lacks. If nothingPlanned is true, because no namespace of the cluster
+// matches, --until does not wait for the cluster any more.
 func (w *conditionStage) clusterOpened(cluster string, missing []until.AwaitedTarget, nothingPlanned bool) {
 	if w == nil {
 		return

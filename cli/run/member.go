@@ -29,7 +29,7 @@ type member struct {
 	context cluster.KubeContext
 	name    string
 	console *console.Console // names the cluster
-	tried   bool             // the first try has ended; guarded by clusters.mu
+	tried   bool             // the result of the first try is known; guarded by clusters.mu
 
 	memberState
 
@@ -117,7 +117,7 @@ func (m *member) leave(ctx context.Context, why error) {
 	m.of.forget(m, restarts)
 }
 
-// run watches again and again until ctx ends.
+// run watches again and again until ctx ends or events are lost. With --before, it tries only once.
 func (m *member) run(ctx context.Context) {
 	sayAliases(m.console, m.context)
 	var backoff source.Backoff

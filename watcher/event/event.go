@@ -36,11 +36,12 @@ const (
 	Gone Type = "GONE"
 	// Arrived reports that the server now serves a resource that it did not serve before.
 	Arrived Type = "ARRIVED"
-	// Joined reports that the target became selected: its namespace now matches, or a watched object
-	// now refers to it.
+	// Joined reports that dwatch starts to watch the target: its namespace now matches, a watched
+	// object now refers to it, or one of several clusters has been connected.
 	Joined Type = "JOINED"
-	// Left reports that the target is no longer selected. Err is the reason. Its objects may still
-	// exist, but no more events about them follow.
+	// Left reports that dwatch no longer watches the target. Err is the reason. Its objects may still
+	// exist, but no more events about them follow, unless the target joins again. With several
+	// clusters, Left also reports that the watch of a cluster failed, which dwatch then retries.
 	Left Type = "LEFT"
 	// Denied reports that the user lacks the permission that Err names. Heard is set as for
 	// Disconnected. dwatch keeps retrying.
@@ -85,8 +86,9 @@ func IsCaughtUp(confirmed, lastChange, now time.Time) bool {
 const (
 	// ProbeInterval is the time from one probe to the next.
 	ProbeInterval = 5 * time.Second
-	// ProbeTimeout is the time within which the server must answer and the watch must reach that
-	// resourceVersion. A watch that passes its probes is at most ProbeInterval + ProbeTimeout behind.
+	// ProbeTimeout is the time within which the server must answer and every change up to that
+	// resourceVersion must arrive. Without such changes, the watch may reach it later, by a bookmark.
+	// A watch that passes its probes is at most ProbeInterval + ProbeTimeout behind.
 	ProbeTimeout = 2 * time.Second
 )
 
@@ -105,10 +107,13 @@ type Event struct {
 	// Digests contains digests of the previous state's fields, if an earlier run saved them. It is
 	// empty if Old is set.
 	Digests string
-	// Initial is true in an Added event of an object that existed when the run started. If an earlier
-	// run, which this one resumes, had reported all objects of the target, it is false, because any
-	// other object is new. If the target joined later, it depends on the creationTimestamp, with two
-	// seconds of tolerance, and is false if the namespace did not exist when the run started.
+	// Initial is true in an Added event of an object that existed when the run started or, with several
+	// clusters, when the watch of its cluster last started. If an earlier run, which this one resumes,
+	// had reported all objects of the target, it is false, because any other object is new. Exceptions
+	// are objects that belonged to another shard in that run. If the target arrived after
+	// that start, it is false. If the target joined after that start, it depends on the
+	// creationTimestamp, with two seconds of tolerance, and is false if the namespace did not exist at
+	// that start.
 	Initial bool
 	// Listed is true if a list revealed the change, not the watch. This includes the initial list.
 	// States between the previous event and this one may be missing. Until the next Gap or Synced

@@ -105,7 +105,7 @@ type Resolution struct {
 
 // Namespace is a namespace that a request may select.
 type Namespace struct {
-	UID      types.UID // empty if the namespace was requested by name, whether it exists or not
+	UID      types.UID // empty if the namespace was requested by name and does not exist
 	Selected bool
 }
 
@@ -140,16 +140,17 @@ func (r Resolution) IsMissing(key Key) bool {
 }
 
 // Selection is the canonical form of the objects that a request selects. Requests with the same
-// meaning have selections that are equal by reflect.DeepEqual and as JSON. Output options are not
-// part of it.
+// meaning have selections that are equal by reflect.DeepEqual and as JSON, unless they name an
+// unresolved resource differently (see [SelectedResource]). Output options are not part of it.
 type Selection struct {
 	// Resources are sorted. If a resource is selected as a whole, entries for its objects are omitted.
 	Resources []SelectedResource `json:"resources"`
 	// Exclude are the arguments of --exclude in lower case, sorted. They are not resolved to
 	// resources, because the result could change with the resources that the server serves.
 	Exclude []string `json:"exclude,omitempty"`
-	// Namespaces are names or patterns, sorted. They are empty if AllNamespaces is true,
-	// NamespaceLabels is set, or all resources are cluster-scoped.
+	// Namespaces are names or patterns, sorted. Excluded ones begin with "!". They are empty if
+	// AllNamespaces is true, NamespaceLabels is set, or the request can only select cluster-scoped
+	// resources.
 	Namespaces    []string `json:"namespaces,omitempty"`
 	AllNamespaces bool     `json:"allNamespaces,omitempty"`
 	// NamespaceLabels is a canonical label selector for namespaces.
@@ -163,8 +164,9 @@ type Selection struct {
 
 // SelectedResource is a resource that a request selects, or one object of it.
 type SelectedResource struct {
-	// Resource is the plural name and group, as in "deployments.apps". For a category or a resource
-	// that dwatch waits for, it is the argument in lower case, because its meaning may change.
+	// Resource is the plural name and group, as in "deployments.apps". For a category, and for every
+	// resource of a request that waits for missing resources, it is the argument in lower case, because
+	// its meaning may change.
 	Resource string `json:"resource"`
 	Name     string `json:"name,omitempty"` // empty for all objects
 }

@@ -31,7 +31,7 @@ type WatchState struct {
 	LastHeard time.Time
 	Count     int  // number of objects at the last Synced event
 	Synced    bool // all existing objects have been reported since the target arrived or joined
-	Denied    bool // the server's last answer was a refusal; stays true if the connection is then lost
+	Denied    bool // the server's last answer was a refusal; stays true if the connection is then lost or the resource gone
 	// Relisting is true if a list in progress, even the initial one, has revealed a change. Objects
 	// that it has not reached yet may have changed, too.
 	Relisting bool

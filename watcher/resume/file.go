@@ -75,7 +75,7 @@ func open(path string, claim func(*File) error) (*File, error) {
 }
 
 // create creates the file in one step, so that a killed process or a full disk leaves no incomplete
-// file.
+// file at path. A killed process may leave a temporary file in the same directory.
 func create(path string) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -96,7 +96,8 @@ func create(path string) error {
 	return os.Rename(temp.Name(), path) // for file systems without hard links
 }
 
-// check reads the whole file, so that damage is detected now.
+// check reads the structure of the whole file and decodes the targets, so that damage there is
+// detected now. It does not check other values, such as the records of the outbox.
 func (f *File) check(tx *bolt.Tx) error {
 	if _, err := readHeader(tx); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (f *File) check(tx *bolt.Tx) error {
 	return err
 }
 
-// releaseInterval is the time between releases of memory while the whole file is read.
+// releaseInterval is the time between releases of memory while tx.Check reads the file.
 const releaseInterval = time.Millisecond
 
 // damageOf returns the first inconsistency of the file's pages, or nil. tx.Check runs in its own
@@ -136,7 +137,8 @@ func damageOf(tx *bolt.Tx) (damage error) {
 	}
 }
 
-// walk reads each page of b. Damaged pages cause a panic.
+// walk visits each key of b and of the buckets in it, but does not read values. A page with a damaged
+// structure causes a panic or a fault.
 func walk(b *bolt.Bucket) error {
 	return eachKey(b, func(key, value []byte) error {
 		if value == nil {
@@ -194,8 +196,8 @@ func (f *File) claimMultiCluster() error {
 }
 
 // AddCluster adds a cluster to a file for several, or returns an error if the file has data of
-// another cluster under this name. isNew is true if the file had no data. AddCluster must not be
-// called during Deliver.
+// another cluster under this name. isNew is true if the cluster had not been added before, whether
+// or not the file has data of other clusters. AddCluster must not be called during Deliver.
 func (f *File) AddCluster(cluster string, h Header) (isNew bool, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
 		clusters, key := tx.Bucket(clustersBucket), []byte(cluster)

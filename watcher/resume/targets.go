@@ -65,7 +65,8 @@ var (
 	objectsBucket  = []byte("objects")
 )
 
-// readTargets returns the targets in the file. It reads all their objects, which detects damage.
+// readTargets returns the targets in the file. It decodes all their objects except foreign ones, which
+// detects damage.
 func readTargets(tx *bolt.Tx) (map[event.Key]*savedTarget, error) {
 	found := map[event.Key]*savedTarget{}
 	targets := tx.Bucket(targetsBucket)

@@ -92,7 +92,8 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 
 // addCreation adds the creation. Its writers are the managers that wrote in the second of the creation, except through
 // a subresource, which needs an existing object. The evidence is conclusive if the managed fields contain no write at
-// another time, except through a subresource, and no entry that LastWrites leaves out.
+// another time, except through a subresource, and no entry that LastWrites leaves out, and if there is at
+// least one writer.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	evidence := &event.Evidence{From: event.FromCreation, Conclusive: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
 	for _, w := range writes {
@@ -129,8 +130,8 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 	}
 }
 
-// wrote reports whether a manager wrote in the time range. If TimeRange is short, that is false for most objects, which Add
-// then does not decode any further.
+// wrote reports whether a manager wrote in the time range. If TimeRange is short, that is false for most objects, whose
+// managed fields Add then does not decode any further.
 func (h *History) wrote(content string) (found bool) {
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, entry gjson.Result) bool {
 		found = h.TimeRange.has(timeAt(entry.Raw, "time"))

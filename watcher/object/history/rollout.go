@@ -118,7 +118,7 @@ func isUntouched(content string, created time.Time) bool {
 }
 
 // templateOf returns a pod template as JSON in a canonical form, without fields that controllers add and, if label is not
-// empty, without that label. It returns an empty string if raw is not a JSON object.
+// empty, without that label. It returns an empty string if raw is neither a JSON object nor null.
 func templateOf(raw, label string) string {
 	var template map[string]any
 	decoder := json.NewDecoder(strings.NewReader(raw))
