@@ -85,8 +85,11 @@ func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
 	case err != nil:
 		return nil, p.unreadable(err)
 	}
-	if err := reading.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+	switch err := reading.Decode(new(yaml.Node)); {
+	case err == nil:
 		return nil, fmt.Errorf("%s: the file has several YAML documents: put all rules into one", path)
+	case !errors.Is(err, io.EOF):
+		return nil, p.unreadable(err)
 	}
 	rules := p.file(document.Content[0])
 	return rules, errors.Join(p.wrong...)
@@ -218,7 +221,7 @@ func (p *parser) rule(n *yaml.Node) *Rule {
 	case !named:
 		p.fail(n, "a rule needs a name of lowercase letters, digits and hyphens")
 	case !nameForm.MatchString(r.Name):
-		p.fail(n, "invalid rule name %q: use lowercase letters, digits and hyphens", r.Name)
+		p.fail(n, "invalid rule name %q: use at most 63 lowercase letters, digits and hyphens, and no hyphen at the beginning or end", r.Name)
 	}
 	return r
 }
