@@ -108,7 +108,7 @@ func (r *Run) summarizePast(known reconstructed) string {
 	}
 	summary := fmt.Sprintf("%s%s. Not known: deletions, earlier values (except of templates), overwritten changes, and the order within a second", what, when)
 	if r.unevaluatedPast > 0 {
-		summary += fmt.Sprintf("; --where could not be evaluated for %s more", text.Count(r.unevaluatedPast, "change"))
+		summary += fmt.Sprintf("; --where could not be evaluated for %d more %s", r.unevaluatedPast, text.Plural(r.unevaluatedPast, "change"))
 		r.unevaluatedPast = 0
 	}
 	return summary

@@ -57,7 +57,7 @@ func TestFolded(t *testing.T) {
 
 // rollsOut checks that a successful rollout is summarized in one line.
 func rollsOut(t *testing.T, m *tmux, o *objects, rollout string) {
-	m.shows(`^watching .*, clu\n?ster admin`)
+	m.shows(`^watching .*, con\n?text admin`)
 	m.shows(`^\S+ = no problems$`)
 	o.mustPatch(t, "deploy/cart", `{"spec":{"template":{"spec":{"containers":[{"name":"cart","image":"cart:2"}]}}}}`)
 	m.shows(`^\S+ > deploy/cart(  |\n +)` + rollout)
