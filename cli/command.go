@@ -84,7 +84,7 @@ type description struct {
 	short    string
 	long     string
 	examples string // %[1]s is dwatch
-	// mainFlags are the names of the flags that short help shows, in this order: those that most users of the command need.
+	// mainFlags are the names of the flags that short help shows, in this order. Most users of the command need them.
 	mainFlags []string
 	options   func() options
 	// wrap returns the options of a command that takes another command line, such as dwatch rbac send. of are the options of the inner

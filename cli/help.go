@@ -13,7 +13,7 @@ import (
 	"dwatch/internal/spelling"
 )
 
-// The topics of dwatch help that are no commands.
+// The topics of dwatch help that are not commands.
 const (
 	streamTopic = "stream" // dwatch RESOURCE..., which has no name
 	flagsTopic  = "flags"  // all flags, of the stream or of the command before it
@@ -114,7 +114,7 @@ func topicsOf(c *cobra.Command) (topics []cobra.Completion) {
 	if !c.HasParent() {
 		topics = append(topics, cobra.CompletionWithDesc(streamTopic, c.Short))
 	}
-	if c.Flags().Lookup("namespace") != nil { // completion and help have no flags to explain
+	if c.Flags().Lookup("namespace") != nil { // completion and help have no flags of their own
 		topics = append(topics, cobra.CompletionWithDesc(flagsTopic, "Print all flags of "+pathOf(c)))
 	}
 	for _, sub := range c.Commands() {
@@ -136,7 +136,7 @@ func completeTopic(cmd *cobra.Command, args []string, _ string) ([]cobra.Complet
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// unknownTopic returns the error for args that are no topic of help. rest are the words after the name of the command c, without flagsTopic.
+// unknownTopic returns the error for args that are not a topic of help. rest are the words after the name of the command c, without flagsTopic.
 func unknownTopic(c *cobra.Command, rest, args []string) error {
 	root := c.Root().DisplayName()
 	help := root + " help" + strings.TrimPrefix(pathOf(c), root)

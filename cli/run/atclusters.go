@@ -118,7 +118,7 @@ type identifiedContext struct {
 	scope     watchScope
 }
 
-// watchScope is what one context watches: its namespaces and targets.
+// watchScope contains the namespaces and targets that one context watches.
 type watchScope struct {
 	namespaces []string
 	selects    bool // by patterns or labels, so that namespaces may come to match later

@@ -100,7 +100,7 @@ func (c *clusters) expect(before, fresh []*member) {
 	c.untried += len(fresh)
 }
 
-// forget undoes what a member whose watch has ended has left in c. Unless it restarts, --until no longer waits for its cluster.
+// forget removes the state of a member whose watch has ended from c. Unless it restarts, --until no longer waits for its cluster.
 func (c *clusters) forget(m *member, restarts bool) {
 	if !restarts {
 		c.run.condition.clusterLeaves(m.name)

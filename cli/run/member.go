@@ -284,7 +284,7 @@ func (m *member) identify(ctx context.Context, k *cluster.Cluster, scope watchSc
 	}
 }
 
-// begin reports what is watched. If the member has no targets yet, or has lost all of them, it announces all targets with note.
+// begin announces the watched targets. If the member has no targets yet, or has lost all of them, it announces all targets with note.
 func (m *member) begin(s *Session, reporter *report.Reporter, note string) {
 	if m.targets == nil {
 		reporter.AnnounceTargets(m.planned(s), note+s.subject.note())
